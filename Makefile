@@ -2,10 +2,12 @@
 # newer, and keep everything they install in .venv. `make help` lists them.
 
 PYTHON ?= python3
-# More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=postgres, or EXTRAS="postgres torch".
+# More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=postgres, or EXTRAS="postgres spark".
 EXTRAS ?=
 # Folder for the data sets of the experiments: make data FOLDER=some/folder.
 FOLDER ?=
+# With LOCKED=no, the newest versions that pyproject.toml allows are installed, in place of those in requirements/.
+LOCKED ?= yes
 # More arguments for pytest: make test ARGS="-m 'not slow'".
 ARGS ?=
 
@@ -38,18 +40,20 @@ KERNEL := hatch_build.py src/confide/compiled/kernel.c src/confide/compiled/pass
 
 # Peers want other versions of what the package uses.
 PEERS := .venv-peers
+OLDEST := .venv-oldest
 
 CORE := $(VENV)/.has-core
 BENCH := $(VENV)/.has-all$(more)
 TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
+RELEASE := $(VENV)/.has-release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit faults fuzz fuzz sanitize lock oldest release docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
-	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest  FOLDER=of the data sets"
+	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  LOCKED=no for newest versions  ARGS=more arguments for pytest  FOLDER=of the data sets"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
 	@$(VENV)/bin/confide demo --force # a second run replaces the model of the first
@@ -89,8 +93,27 @@ data: $(CORE) ## download and prepare the data sets of the experiments, into FOL
 experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two cores, then what is missing
 	$(VENV)/bin/python experiments/run.py $(ARGS)
 
+# The oldest versions of what the package needs, with the newest tools of the tests.
+oldest: $(RELEASE) ## run the tests with the oldest versions that pyproject.toml allows, in an environment of their own
+	@[ -d $(OLDEST) ] || $(RUN) uv venv --quiet --python $(VENV)/bin/python $(OLDEST)
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable '.[plot,polars,dask]'
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python pytest pytest-xdist hypothesis mpmath statsmodels
+	$(OLDEST)/bin/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
+
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
+
+faults: $(TEST) ## kill fits a thousand times, and take disk, memory and files from them
+	$(RUN) scripts.faults $(ARGS)
+
+fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: an hour
+	$(RUN) scripts.fuzz $(ARGS)
+
+faults: $(TEST) ## kill fits a thousand times, and take disk, memory and files from them
+	$(RUN) scripts.faults $(ARGS)
+
+fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: an hour
+	$(RUN) scripts.fuzz $(ARGS)
 
 # Solvers and sources of rows once more, as if the kernel had not been built, and the kernel under sanitizers.
 
@@ -98,11 +121,17 @@ sanitize: $(TEST) ## test the compiled kernel under sanitizers, and what solvers
 	CONFIDE_COMPILED=0 $(RUN) pytest -q tests/solvers tests/data tests/training/test_fit.py
 	$(RUN) scripts.sanitize_kernel $(ARGS)
 
+lock: $(RELEASE) ## resolve the versions and checksums of requirements/ anew: needs a network
+	$(RUN) scripts.lock
+
+release: $(RELEASE) ## build wheel and sdist twice, compare them, try them in an empty environment, list parts and licences
+	$(RUN) scripts.release $(ARGS)
+
 docs: $(DOCS) ## build the documentation site in build/site, and check every link of it
 	$(RUN) scripts.build_site
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(OLDEST) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -exec rm -f {} +
 
@@ -120,7 +149,15 @@ $(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requ
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch '$@'
 
-$(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) | $(VENV)/bin/python
+# Packages come with the versions and checksums of the lock files, and the package itself from here.
+locked = $(foreach part,build core $(filter-out core,$(subst $(comma), ,$*)),--requirement requirements/$(part).txt)
+
+$(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) $(wildcard requirements/*.txt) | $(VENV)/bin/python
 	@echo "installing confide ($*) into $(VENV)"
+ifeq ($(LOCKED),no)
 	@$(PIP) --editable '.$(if $(filter core,$*),,[$*])'
+else
+	@$(PIP) --require-hashes $(locked)
+	@$(PIP) --no-deps --no-build-isolation --editable .
+endif
 	@touch '$@'

@@ -240,15 +240,21 @@ def measured(
         drawn = rng.integers(POPULATION, size=n)
         model.fit(population.rows[drawn], population.drawn(rng, drawn))
         for target, weights in targets.items():
-            ends = model.uncertainty(target).intervals(0.95)
+            try:
+                ends = model.uncertainty(target).intervals(0.95)
+            except confide.ParameterError:
+                continue  # the noise is too large to take the ridge back
             hits[target].append((ends[:, 0] <= weights) & (weights <= ends[:, 1]))
             widths[target].append(ends[:, 1] - ends[:, 0])
     answer = {"ratio": plan.intervals.ratio, "alpha": plan.alpha, "plain_width": round(plain_width(population, n), 4)}
     for target in targets:
+        if len(hits[target]) < repetitions / 2:
+            continue
         by_repetition = np.mean(hits[target], axis=1)
         answer[target] = {
+            "repetitions": len(hits[target]),
             "coverage": round(float(by_repetition.mean()), 4),
-            "standard_error": round(float(by_repetition.std() / repetitions**0.5), 4),
+            "standard_error": round(float(by_repetition.std() / len(by_repetition) ** 0.5), 4),
             "least": round(float(np.mean(hits[target], axis=0).min()), 4),
             "width": round(float(np.median(widths[target])), 4),
         }

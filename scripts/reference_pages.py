@@ -59,6 +59,7 @@ GROUPS = {
         ],
     ),
     "planning": ("Planning", ["planning"]),
+    "audit": ("Audits", ["audit"]),
     "datasets": ("Data sets", ["datasets"]),
     "errors": (
         "Errors and warnings",

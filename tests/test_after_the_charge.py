@@ -62,7 +62,47 @@ HOLDING = {
         "PrivateSearchCV._hold",
     },
     "confide.estimators.parts": {"intervals_from_parts", "_coefficients"},
-    "confide.estimators.evaluation": {"evaluate", "_counts"},
+    "confide.estimators.evaluation": {"evaluate", "_released", "_PreparedHistogram.rated", "_PreparedTables.rated"},
+    "confide.evaluations.row_sums": {
+        "RowSums.of_piece",
+        "RowSums.of_scored",
+        "RowSums.of_sources",
+        "RowSums._tables",
+        "ScoreHistogram.of_piece",
+        "ScoreHistogram.of_sources",
+        "_scored",
+        "_side_by_side",
+        "_counted",
+        "_of_classes",
+        "_of_numbers",
+        "_of_class_pair",
+        "_of_number_pair",
+        "_positions",
+        "_share",
+        "_bins",
+    },
+    "confide.evaluations.scorers": {
+        "Scorer.scored",
+        "Scorer.reads_more",
+        "Scorer._own",
+        "Scorer._groups",
+        "Scorer.predicted",
+        "Scorer.log_probabilities",
+        "Scorer.numbers",
+        "ScoredRows.part",
+        "log_loss",
+    },
+    "confide.evaluations.bernstein": {"shares_of", "products_of"},
+    "confide.evaluations.layouts": {
+        "sizes_of",
+        "ClassTables.shapes",
+        "NumberTables.shapes",
+        "ClassPairTables.shapes",
+        "NumberPairTables.shapes",
+        "NumberPairTables.largest_of_squares",
+    },
+    "confide.evaluations.noisy_table": {"NoisyTable.of"},
+    "confide.released_models.links": {"Link.log_probabilities", "Link.log_favour"},
     "confide.estimators.private_bounds": {"private_bounds", "_chosen"},
     "confide.estimators.description": {"describe", "_sums", "_cells"},
     "confide.features.labels": {"positions_of"},
@@ -125,6 +165,8 @@ def entries(folder):
         np.save(folder / "y.npy", LABELS)
     public = confide.LogisticRegression(math.inf, classes=[0, 1]).fit(X, LABELS)
     described = confide.LogisticRegression(math.inf, schema=SCHEMA).fit(FRAME, LABELS)
+    curved = confide.AdditiveClassifier(math.inf, schema=SCHEMA).fit(FRAME, LABELS)
+    ridge = confide.Ridge(math.inf, **NUMBERS).fit(X, X[:, 0])
     declared = {"classes": [0, 1]}
 
     def fit(kind, rows=X, targets=LABELS, **parameters):
@@ -176,6 +218,15 @@ def entries(folder):
         ),
         "evaluation": lambda ledger: confide.evaluate(public, X, LABELS, budget=1.0, ledger=ledger),
         "evaluation by a schema": lambda ledger: confide.evaluate(described, FRAME, LABELS, budget=1.0, ledger=ledger),
+        "evaluation of groups": lambda ledger: confide.evaluate(
+            described, FRAME, LABELS, budget=2.0, groups="c", clip=1.0, ledger=ledger
+        ),
+        "evaluation of numbers": lambda ledger: confide.evaluate(ridge, X, X[:, 0], budget=9.0, ledger=ledger),
+        "comparison": lambda ledger: confide.evaluate(public, X, LABELS, other=public, budget=2.0, ledger=ledger),
+        "comparison of numbers": lambda ledger: confide.evaluate(ridge, X, X[:, 0], other=ridge, budget=9.0, ledger=ledger),
+        "comparison of two readings": lambda ledger: confide.evaluate(
+            described, open_rows(path, SCHEMA), other=curved, budget=2.0, ledger=ledger
+        ),
         "bounds": lambda ledger: confide.private_bounds(FRAME, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
         "description": lambda ledger: confide.describe(FRAME, SCHEMA_OF_COLUMNS, budget=1.0, ledger=ledger),
         "description of a file": lambda ledger: confide.describe(path, SCHEMA, budget=1.0, ledger=ledger),

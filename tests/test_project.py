@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hatch_build import compiler, platform
-from scripts import reading_paths
+from scripts import lock, reading_paths
 from scripts.reading_paths import count_code_lines
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -304,3 +304,30 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     assert wheel.endswith(f"-cp311-abi3-{platform()}.whl" if kernel else "-py3-none-any.whl")
     assert "confide/py.typed" in shipped
     assert {"LICENSE", "NOTICE", "entry_points.txt"} <= metadata
+
+
+def test_lock_files_hold_what_the_package_asks_for() -> None:
+    """A dependency that is new or has a new range has to be resolved anew: make lock."""
+    assert lock.missing() == []
+
+
+def test_a_dependency_that_is_not_locked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing package, a version outside its range and a missing file are each named."""
+    asked = {"core": [lock.Requirement("numpy>=999")], "docs": [lock.Requirement("none-of-these")]}
+    asked["test"] = [lock.Requirement("confide[unknown]")]
+    monkeypatch.setattr(lock, "requirements", lambda: asked)
+    assert [re.findall(r"requirements/(\w+)\.txt", line)[0] for line in lock.missing()] == ["core", "docs", "unknown"]
+
+
+def test_the_workflow_runs_commands_that_exist() -> None:
+    """Every make target and every version of Python that the workflow names is one that the project has."""
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)", workflow))
+    assert named
+    assert named <= targets
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
+    declared = {text.rsplit(" ", 1)[1] for text in classifiers if re.search(r"Python :: 3\.\d", text)}
+    assert declared == set(re.findall(r'"(3\.\d+)"', workflow))
+    # An action is named by its commit, because a tag can be moved.
+    assert all(re.search(r"@[0-9a-f]{40} # v\d", line) for line in workflow.splitlines() if "uses:" in line)

@@ -16,6 +16,7 @@ from confide.estimators.linear_model import PrivateLinearModel
 ROWS = np.random.default_rng(0).uniform(-0.5, 0.5, size=(2_000, 2))
 LABELS = (ROWS[:, 0] > 0.0).astype(int)
 NUMBERS = ROWS @ [0.5, -0.5]
+COUNTS = np.arange(2_000) % 4
 SCHEMA = Schema(
     columns={"a": {"low": -0.5, "high": 0.5}, "c": {"categories": ["u", "v"]}},
     target={"column": "y", "negative": 0, "positive": 1},
@@ -86,7 +87,8 @@ def fits():
         "a public prior with a schema": (confide.LinearSVC(budget, schema=SCHEMA, prior=PUBLIC), FRAME, LABELS),
         "any loss": (confide.ERMClassifier(budget), ROWS, LABELS),
         "a regressor": (confide.HuberRegressor(budget, target_bound=1.0), ROWS, NUMBERS),
-        "counts": (confide.PoissonRegressor(budget, target_bound=5.0), ROWS, np.arange(2_000) % 4),
+        # So is one by noisy gradients, or with a part of the budget for the mean.
+        "counts": (confide.PoissonRegressor(budget, centre=False, match_mean=False, target_bound=5.0), ROWS, COUNTS),
         "any loss of a target": (confide.ERMRegressor(budget, target_bound=1.0), ROWS, NUMBERS),
         "least squares": (confide.Ridge(budget, target_bound=1.0), ROWS, NUMBERS),
         "a schema": (confide.LogisticRegression(budget, schema=SCHEMA, max_rows_per_person=2), FRAME, LABELS),

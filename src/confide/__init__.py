@@ -12,6 +12,7 @@ from confide.first_use import public_names
 
 # The only list of public names. Each is imported on first use, so that `import confide` stays light.
 if TYPE_CHECKING:
+    from confide import audit as audit
     from confide import datasets as datasets
     from confide import planning as planning
     from confide.accounting.ledger import Ledger as Ledger
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from confide.erm.group_bounds import BoxBound as BoxBound
     from confide.erm.group_bounds import GroupBound as GroupBound
     from confide.erm.row_bounds import BallBound as BallBound
+    from confide.erm.strongly_convex import StronglyConvex as StronglyConvex
     from confide.errors import BudgetExceeded as BudgetExceeded
     from confide.errors import BudgetWarning as BudgetWarning
     from confide.errors import ConfideError as ConfideError

@@ -24,13 +24,18 @@ Many rows damp the main noise by factors of hundreds in the directions that they
 
 
 def added_l2(plan: Any) -> float:
-    """Ridge of the sum form that was added to the ridge asked for."""
-    return float(plan.l2 - plan.problem.l2)
+    """Strength of the sum form that was added to what was asked for."""
+    return float((plan.l2 - plan.problem.l2) / _convexity(plan))
+
+
+def _convexity(plan: Any) -> float:
+    """The ridge within the penalty at a strength of 1: 1, but for a penalty of the user's own."""
+    return float(getattr(getattr(plan.problem, "penalty", None), "strong_convexity", 1.0))
 
 
 def alpha(plan: Any) -> float:
-    """Total strength of the mean form: mean loss + alpha / 2 |w|^2, of which an l1 penalty may have a share."""
-    return float(plan.l2 / plan.problem.n_rows_low / (1.0 - l1_ratio(plan)))
+    """Total strength of the mean form, of which an l1 penalty may have a share: mean loss + alpha N(w)."""
+    return float(plan.l2 / _convexity(plan) / plan.problem.n_rows_low / (1.0 - l1_ratio(plan)))
 
 
 def l1_ratio(plan: Any) -> float:

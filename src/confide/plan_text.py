@@ -23,7 +23,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
-        **_l1_share(plan),
+        **_of_penalty(plan),
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
         "noise_norm": plan.noise_norm,
         "noise_in_rows": noise_in_rows(plan),
@@ -34,6 +34,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
         **({"centring": plan.centring.to_dict()} if plan.centring else {}),
+        **({"matching": plan.matching.to_dict()} if plan.matching else {}),
         **({"descent": plan.descent.to_dict()} if plan.descent else {}),
     }
 
@@ -87,19 +88,26 @@ def plan_text(plan: Any) -> str:
             f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "
             f"shortened; the noise counts in rows after that"
         )
+    if plan.matching is not None:
+        lines["mean"] = (
+            f"{plan.matching.share:.2g} of the budget makes predictions right in the mean, by two noisy sums that are made "
+            f"after the weights"
+        )
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)
 
 
-def _l1_share(plan: Any) -> dict[str, float]:
-    """The share of an l1 penalty, where there is one."""
-    share = l1_ratio(plan)
-    return {"l1_ratio": share} if share > 0.0 else {}
+def _of_penalty(plan: Any) -> dict[str, Any]:
+    """The share of an l1 penalty, where there is one, or the constants of a penalty of the user's."""
+    share, penalty = l1_ratio(plan), getattr(plan.problem, "penalty", None)
+    return {"l1_ratio": share} if share > 0.0 else {} if penalty is None else {"penalty": penalty.to_dict()}
 
 
 def _shares(plan: Any) -> str:
-    """What an l1 penalty has of alpha, and what becomes of small weights."""
+    """What an l1 penalty has of alpha, and what becomes of small weights; or which own penalty alpha multiplies."""
+    if (penalty := getattr(plan.problem, "penalty", None)) is not None:
+        return f", the strength of {penalty.name}, which is {penalty.strong_convexity:.6g}-strongly convex"
     if not (share := l1_ratio(plan)):
         return ""
     zeros = "; weights no larger than chance alone makes them become 0" if plan.lattice is not None else ""
@@ -146,7 +154,7 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "target_bound": bound if math.isfinite(bound) else "inf",
         "alpha": plan.alpha,
-        **_l1_share(plan),
+        **_of_penalty(plan),
         "noise": _law_of_sums(plan) if lattice else None,
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,
@@ -211,7 +219,7 @@ def _facts(plan: Any) -> dict[str, Any]:
     problem = plan.problem
     return {
         "mechanism": plan.mechanism,
-        "budget": plan.budget.to_dict(),
+        "budget": _budget(plan).to_dict(),
         "neighbours": str(problem.neighbours),
         "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
         "max_rows_per_person": problem.rows_per_person,
@@ -223,6 +231,11 @@ def _facts(plan: Any) -> dict[str, Any]:
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
+
+
+def _budget(plan: Any) -> Any:
+    """What the weights cost, or weights and sums together where the mean of predictions is matched."""
+    return plan.budget if getattr(plan, "matching", None) is None else plan.event.budget
 
 
 _NAMES_OF_LOSSES = {
@@ -248,7 +261,7 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     low, high, has_intercept = problem.n_rows_low, problem.n_rows_high, problem.intercept > 0.0
     lines = {
         "mechanism": mechanism,
-        "budget": f"{plan.budget} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
+        "budget": f"{_budget(plan)} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
         "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
     }
     if found := cautions(plan.event.budget, low, high):

@@ -23,6 +23,7 @@ from confide import (
     LogisticRegression,
     PoissonRegressor,
     Ridge,
+    StronglyConvex,
 )
 from tests.audit.attacks import lower_bound, upper_bound
 from tests.estimators.own_losses import Hyperbola, Pseudo
@@ -33,10 +34,12 @@ COMMON = {"alpha": 20.0, "fit_intercept": False, "row_norm": 1.0}
 MAPPED = {"alpha": 20.0, "fit_intercept": False, "n_features": 2}
 CLASSES = ([-1, 1], 1, -1)
 TARGETS = ([0.0, 0.0], 1.0, -1.0)
+STEEP = StronglyConvex(lambda w: w @ w, lambda w: 2.0 * w, strong_convexity=2.0, smoothness=2.0)
 CASES = {
     # Estimator; targets of the rows that stay, and of the row that goes and comes; how many times the budget is refuted.
     "logistic": (LogisticRegression, COMMON, *CLASSES, 8.0),
     "penalty": (LogisticRegression, COMMON | {"penalty": [0.01], "alpha": 2000.0}, *CLASSES, 8.0),
+    "penalty of one's own": (LogisticRegression, COMMON | {"penalty": STEEP}, *CLASSES, 8.0),
     "softmax": (LogisticRegression, COMMON | {"classes": [0, 1, 2]}, [0, 1, 2], 0, 1, 8.0),
     "one against the rest": (LinearSVC, COMMON | {"classes": [0, 1, 2]}, [0, 1, 2], 0, 1, 4.0),
     "huber hinge": (LinearSVC, COMMON | {"loss": "huber_hinge"}, *CLASSES, 3.0),

@@ -86,12 +86,59 @@ def test_no_value_of_the_rows_is_shown(model):
     assert Ledger("held_out.db").spent().epsilon == 0.0
 
 
-def test_models_of_numbers_are_refused(folder):
-    """There are no rates."""
-    write_prices(300)
+def test_models_of_numbers_have_errors(folder):
+    """In the unit of the target, with a public clip."""
+    write_prices(600)
     assert "price" in PRICES
     run("fit", "prices.csv", "--schema", "prices.toml", "--epsilon", "1")
-    assert "predicts numbers" in refused("evaluate", "model.json", "prices.csv", "--epsilon", "1")
+    text = run("evaluate", "model.json", "prices.csv", "--epsilon", "1", "--clip", "20", "--bins", "4").stdout
+    for words in ("RMSE", "R^2", "MAE", "Calibration", "in 2 tables"):
+        assert words in text
+    document = json.loads(run("evaluate", "model.json", "prices.csv", "--epsilon", "1", "--format", "json").stdout)
+    assert document["rates"]["RMSE"]["value"] > 0.0
+    assert document["kind"] == "errors of predicted numbers"
+
+
+def test_groups_are_a_column_of_the_schema_or_described(model):
+    """The rates of each level; a column that the model does not use is given with its levels."""
+    text = run(*EVALUATE, "--groups", "work", "--ledger", "held_out.db").stdout
+    assert "Rows with work = private" in text
+    assert Ledger("held_out.db").spent().epsilon == 1.0
+    lines = Path("held_out.csv").read_text(encoding="utf-8").splitlines()
+    marked = [f"{line},{'region' if not place else 'ns'[place % 2]}" for place, line in enumerate(lines)]
+    Path("marked.csv").write_text("\n".join(marked) + "\n", encoding="utf-8")
+    asked = ("evaluate", "model.json", "marked.csv", "--epsilon", "5", "--groups", "region=n,s", "--format", "json")
+    document = json.loads(run(*asked).stdout)
+    assert document["group_column"] == "region"
+    assert set(document["by_group"]) == {"n", "s", "(not listed)"}
+    assert document["by_group"]["n"]["accuracy"]["value"] is not None
+    assert "--groups must be the name of a column" in refused(*EVALUATE, "--groups", "nothing")
+
+
+def test_two_models_are_compared_on_the_same_rows(model):
+    """Also where they read rows in different ways; the document names both."""
+    fit("--epsilon", "4", "--model", "svm", "--out", "other.json")
+    text = run(*EVALUATE, "--other", "other.json").stdout
+    assert "Differences of two models, on 300 private rows" in text
+    assert "The second model alone" in text
+    document = json.loads(run(*EVALUATE, "--other", "other.json", "--format", "json").stdout)
+    assert document["other"] == "other.json"
+    difference = document["rates"]["accuracy"]
+    assert difference["low"] < difference["value"] < difference["high"]
+    assert document["first"]["accuracy"]["value"] is not None
+
+
+def test_what_the_noise_would_hide_is_refused_before_the_charge(model):
+    """The sentence says what would suffice; --allow-hidden goes on."""
+    asked = ("evaluate", "model.json", "held_out.csv", "--epsilon", "0.02", "--ledger", "held_out.db")
+    message = run(*asked, code=2).stderr
+    assert "the noise would hide every rate. Nothing was charged." in message
+    assert "Give at least 3,600 rows or epsilon = 0.24" in message
+    assert "--allow-hidden" in message
+    assert "allow_hidden" not in message
+    assert Ledger("held_out.db").spent().epsilon == 0.0
+    assert "hidden" in run(*asked, "--allow-hidden").stdout
+    assert Ledger("held_out.db").spent().epsilon == 0.02
 
 
 def test_the_ledger_of_the_fit_brings_a_note(model):

@@ -10,7 +10,7 @@ import pandas as pd
 
 import confide
 from confide.estimators.logistic import LogisticRegression
-from tests.cli.commands import SENTINEL, fit, read_rows, refused, rows_of, run, spoil, write_rows
+from tests.cli.commands import SENTINEL, fit, line_of, read_rows, refused, rows_of, run, spoil, write_rows
 
 
 def test_predict_adds_two_columns_and_keeps_the_rest(folder):
@@ -126,3 +126,28 @@ def test_a_model_without_names_says_why_it_cannot_score_a_file(folder):
     LogisticRegression(5.0).fit(np.array([[0.1], [0.9]]), [0, 1]).save("model.json")
     message = refused("predict", "model.json", "people.csv", "--out", "scored.csv")
     assert "without names of columns" in message
+
+
+def test_predict_adds_intervals_of_the_class_that_is_shown(tmp_path):
+    """Those of the library, turned where the positive class sorts first; of scores too; a model without a share says so."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.uniform(-1, 1, 2_000)})
+    frame["y"] = np.where(rng.uniform(size=2_000) < 1 / (1 + np.exp(-3 * frame["a"])), "bad", "good")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    target = {"column": "y", "negative": "good", "positive": "bad"}
+    schema = confide.Schema(columns={"a": {"low": -1, "high": 1}}, target=target)
+    for kind, column in ((confide.LogisticRegression, "probability"), (confide.LinearSVC, "score")):
+        model = kind(4.0, schema=schema, inference_share=0.3, random_state=0).fit(frame, frame["y"])
+        assert model.classes_.tolist() == ["bad", "good"]
+        model.save(tmp_path / "model.json", overwrite=True)
+        asked = ("predict", tmp_path / "model.json", tmp_path / "rows.csv", "--interval", "0.9", "--force", "--out")
+        run(*asked, tmp_path / "scored.csv")
+        scored = pd.read_csv(tmp_path / "scored.csv")
+        assert ((scored["low"] < scored[column]) & (scored[column] < scored["high"])).all()
+        ends = model.predict_interval(frame, 0.9)
+        turned = 1.0 - ends[:, ::-1] if column == "probability" else -ends[:, ::-1]
+        np.testing.assert_allclose(scored[["low", "high"]], turned, rtol=1e-12)
+    confide.LogisticRegression(4.0, schema=schema, random_state=0).fit(frame, frame["y"]).save(
+        tmp_path / "model.json", overwrite=True
+    )
+    assert "set --intervals" in line_of(*asked, tmp_path / "scored.csv", code=2)

@@ -85,7 +85,23 @@ static int dense_case(void)
     dense_pass(&job, &given, 0);
     job.out = other;
     dense_pass(&job, &given, 1);
-    const int right = same(out, other, d + 1, odd);
+    int right = same(out, other, d + 1, odd);
+    const int constant = (int)drawn(2);
+    if (right && d + constant <= MOST_BENT) {
+        /* The gradients once more, and sums of products, which are in single precision. */
+        const ptrdiff_t width = d + constant;
+        double *products = calloc(width * width, 8), *others = calloc(width * width, 8), size = 1.0;
+        job.out = out;
+        dense_curvatures_pass(&job, &given, constant, products, 0);
+        job.out = other;
+        dense_curvatures_pass(&job, &given, constant, others, 1);
+        right = same(out, other, d + 1, odd);
+        for (ptrdiff_t i = 0; !odd && i < width * width; i++)
+            size = fmax(size, fabs(products[i]));
+        for (ptrdiff_t i = 0; !odd && i < width * width; i++)
+            right = right && fabs(products[i] - others[i]) <= 1e-4 * size;
+        free(products), free(others);
+    }
     free(rows), free(weights), free(targets), free(counts), free(out), free(other), free(labels);
     return right;
 }

@@ -77,6 +77,26 @@ def test_dense_rows_of_every_shape(compiled, instructions, dtype, shape, order):
     np.testing.assert_array_equal(rows, before)
 
 
+@pytest.mark.parametrize("order", ["rows", "columns", "gaps"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("loss", [*LOSSES[:3], SmoothHinge(0.5), *LOSSES[4:]], ids=lambda loss: loss.name)
+def test_hessians_of_every_loss_that_the_kernel_knows(compiled, instructions, loss, dtype, order):
+    """In single precision; of weighted and of shortened rows, in every order of memory."""
+    rows, labels = made_up(300, 13, dtype)
+    rng = np.random.default_rng(4)
+    rows = {"rows": rows, "columns": np.asfortranarray(rows), "gaps": np.repeat(rows, 2, axis=1)[:, ::2]}[order]
+    targets = labels if loss.monotone else rng.normal(size=300) * 3.0
+    counts = rng.uniform(-0.5, 2.5, size=300)
+    weights = rng.normal(size=(1, 14))
+    row_sum = RowSum(loss, BallBound(0.6), 0.7, 2, largest_weight=1.5)
+    source = MemorySource(ArrayBlocks(rows), targets, counts)
+    asked = CompiledSum(compiled, code_of(loss), 0.7, 1.5, 0.6 * (1.0 - 2.0**-40), order=2)
+    found, expected = source.as_stored(True).sum_over_rows(asked, weights), source.sum_over_rows(row_sum, weights)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-5, atol=1e-5 * expected.hessian.max())
+    assert expected.hessian.max() > 0.1
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_loss_that_the_kernel_knows(compiled, instructions, loss, weighted):
@@ -185,8 +205,8 @@ def test_what_does_not_fit_is_refused_before_memory_is_read(compiled):
     rows, labels = made_up(10, 4, "float64")
     out, weights, loss = np.zeros(5), np.zeros(4), (0, 0.0, 0.0, 0.0)
 
-    def dense(rows=rows, labels=labels, counts=None, weights=weights, loss=loss, out=out):
-        compiled.dense_sums(rows, np.inf, labels, counts, 1.0, weights, 0.0, *loss, out, False)
+    def dense(rows=rows, labels=labels, counts=None, weights=weights, loss=loss, out=out, products=None):
+        compiled.dense_sums(rows, np.inf, labels, counts, 1.0, weights, 0.0, *loss, out, products, False)
 
     dense()
     for wrong in (
@@ -198,6 +218,12 @@ def test_what_does_not_fit_is_refused_before_memory_is_read(compiled):
         {"out": np.zeros(4)},
         {"rows": rows.astype(int)},
         {"rows": rows.ravel()},
+        {"products": np.zeros(15)},
+        {"products": np.zeros(36)},
+        {"products": np.zeros((4, 4))},
+        {"products": np.zeros(16, np.float32)},
+        {"rows": np.zeros((10, 65)), "weights": np.zeros(65), "out": np.zeros(66), "products": np.zeros(65 * 65)},
+        {"rows": np.zeros((10, 64)), "weights": np.zeros(64), "out": np.zeros(65), "products": np.zeros(65 * 65)},
         {"loss": (9, 0.0, 0.0, 0.0)},
         {"loss": (-1, 0.0, 0.0, 0.0)},
     ):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, JoinedBlocks, KeptBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.sparse import SparseBlocks
@@ -21,6 +22,7 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
+from confide.features.schema import Schema
 from tests.data.tables import SCHEMA, made_up
 
 
@@ -125,6 +127,40 @@ def test_blocks_for_many_passes_are_clipped_once_and_give_the_same_sums(source, 
     monkeypatch.setattr(type(source.blocks), "block", not_again)
     monkeypatch.setattr(type(row_sum.row_bound), "clip", not_again)
     np.testing.assert_array_equal(kept.sum_over_rows(row_sum, weights).gradient, expected)
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), Softmax(3)], ids=["margin", "classes"])
+@pytest.mark.parametrize("moved", [False, True], ids=["as they are", "centred"])
+def test_coded_blocks_are_joined(loss, moved, monkeypatch):
+    """The same sums up to rounding, over groups of as many rows, eight blocks at a time."""
+    monkeypatch.setattr("confide.data.frames.rows_in_sparse_block", lambda n_features: 64)
+    columns = {"age": {"low": 17, "high": 90, "knots": 6}, "work": {"categories": list("abcdefgh"), "other": "a"}}
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(17, 90, 5000), "work": rng.choice(list("abcdefgh"), 5000)})
+    encoder = Encoder(Schema(columns=columns))
+    blocks = EncodedBlocks(encoder, encoder.read(frame))
+    several = loss.n_outputs > 1
+    labels = rng.integers(3, size=5000) if several else rng.choice([-1, 1], 5000).astype(np.int8)
+    source = MemorySource(blocks, labels, rng.uniform(0.0, 2.0, 5000), n_threads=2)
+    bound = encoder.row_bound
+    middle = (0.1,) * encoder.n_features
+    row_sum = RowSum(ClippedSlopes(loss, 0.3), Centred(bound, middle, 0.8 * bound.l2_norm) if moved else bound, 1.0, 1, 1.5)
+    kept = source.for_many_passes(row_sum)
+    assert type(kept.blocks) is JoinedBlocks
+    assert [block.shape[0] for block in kept.blocks.made] == [512] * 9 + [392]
+    assert [len(list(group)) for group in kept.groups()] == [4, 4, 2]
+    weights = rng.normal(size=(1, row_sum.n_weights(source.n_features)))
+    expected = source.sum_over_rows(row_sum, weights).gradient
+    np.testing.assert_allclose(kept.sum_over_rows(row_sum, weights).gradient, expected, rtol=1e-12, atol=1e-10)
+
+
+def test_blocks_of_which_one_was_clipped_otherwise_are_not_joined():
+    """A bound that the rows do not obey makes them dense."""
+    encoder = Encoder(Schema(columns={"age": {"low": 17, "high": 90, "knots": 6}}))
+    blocks = EncodedBlocks(encoder, encoder.read(pd.DataFrame({"age": np.linspace(17.0, 90.0, 100)})))
+    source = MemorySource(blocks, np.ones(100, np.int8))
+    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), GroupBound((encoder.n_features,), (0.5,)), 0.0, 1)
+    assert type(source.for_many_passes(row_sum).blocks) is KeptBlocks
 
 
 @pytest.mark.parametrize("bound", [BallBound(1.0), BallBound(100.0), Centred(BallBound(2.0), (0.5,) * 6, 1.3)], ids=str)

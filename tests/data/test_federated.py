@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, FederatedSource, _packed, digest_of_sum
+from confide.data.federated import FederatedRows, FederatedSource, digest_of_sum
+from confide.data.messages import packed
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -73,7 +74,9 @@ def test_a_fit_over_parties_is_the_fit_on_all_their_rows(tmp_path):
 
 def request(row_sum, weights, joint=(0.5,), order=1):
     agreed = np.array(digest_of_sum(row_sum))
-    return _packed(order=np.array(order), weights=weights, agreed=agreed, joint=np.array(joint, dtype=np.float64))
+    joints = np.array(joint, dtype=np.float64)
+    rest = {"limit": np.zeros(0), "centre": np.zeros(0), "radius": np.zeros(())}
+    return packed(order=np.array(order), weights=weights, agreed=agreed, joint=joints, **rest)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +117,7 @@ def test_a_party_sends_no_other_sum_than_was_agreed(ask):
     assert "another sum than was agreed" in caught[0] or "smoothing must be" in caught[0]
 
 
-@pytest.mark.parametrize(
-    "message", [b"", b"no archive", _packed(n_rows=np.array(0)), _packed(n_rows=np.array("2")), _packed()]
-)
+@pytest.mark.parametrize("message", [b"", b"no archive", packed(n_rows=np.array(0)), packed(n_rows=np.array("2")), packed()])
 def test_a_party_that_sends_something_else_is_refused(message):
     """Before anything is charged."""
     ours, theirs = Pipe()
@@ -128,7 +129,7 @@ def test_a_party_that_sends_something_else_is_refused(message):
 def test_a_pickle_is_never_read():
     """An archive with an object in it: refused, not loaded."""
     ours, theirs = Pipe()
-    theirs.send_bytes(_packed(n_rows=np.array([object()])))
+    theirs.send_bytes(packed(n_rows=np.array([object()])))
     with pytest.raises(ValueError, match="cannot be understood"):
         estimator().fit(FederatedRows(SCHEMA, [ours]))
 

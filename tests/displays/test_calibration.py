@@ -41,7 +41,7 @@ def test_one_release_is_charged_and_drawn(model):
 
 def test_what_the_noise_hides_is_counted(model):
     """With few rows and a small budget."""
-    display = CalibrationDisplay.from_estimator(model, *population(300, 2), budget=0.2, n_bins=20)
+    display = CalibrationDisplay.from_estimator(model, *population(300, 2), budget=0.2, n_bins=20, allow_hidden=True)
     assert "the noise hides" in display.ax_.get_title(loc="left")
     plt.close("all")
 

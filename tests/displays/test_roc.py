@@ -39,7 +39,7 @@ def test_one_release_is_charged_and_drawn(model):
 
 def test_where_the_noise_hides_a_class_the_picture_says_so(model):
     """What was paid for is not lost in an error."""
-    display = RocDisplay.from_estimator(model, *population(100, 2), budget=0.05)
+    display = RocDisplay.from_estimator(model, *population(100, 2), budget=0.05, allow_hidden=True)
     assert "The noise hides" in display.ax_.texts[0].get_text()
     plt.close("all")
 

@@ -38,7 +38,7 @@ def test_the_surface_of_a_model_of_several_classes(make):
         np.mean(model.predict(X)[names == "a"] == "a")
     )
     assert len(model.coefficient_names_) == 4
-    assert "{'a', 'b', 'c', 'd'} was declared" in model.guarantee_.statement()
+    assert 'The labels "a", "b", "c" and "d" were declared' in model.guarantee_.statement()
 
 
 def test_plans_know_the_number_of_classes():

@@ -182,7 +182,7 @@ def test_a_single_class_that_fits_a_usual_domain_is_no_error(rows):
     assert any("not declared" in sentence for sentence in model.guarantee_.assumptions)
     declared = LogisticRegression(1.0, classes=["a", "b"]).fit(X, np.full(len(X), "a"))
     assert declared.classes_.tolist() == ["a", "b"]
-    assert any("was declared" in sentence for sentence in declared.guarantee_.assumptions)
+    assert any("were declared" in sentence for sentence in declared.guarantee_.assumptions)
 
 
 def test_the_ledger_is_charged_once_before_the_fit(rows):

@@ -408,15 +408,18 @@ def test_plan_and_statement_name_the_threshold_that_was_chosen(model, said):
 
 
 def test_means_of_rare_and_of_frequent_counts_are_near_those_of_the_rows():
-    """At the defaults, with a bound of seven times the mean and more. With a threshold of 1 they are far below."""
+    """At the defaults, with a bound of seven times the mean and more. With a threshold of 1 alone they are far below."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(30_000, 4))
     for mean, bound in ((0.2, 5.0), (3.0, 20.0)):
         y = rng.poisson(mean * np.exp(X @ [1.0, -1.0, 0.5, 0.0]) * rng.gamma(1.0, 1.0, 30_000))
         model = PoissonRegressor(ApproxDP(1.0, 1e-6), target_bound=bound, random_state=0)
         ratio = model.fit(X, y).predict(X).mean() / y.mean()
+        assert 0.95 < ratio < 1.05, (mean, ratio)
+        model = PoissonRegressor(ApproxDP(1.0, 1e-6), target_bound=bound, random_state=0, match_mean=False)
+        ratio = model.fit(X, y).predict(X).mean() / y.mean()
         assert 0.85 < ratio < 1.15, (mean, ratio)
-    small = PoissonRegressor(ApproxDP(1.0, 1e-6), target_bound=20.0, threshold=1.0, random_state=0)
+    small = PoissonRegressor(ApproxDP(1.0, 1e-6), target_bound=20.0, threshold=1.0, random_state=0, match_mean=False)
     assert small.fit(X, y).predict(X).mean() < 0.75 * y.mean()
 
 

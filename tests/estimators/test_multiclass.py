@@ -91,7 +91,7 @@ def test_the_ledger_is_charged_once_and_the_same_for_any_number_of_classes():
 def test_classes_that_are_not_declared_are_public_and_the_guarantee_says_so():
     """The labels present; declared ones may be absent from the rows."""
     present = LogisticRegression(1.0).fit(X, Y)
-    assert "{0, 1, 2, 3} was not declared: it was taken from the labels present" in present.guarantee_.statement()
+    assert "The labels 0, 1, 2 and 3 were not declared: they were taken from the rows" in present.guarantee_.statement()
     declared = LogisticRegression(1.0, classes=range(6)).fit(X, Y)
     assert declared.coef_.shape == (6, 4)
     assert declared.classes_.tolist() == [0, 1, 2, 3, 4, 5]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from multiprocessing import Pipe
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import optimize
+from sklearn.base import clone
 
 import confide
-from confide import ApproxDP, ParameterError, Schema, Smooth
+from confide import ApproxDP, ParameterError, Schema, Smooth, StronglyConvex, planning
+from confide.report.verification import FAILED, verify
+from tests.privacy.own_penalties import CONVEXITY, LOG_COSH, OF_LENGTH
 
 BUDGET = ApproxDP(2.0, 1e-6)
 SCHEMA = Schema(
@@ -95,3 +100,105 @@ def test_what_cannot_be_is_refused_before_the_charge():
         with pytest.raises(ParameterError, match=message):
             confide.LogisticRegression(1.0, penalty=penalty, ledger=ledger).fit(ROWS, ROWS[:, 0] > 0.0)
     assert len(ledger.entries()) == 0
+
+
+def fitted_by_hand(X, targets, alpha):
+    """Weights and intercept of the logistic loss with the penalty and the intercept's ridge, without the library."""
+
+    def value(w):
+        scores = np.where(targets, 1.0, -1.0) * (X @ w[:-1] + w[-1])
+        penalty = OF_LENGTH.value(w[:-1]) + 0.5 * CONVEXITY * w[-1] ** 2
+        return np.mean(np.logaddexp(0.0, -scores)) + alpha * penalty
+
+    return optimize.minimize(value, np.zeros(X.shape[1] + 1), method="BFGS", options={"gtol": 1e-9}).x
+
+
+def test_without_privacy_a_penalty_of_ones_own_is_minimised():
+    """Against a general-purpose optimiser; alpha multiplies the penalty."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-0.5, 0.5, size=(300, 3))
+    targets = X @ [4.0, -2.0, 1.0] + 0.3 * rng.normal(size=300) > 0.0
+    model = confide.LogisticRegression(float("inf"), penalty=OF_LENGTH, alpha=0.05).fit(X, targets)
+    expected = fitted_by_hand(X, targets, 0.05)
+    assert np.append(model.coef_[0], model.intercept_[0]) == pytest.approx(expected, abs=2e-5)
+    assert model.alpha_ == pytest.approx(0.05)
+    wide = confide.LogisticRegression(float("inf"), penalty=LOG_COSH, alpha=0.05)
+    wide.fit(rng.uniform(-0.02, 0.02, size=(20, 2100)), np.arange(20) % 2)
+    assert np.isfinite(wide.coef_).all()
+
+
+OF_OWN = [
+    (confide.LogisticRegression, {}, 2),
+    (confide.LogisticRegression, {}, 3),
+    (confide.LinearSVC, {"loss": "hinge"}, 2),
+    (confide.HuberRegressor, {"target_bound": 1.0}, 0),
+    (confide.Ridge, {"target_bound": 1.0}, 0),
+    (confide.PoissonRegressor, {"target_bound": 5.0}, 0),
+]
+
+
+@pytest.mark.parametrize(("make", "parameters", "n_classes"), OF_OWN)
+def test_a_model_with_a_penalty_of_ones_own_is_saved_and_its_plan_is_verified(make, parameters, n_classes, tmp_path):
+    """A file holds name and constants, from which the plan is made again; a fit needs the functions."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-0.5, 0.5, size=(2_000, 3))
+    targets = np.arange(2_000) % n_classes if n_classes else rng.uniform(size=2_000)
+    model = make(confide.ApproxDP(1.0, 1e-6), penalty=LOG_COSH, **parameters).fit(X, targets)
+    assert any("log-cosh and ridge" in sentence for sentence in model.guarantee_.assumptions)
+    assert "strength of log-cosh and ridge" in str(model.plan(2_000, 3, **({"n_classes": 3} if n_classes == 3 else {})))
+    model.save(tmp_path / "m.json")
+    loaded = confide.load(tmp_path / "m.json")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert not [finding for finding in verify(loaded) if finding.outcome == FAILED]
+    with pytest.raises(ParameterError, match="files do not hold its functions"):
+        clone(loaded).set_params(ledger=None, random_state=0).fit(X, targets)
+    loaded.penalty = loaded.penalty | {"strong_convexity": 1.0}
+    assert [finding for finding in verify(loaded) if finding.outcome == FAILED]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mechanism": "gradient"}, "mechanism='gradient'"),
+        ({"inference_share": 0.2}, "no intervals"),
+        ({"l1_ratio": 0.5}, "leave out l1_ratio"),
+        ({"prior": np.ones(3)}, "prior"),
+        ({"penalty": StronglyConvex(None, None, 1.0, 1.0)}, "files do not hold"),
+        ({"penalty": replace(LOG_COSH, strong_convexity=1.4)}, "not strongly convex"),
+        ({"penalty": "ridge"}, "must be one of"),
+        ({"penalty": 3.0}, "StronglyConvex"),
+    ],
+)
+def test_what_has_no_penalty_of_ones_own_is_refused_before_the_charge(change, words, tmp_path):
+    """The ledger stays empty."""
+    ledger = confide.Ledger(tmp_path / "l.db", limit=confide.ApproxDP(5.0, 1e-5))
+    given = {"penalty": LOG_COSH, "ledger": ledger} | change
+    with pytest.raises(ParameterError, match=words):
+        confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), **given).fit(np.zeros((50, 3)), np.arange(50) % 2)
+    assert len(ledger.entries()) == 0
+
+
+def test_columns_of_a_schema_may_have_a_penalty_of_ones_own():
+    """Noise keeps the shape of the columns, and the weights of levels have the penalty."""
+    schema = Schema(columns={"a": {"low": 0, "high": 1}, "b": {"categories": ["x", "y", "z"]}})
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"a": rng.uniform(size=2_000), "b": rng.choice(list("xyz"), 2_000)})
+    targets = (frame["a"] > 0.5) | (frame["b"] == "x")
+    plain = confide.LogisticRegression(1.0, schema=schema, alpha=0.01, centre=False, mechanism="objective")
+    model = clone(plain).set_params(penalty=LOG_COSH, alpha=0.02).fit(frame, targets)
+    assert model.score(frame, targets) > 0.8
+    # A ridge of .5 in the penalty at .02 is that of .01 alone: the plans have the same noise.
+    assert model.plan(2_000).noise == plain.plan(2_000).noise
+
+
+@pytest.mark.parametrize("others", [{"penalty": LOG_COSH}, {"l1_ratio": 0.3}])
+def test_bounds_and_forecasts_that_were_proven_for_the_ridge_are_refused(others):
+    """The theorems compare with the ridge of the best weights."""
+    model = confide.LogisticRegression(1.0, centre=False, mechanism="output", alpha=0.1, **others)
+    plan = model.plan(5_000, 3)
+    for bound in (planning.utility_bound, planning.excess_risk_bound):
+        with pytest.raises(ParameterError, match="penalty of your own"):
+            bound(plan)
+    if "penalty" in others:
+        with pytest.raises(ParameterError, match="one of your own"):
+            planning.simulate(model, 5_000, 3, error=0.1)

@@ -347,7 +347,7 @@ def test_undeclared_labels_are_taken_from_all_rows(rows):
     X, y = rows[0][:40], np.array(["no"] * 39 + ["yes"])
     model = search(estimator=LogisticRegression()).fit(X, y)
     assert model.classes_.tolist() == ["no", "yes"]
-    assert "was not declared" in model.guarantee_.statement()
+    assert "were not declared" in model.guarantee_.statement()
 
 
 @pytest.mark.parametrize("estimator", [LinearSVC(classes=[0, 1]), KernelSVC(classes=[0, 1], n_features=16)])

@@ -36,6 +36,7 @@ DEFAULTS = {
     },
     "PoissonRegressor": SHARED | FORM | SPARSE | {
         "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
+        "match_mean": "auto",
     },
     "ERMRegressor": SHARED | FORM | SPARSE | {
         "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
@@ -44,7 +45,7 @@ DEFAULTS = {
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | {
         "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
-        "intercept_scaling": "auto",
+        "intercept_scaling": "auto", "match_mean": "auto",
     },
 }  # fmt: skip
 """Every parameter of every model with its default. A change here is a breaking change, or a new parameter."""

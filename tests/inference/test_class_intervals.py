@@ -175,7 +175,7 @@ def with_a_rare_class(n, seed):
 def test_a_class_that_the_noise_hides_has_no_interval(multiclass):
     """Its errors are infinite, in every form of the table; the others hold what there is without noise, less known means."""
     X, classes = with_a_rare_class(40_000, 6)
-    arguments = {"inference_share": 0.3, "alpha": 0.003, "multiclass": multiclass}
+    arguments = {"inference_share": 0.3, "alpha": 0.0005, "multiclass": multiclass}
     model = LogisticRegression(PureDP(1.0), random_state=1, **arguments).fit(X, classes)
     assert known_scores(model._evidence).tolist() == [True, True, True, False]
     known, ends, table = model.uncertainty(), model.conf_int(), model.summary()
@@ -205,7 +205,7 @@ def test_a_class_that_the_noise_hides_has_no_interval(multiclass):
 @pytest.mark.parametrize("separable", [True, False])
 @pytest.mark.parametrize("intercept", [0.0, 2.0])
 def test_a_class_is_hidden_where_noise_exceeds_its_own_curvature_by_the_limit_of_the_forecast(separable, intercept):
-    """2 s sqrt(D) over the mean over columns, net of the intercept: made so that the second class is just at the limit."""
+    """2 s sqrt(D) over the mean over columns, net of the intercept, and the ridge: the second class is just at the limit."""
     rng, o, D = np.random.default_rng(0), 4, 3
     rows, bends = rng.normal(size=(500, D)) + 1.0, np.array([4.0, 1.0, 2.0, 3.0])
     if intercept:
@@ -220,7 +220,7 @@ def test_a_class_is_hidden_where_noise_exceeds_its_own_curvature_by_the_limit_of
         curvature, own = turn @ np.kron(matrix, one) @ turn.T, one * matrix[1, 1] / (1.0 - 1.0 / o)
     mean = np.mean(np.diagonal(own)[:-1] - own[:-1, -1] ** 2 / own[-1, -1]) if intercept else np.mean(np.diagonal(own))
     curvature = (curvature + curvature.T) / 2.0
-    limit = 1.75 * mean / (2.0 * math.sqrt(width))
+    limit = 1.75 * (mean + 1.0) / (2.0 * math.sqrt(width))
     for factor, expected in ((0.99, [True] * 4), (1.01, [True, False, True, True])):
         made = Evidence(
             np.zeros(o * D), intercept, 1.0, 500, curvature, curvature, factor * limit, 1.0, (), o, separable

@@ -43,7 +43,7 @@ def test_the_forecast_compares_noise_with_usual_curvature():
     unit = 0.25 / forecast.moments.curvature_scale
     assert forecast.curvature_noise == pytest.approx(2.0 * entry * unit / math.sqrt(2.0) * math.sqrt(5.0), rel=0.03)
     assert forecast.usual_curvature == pytest.approx(10_000 * 0.125 / 3.0 / 4.0)
-    assert forecast.ratio == forecast.curvature_noise / forecast.usual_curvature
+    assert forecast.ratio == forecast.curvature_noise / (forecast.usual_curvature + 10_000 * plan.alpha)
     document = plan.to_dict()["intervals"]
     assert document["ratio"] == forecast.ratio
     assert document["largest_ratio"] == LARGEST_RATIO

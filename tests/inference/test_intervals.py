@@ -286,8 +286,10 @@ def test_what_has_no_intervals_says_so():
     X, y = sample(3000, 3)
     with pytest.raises(ParameterError, match="a loss that bends"):
         LinearSVC(1.0, loss="hinge", inference_share=0.3).fit(X, y)
-    with pytest.raises(ParameterError, match="single weights of random features mean nothing"):
-        KernelSVC(math.inf, classes=[0, 1]).fit(X, y).conf_int()
+    kernel = KernelSVC(math.inf, classes=[0, 1], n_features=8, inference_share=0.3).fit(X, y)
+    for ask in (kernel.uncertainty, kernel.conf_int, kernel.summary, kernel.covariance):
+        with pytest.raises(ParameterError, match=r"single weights of random features mean nothing.*predict_interval"):
+            ask()
     plain = LogisticRegression(1.0, classes=[0, 1]).fit(X, y)
     for ask in (plain.uncertainty, plain.conf_int, plain.summary):
         with pytest.raises(ParameterError, match="set inference_share"):

@@ -84,7 +84,7 @@ def test_intervals_hold_what_they_claim(model, neighbours):
 def test_where_noise_hides_everything_nothing_is_claimed(model):
     """A rate whose denominator is lost in the noise is None, and prints so."""
     X, y = population(200, 6)
-    answer = confide.evaluate(model, X, y, budget=0.01, random_state=0)
+    answer = confide.evaluate(model, X, y, budget=0.01, allow_hidden=True, random_state=0)
     assert answer.sensitivity.value is None
     assert answer.auc.value is None
     assert "hidden by the noise" in str(answer)

@@ -15,6 +15,7 @@ from confide.inference.roc import roc_curve
 from confide.privacy.budgets import Neighbours, as_budget
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.noise import Entropy
+from confide.privacy.tables import counted
 from tests.inference.test_rates import population
 
 CHANCES = np.array([[0.30, 0.18, 0.08, 0.04], [0.03, 0.07, 0.12, 0.18]])
@@ -47,7 +48,7 @@ def _covered(n_rows, epsilon, factor):
     held = []
     for _ in range(120):
         cells = rng.choice(8, size=n_rows, p=CHANCES.ravel())
-        counts = NoisyCounts().release(plan, cells, entropy).reshape(2, 4)
+        counts = NoisyCounts().release(plan, counted(cells, 8), entropy).reshape(2, 4)
         curve = roc_curve(Evaluation(counts, told, 0.95, "yes", None, True, None), n_places=7)
         held += [curve.band[at].low <= _true_sensitivity(curve.places[at]) <= curve.band[at].high for at in (1, 2, 3)]
     return np.mean(held)

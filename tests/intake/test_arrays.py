@@ -266,7 +266,7 @@ def test_no_fit_and_no_evaluation_counts_such_cells():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SchemaWarning)
         model = LogisticRegression(1.0, schema=SCHEMA, classes=[0, 1]).fit(frame, [0, 1] * 20)
-        evaluate(model, frame, [0, 1] * 20, budget=1.0)
+        evaluate(model, frame, [0, 1] * 20, budget=5.0)
 
 
 def test_sparse_rows_are_refused_where_only_dense_ones_will_do():

@@ -142,7 +142,7 @@ def test_what_comes_with_checked_rows_is_public():
     (rows,) = checked(rows_given(frame, Y))
     assert (rows.n_rows, rows.domain, rows.has_weights) == (6, (0, 1), False)
     assert rows.coefficient_names.tolist() == ["east", "north"] == list(rows.columns.feature_names_in)
-    assert "{0, 1} was declared" in rows.target_sentence
+    assert "The labels 0 and 1 were declared" in rows.target_sentence
     assert checked(rows_given(frame, Y, np.ones(6)))[0].has_weights
     (numbers,) = checked(rows_given(frame, Y), specification(target=Numbers(sentence="clipped")))
     assert (numbers.domain, numbers.target_sentence) == ((), "clipped")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from confide import ParameterError, Schema, Smooth
 from confide.features.encoder import Encoder
 from confide.features.smoothing import smoothing_form
 from confide.intake.penalties import checked_penalty, form_of, written_penalty
+from tests.privacy.own_penalties import LOG_COSH
 
 SCHEMA = Schema(
     columns={
@@ -159,3 +161,12 @@ def test_a_penalty_that_is_changed_later_changes_no_form():
 def test_an_object_of_the_users_own_is_not_written():
     """It may hold anything."""
     assert written_penalty(object()) is None
+
+
+def test_a_function_of_the_user_s_is_read_and_written_as_name_and_constants():
+    """Numbers of any type become plain ones; what a file holds is read as a penalty without functions."""
+    given = replace(LOG_COSH, smoothness=np.float32(1.5))
+    found = checked_penalty(given)
+    assert (found, type(found.smoothness)) == (LOG_COSH, float)
+    written = json.loads(json.dumps(written_penalty(given)))
+    assert checked_penalty(written) == replace(LOG_COSH, value=None, gradient=None)

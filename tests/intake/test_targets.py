@@ -241,10 +241,10 @@ def test_opened_rows_say_how_their_targets_are_read():
     schema = Schema(columns={"x": {"low": 0, "high": 1}}, target={"column": "y", "negative": "a", "positive": "b"})
     declared = Classes.declared(None, schema).of_opened(Opened(schema))
     assert (declared.domain, declared.numbers) == (("a", "b"), None)
-    assert "was declared" in declared.sentence
+    assert "were declared" in declared.sentence
     present = Classes(None).of_opened(Opened(labels=np.array([0, 1])))
     assert (present.domain, present.numbers) == ((0, 1), None)
-    assert "was not declared" in present.sentence
+    assert "were not declared" in present.sentence
     numbers = Numbers(True, "counts").of_opened(Opened(schema, target="visits"))
     assert (numbers.domain, numbers.sentence) == ((), "counts")
     assert (numbers.numbers.column, numbers.numbers.counts) == ("visits", True)

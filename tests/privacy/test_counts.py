@@ -13,6 +13,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
+from confide.privacy.tables import counted
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 0.1), "zcdp": ZCDP(0.1)}
@@ -23,7 +24,7 @@ CELLS = np.array([0, 3, 3, 7, 1, 3, 0])
 def exact(cells, n_cells=8):
     """The counts without noise, through the release itself."""
     plan = NoisyCounts().plan(n_cells, PureDP(math.inf), REPLACE)
-    return NoisyCounts().release(plan, np.asarray(cells), Entropy.seeded(0))
+    return NoisyCounts().release(plan, counted(np.asarray(cells), n_cells), Entropy.seeded(0))
 
 
 def test_without_privacy_the_counts_are_those_of_the_rows():
@@ -56,7 +57,7 @@ def test_released_counts_scatter_by_the_theorems_law(name, neighbours, persons):
     """600 releases of 8 counts; noise 0.7 or 1.4 times as large would be rejected."""
     plan = NoisyCounts().plan(8, BUDGETS[name], neighbours, persons)
     entropy = Entropy.seeded(3)
-    noises = np.array([NoisyCounts().release(plan, CELLS, entropy) for _ in range(600)]) - exact(CELLS)
+    noises = np.array([NoisyCounts().release(plan, counted(CELLS, 8), entropy) for _ in range(600)]) - exact(CELLS)
     changed = 2.0 if neighbours is REPLACE else 1.0
     if name == "pure":
         law = stats.laplace(scale=changed * persons / 0.7)

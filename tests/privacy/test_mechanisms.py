@@ -98,7 +98,7 @@ RELEASES = {
     "none": lambda plan: NonPrivate().release(plan, source(), NewtonThenFallback(), Entropy.fresh()),
     "sufficient-statistics": lambda plan: SufficientStatistics().release(plan, source(), Entropy.fresh()),
     "moments": lambda plan: SecondMoments().release(plan, np.ones((1, 2)), source(), Entropy.fresh()),
-    "counts": lambda plan: NoisyCounts().release(plan, np.zeros(20, dtype=np.intp), Entropy.fresh()),
+    "counts": lambda plan: NoisyCounts().release(plan, np.array([20, 0]), Entropy.fresh()),
 }
 
 

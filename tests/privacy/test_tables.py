@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import MOMENT_SCALE, NoisyTables, counted, l1_distance, l2_distance, moments_of
+from confide.privacy.tables import MOMENT_SCALE, NoisyTables, counted, l1_distance, l2_distance, moments_of, rows_of, spread
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
@@ -69,6 +70,39 @@ def test_sums_do_not_depend_on_the_order_of_the_rows():
     whole = moments_of(values)
     assert (moments_of(values[::-1]) == whole).all()
     assert (sum(moments_of(piece) for piece in np.split(values, 40)) == whole).all()
+
+
+@BOTH
+def test_rows_that_are_spread_are_no_further_apart_than_rows_in_one_cell(neighbours):
+    """In exact arithmetic: whatever the shares are, a row adds one unit. Rows in different cells attain both bounds."""
+    rng = np.random.default_rng(2)
+    shares = [*np.eye(3), *rng.dirichlet([0.3] * 3, 30), [9.0, -1.0, 2.0], [math.nan, 0.5, math.inf], [0.1, 0.1, 0.1]]
+    alone = [spread(np.array([block]), np.array([each]), 2) for each in shares for block in (-1, 0, 1, 7)]
+    for units in alone:
+        assert units.min() >= 0
+        assert units.sum() == 2**20
+    l1, squares = 0, 0
+    for first in alone:
+        for second in alone if neighbours is REPLACE else [np.zeros(6, dtype=np.int64)]:
+            difference = [int(each) for each in first - second]
+            l1, squares = max(l1, sum(map(abs, difference))), max(squares, sum(each * each for each in difference))
+    of_table = 2 if neighbours is REPLACE else 1
+    assert (Fraction(l1, 2**20), Fraction(squares, 2**40)) == (of_table, of_table)
+    # Three tables: what the noise is for.
+    assert l1_distance(3, 0, neighbours) == pytest.approx(3 * of_table)
+    assert l2_distance(3, 0, neighbours) == pytest.approx(math.sqrt(3 * of_table))
+
+
+def test_rows_are_spread_by_their_shares():
+    """Up to 2^-20, in any order and in any pieces to the bit."""
+    rng = np.random.default_rng(3)
+    shares, blocks = rng.dirichlet([1.0] * 4, 500), rng.integers(3, size=500)
+    units = spread(blocks, shares, 3)
+    exact = np.array([shares[blocks == block].sum(axis=0) for block in range(3)]).ravel()
+    np.testing.assert_allclose(rows_of(units), exact, atol=500 * 2.0**-20)
+    order = rng.permutation(500)
+    assert (spread(blocks[order], shares[order], 3) == units).all()
+    assert (sum(spread(blocks[part], shares[part], 3) for part in np.split(order, 5)) == units).all()
 
 
 @pytest.mark.parametrize("name", BUDGETS)

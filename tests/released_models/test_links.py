@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 from confide.released_models.links import KINDS, Link
 
@@ -35,3 +35,26 @@ def test_probabilities_of_several_classes_add_up_to_1():
 
 def test_which_kinds_have_probabilities():
     assert [kind for kind in KINDS if Link(kind).has_probabilities] == ["logistic", "softmax", "one-vs-rest"]
+
+
+def test_means_of_scores():
+    """Of each kind that has one score: a probability, a number, the exponential, which never overflows, or the score."""
+    np.testing.assert_allclose(Link("logistic").mean(SCORES), expit(SCORES))
+    link = Link("logistic", 2.0)
+    np.testing.assert_allclose(link.mean(SCORES), np.exp(link.log_probabilities(SCORES))[:, 1])
+    for kind in ("identity", "none"):
+        assert np.array_equal(Link(kind).mean(SCORES), SCORES)
+    found = Link("exponential").mean(SCORES)
+    np.testing.assert_allclose(found[:4], np.exp(SCORES[:4]))
+    assert found[4] == np.finfo(float).max
+
+
+@pytest.mark.parametrize("link", [Link("softmax"), Link("one-vs-rest"), Link("one-vs-rest", 2.0)], ids=repr)
+def test_log_odds_of_classes_and_their_derivatives(link):
+    """Those of the probabilities, by differences."""
+    scores, step = np.array([[1.0, -2.0, 0.3], [0.1, 0.2, 3.0]]), 1e-5
+    found, derivatives = link.log_odds(scores)
+    np.testing.assert_allclose(found, logit(np.exp(link.log_probabilities(scores))), rtol=1e-9)
+    for place, unit in enumerate(step * np.eye(3)):
+        change = (link.log_odds(scores + unit)[0] - link.log_odds(scores - unit)[0]) / (2.0 * step)
+        np.testing.assert_allclose(derivatives[:, :, place], change, rtol=1e-4, atol=1e-6)

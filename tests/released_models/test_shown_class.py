@@ -91,3 +91,20 @@ def test_each_of_three_classes_has_its_weights():
         assert list(weights) == ["x0", "x1"]
         assert list(weights.values()) == model.scoring.coef[place].tolist()
         assert intercept == model.scoring.intercept[place]
+
+
+def test_values_and_ends_of_rows_are_those_of_the_class_that_is_shown():
+    """Turned for the first class, as they are for the second, and of the likeliest of several."""
+    ends, scores = np.array([[0.1, 0.3], [0.5, 0.9]]), np.array([-1.0, 2.0])
+    probabilities = np.array([[0.8, 0.2], [0.3, 0.7]])
+    first, second, several = (ShownClass(None, None, place) for place in (0, 1, None))
+    assert first.of_rows(scores).tolist() == [1.0, -2.0]
+    assert first.of_rows(probabilities).tolist() == [0.8, 0.3]
+    np.testing.assert_allclose(first.ends_of_rows(ends, probabilities), [[0.7, 0.9], [0.1, 0.5]])
+    np.testing.assert_allclose(first.ends_of_rows(ends, scores), [[-0.3, -0.1], [-0.9, -0.5]])
+    assert second.of_rows(probabilities).tolist() == [0.2, 0.7]
+    assert np.array_equal(second.ends_of_rows(ends, probabilities), ends)
+    of_classes = np.array([[[0.1, 0.2], [0.6, 0.9]], [[0.5, 0.8], [0.1, 0.2]]])
+    values = np.array([[0.2, 0.8], [0.7, 0.3]])
+    assert several.of_rows(values).tolist() == [0.8, 0.7]
+    assert several.ends_of_rows(of_classes, values).tolist() == [[0.6, 0.9], [0.5, 0.8]]

@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide import FileError, LogisticRegression
 from confide.estimators.linear_model import released_model
-from confide.saved_models.reading import read_model, released_of
+from confide.saved_models.reading import read_model, released_of, understood
 
 
 def test_what_a_model_released_is_read_from_its_file(rows, tmp_path):
@@ -34,11 +34,14 @@ def test_a_file_that_is_not_understood_is_refused(rows, tmp_path):
     LogisticRegression(2.0, prior=(np.ones(X.shape[1]), 0.5)).fit(X, y).save(path)
     content = json.loads(path.read_text())["content"]
     assert released_of(content).prior.intercept == (0.5,)
-    for change in ({"coef": None}, {"more": 1}, {"classes": [0]}, {"prior": {"coef": [[1.0]]}}):
+    changes = ({"coef": None}, {"more": 1}, {"classes": [0]}, {"prior": {"coef": [[1.0]]}}, {"n_features_in": 99})
+    for change in (*changes, {"n_features_in": 10**15}):
         damaged = content | change
         confide.files.write_document(path, damaged, overwrite=True)
         with pytest.raises(FileError):
             read_model(path)
+    with pytest.raises(FileError), understood(path):
+        released_of(content | {"n_features_in": np.inf})
     del content["alpha"]
     confide.files.write_document(path, content, overwrite=True)
     with pytest.raises(FileError, match="lacks parts of a model: alpha"):

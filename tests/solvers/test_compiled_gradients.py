@@ -12,7 +12,7 @@ import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.sparse import SparseBlocks
 from confide.erm.group_bounds import BoxBound
-from confide.erm.hinges import HuberHinge
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
@@ -45,8 +45,23 @@ def test_gradients_are_those_of_the_objective(compiled, norm, unshortened):
         lines = compiled_objective(objective, unshortened).restrict(np.zeros(3, dtype=int))
         several = lines.evaluate(np.repeat(weights, 3, axis=0), order=1).gradient
         np.testing.assert_array_equal(several, np.repeat(found, 3, axis=0))
-    with pytest.raises(ParameterError, match="order 1"):
-        compiled_objective(exact, unshortened).evaluate(weights, order=2)
+    with pytest.raises(ParameterError, match="few weights"):
+        compiled_objective(problem(n=100, d=64), unshortened=False).evaluate(np.zeros((1, 65)), order=2)
+
+
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), LogisticHinge(0.25), HuberHinge(0.5), SmoothHinge(0.5)], ids=lambda loss: loss.name
+)
+@pytest.mark.parametrize(("norm", "unshortened"), [(1.0, False), (100.0, True)])
+@pytest.mark.parametrize("d", [1, 3, 8, 21, 63])
+def test_hessians_are_those_of_the_objective(compiled, loss, norm, unshortened, d):
+    """In single precision, with ridge and intercept, and gradients beside them in double precision."""
+    exact = problem(norm, loss, n=3000, d=d)
+    weights = np.random.default_rng(1).normal(size=exact.linear.shape)
+    expected = exact.evaluate(weights, order=2)
+    found = compiled_objective(exact, unshortened).evaluate(weights, order=2)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-5, atol=1e-5 * np.abs(expected.hessian).max())
 
 
 def test_there_are_problems_that_the_kernel_leaves_to_numpy(compiled, monkeypatch):
@@ -75,7 +90,7 @@ class Nonsense:
     def __init__(self, kind):
         self.kind, self.calls, self._rng = kind, 0, np.random.default_rng(9)
 
-    def dense_sums(self, rows, radius, labels, counts, largest, weights, offset, loss, a, low, high, out, plain):
+    def dense_sums(self, rows, radius, labels, counts, largest, weights, offset, loss, a, low, high, out, products, plain):
         self.calls += 1
         if self.kind == "fails":
             raise ValueError
@@ -86,6 +101,8 @@ class Nonsense:
             "huge": 1e300,
             "the wrong way": np.append(weights, 0.0) * -rows.shape[0],
         }[self.kind]
+        if products is not None:
+            products += self._rng.normal(size=products.size) if self.kind == "noise" else out.max()
 
 
 @pytest.mark.parametrize("kind", ["noise", "nothing", "no number", "huge", "the wrong way", "fails"])

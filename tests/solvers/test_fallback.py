@@ -12,11 +12,13 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
+from confide.erm.penalised_objective import PenalisedObjective
 from confide.erm.row_bounds import BallBound
 from confide.errors import FileError
 from confide.solvers import fallback
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
 from confide.solvers.solver import Solution
+from tests.privacy.own_penalties import LOG_COSH
 from tests.solvers.problems import LOSSES, Idle, objective, planned_tolerance
 
 
@@ -157,3 +159,14 @@ def test_gradients_change_no_faster_than_the_smoothness_says(loss):
     before, after = (problems.evaluate(at, order=1).gradient for at in (points, points + steps))
     quotients = np.linalg.norm(after - before, axis=1) / np.linalg.norm(steps, axis=1)
     assert quotients.max() <= problems.smoothness
+
+
+def test_with_a_penalty_of_the_user_s_own_gradient_descent_takes_over_and_reaches_the_tolerance():
+    """F2 knows the Hessian of a ridge. It would apply to this loss, and is not asked."""
+    plain = objective(LogisticLoss(), l2=20.0)
+    own = PenalisedObjective(
+        plain.source, plain.loss, plain.row_bound, plain.intercept, plain.l2, plain.linear, penalty=LOG_COSH
+    )
+    solution = NewtonThenFallback(first=Idle(), has_ridge=False).solve(own, np.zeros((1, 7)), 1e-7)
+    assert np.linalg.norm(own.gradients(solution.weights)) <= 1.01e-7
+    assert max(own.source.orders) == 1, "no Hessian was asked for"

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 import confide
-from confide import ZCDP, AdditiveClassifier, ApproxDP, HuberRegressor, KernelSVC, LinearSVC, LogisticRegression, Schema
+from confide import (
+    ZCDP,
+    AdditiveClassifier,
+    AdditiveRegressor,
+    ApproxDP,
+    HuberRegressor,
+    KernelSVC,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    PureDP,
+    Schema,
+)
 from confide.erm.hinges import LogisticHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -138,3 +150,32 @@ def test_curves_in_a_schema_count_as_curves_whatever_the_estimator():
 def test_other_fits_take_no_gradients(model, more):
     """They were not compared there, or another mechanism errs less often."""
     assert plan_of(model, **more).mechanism != "gradient"
+
+
+@pytest.mark.parametrize("budget", [SOME, ApproxDP(1.0, 1e-6), ZCDP(0.005), ZCDP(0.3)], ids=str)
+def test_counts_take_gradients_unless_there_is_next_to_no_noise(budget):
+    """Straight lines and curves; what a user asks for by name stays, and so does the objective of a pure budget."""
+    schema = Schema({f"x{i}": {"low": 0.0, "high": 1.0} for i in range(10)})
+    facts = {"schema": schema, "target_bound": 20.0}
+    assert plan_of(PoissonRegressor(budget, **facts)).mechanism == "gradient"
+    assert plan_of(AdditiveRegressor(budget, loss="poisson", **facts)).mechanism == "gradient"
+    for others in ({"mechanism": "objective"}, {"centre": False}, {"prior": (np.zeros(10), 0.0)}):
+        assert plan_of(PoissonRegressor(budget, **facts, **others)).mechanism == "objective"
+    for large in (PureDP(1.0), ApproxDP(8.0, 1e-6), ZCDP(3.0)):
+        assert plan_of(PoissonRegressor(large, **facts)).mechanism == "objective"
+
+
+@pytest.mark.parametrize("make", [ApproxDP, ZCDP])
+def test_other_numbers_take_gradients_where_noise_in_the_objective_is_large(make):
+    """Above a share of what all rows can pull together, which is smaller under concentrated budgets."""
+    limit = 0.05 if make is ApproxDP else 0.002
+    found = set()
+    for size in np.geomspace(0.02, 2.0, 12):
+        budget = ApproxDP(float(size), 1e-6) if make is ApproxDP else ZCDP(float(size))
+        model = HuberRegressor(budget, schema=NUMBERS, target_bound=1.0, mechanism="objective")
+        plan, taken = plan_of(model), plan_of(model.set_params(mechanism="auto")).mechanism
+        share = plan.to_dict()["noise_in_rows"] / 20_000
+        if plan.centring is None and plan.noise.law == "gaussian":
+            assert (taken == "gradient") == (share > limit)
+        found.add(taken)
+    assert found == {"gradient", "objective"}

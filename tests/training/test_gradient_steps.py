@@ -134,8 +134,8 @@ def test_the_ridge_limits_steps_where_noise_is_large_and_the_curvature_where_it_
     assert (noisy.n_steps, exact.n_steps) == (80, 80)
 
 
-def test_curves_have_more_sums_and_longer_steps_over_centred_rows():
-    """120 sums with a momentum of .97. Centred rows are three quarters as long, which is used for curves alone."""
+def test_curves_have_more_sums_and_longer_steps():
+    """96 sums with a momentum of .97. Centred rows are three quarters as long, which is used for curves alone."""
     groups = GroupBound((3, 3), (1.0, 1.0))
     as_they_are, centred = (
         problem(1000, 6, row_norm=math.sqrt(2.0), row_bound=bound, intercept=1.0)
@@ -147,11 +147,13 @@ def test_curves_have_more_sums_and_longer_steps_over_centred_rows():
         for facts in (as_they_are, centred):
             _, descent = decided(facts, rule, mu=30.0)
             lengths[rule.has_curves, facts is centred] = descent.steps.step
-            expected = (120, 0.97) if rule.has_curves else (80, 0.94)
+            expected = (96, 0.97) if rule.has_curves else (80, 0.94)
             assert (descent.n_steps, descent.steps.momentum) == expected
-    assert lengths[True, False] == pytest.approx(lengths[False, False], rel=1e-12)
+    assert lengths[True, False] == pytest.approx(5.6 / 3.75 * lengths[False, False], rel=1e-12)
     assert lengths[False, True] == lengths[False, False]
-    assert lengths[True, True] == pytest.approx(3.75 / (0.25 * (0.75**2 * 3.0) * 1000))
+    assert lengths[True, True] == pytest.approx(5.6 / (0.25 * (0.75**2 * 3.0) * 1000))
+    chosen, noisy = decided(centred, curves, mu=0.001)
+    assert noisy.steps.step * noisy.n_steps / (1.0 - noisy.steps.momentum) == pytest.approx(2.4 / (chosen.l2 / 0.6))
 
 
 def test_large_tables_have_fewer_sums():

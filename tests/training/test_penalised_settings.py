@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.linalg import cholesky
+from sklearn.base import clone
 
 import confide
 from confide import ZCDP, ApproxDP, BallBound, ParameterError, PureDP, Schema, Smooth
@@ -20,7 +22,9 @@ from confide.features.quadratic_forms import QuadraticForm
 from confide.intake.given_rows import rows_given
 from confide.intake.penalties import checked_penalty, form_of
 from confide.privacy.noise import Entropy
+from confide.report.verification import FAILED, verify
 from confide.training.alpha import usual_norm_of_rows
+from confide.training.assumptions import PENALISED_IN_GROUPS
 from confide.training.fit import model_of_columns, released
 from confide.training.penalised_settings import usual_norm_in
 from confide.training.plan import plan_for
@@ -233,3 +237,59 @@ def test_scores_of_a_smoothed_model_are_those_of_its_weights():
     assert model.decision_function(raw) == pytest.approx(scores)
     assert "quadratic form that was chosen without looking at the rows" in model.guarantee_.statement()
     assert list(model.coefficient_names_) == list(Encoder(SCHEMA).feature_names)
+
+
+TWO_CLASSES = Schema(
+    columns={
+        "age": {"low": 0, "high": 100, "knots": 6},
+        "level": {"categories": list("abcd")},
+        "pay": {"low": 0, "high": 10},
+    },
+    target={"column": "y", "negative": 0, "positive": 1},
+)
+
+
+def test_two_classes_under_a_pure_budget_keep_their_rows_as_they_are():
+    """The noise has the shape of the groups, and the statement says so; other budgets and classes bring rows to the norm."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {"age": rng.uniform(0, 100, 3000), "level": rng.choice(list("abcd"), 3000), "pay": rng.uniform(0, 10, 3000)}
+    )
+    targets = (frame["age"] > 50.0).astype(int)
+    model = confide.LogisticRegression(PureDP(1.0), schema=TWO_CLASSES, penalty={"age": Smooth(10.0), "level": Smooth(5.0)})
+    fitted = model.fit(frame, targets)
+    assert fitted.score(frame, targets) > 0.85
+    assert fitted.plan(3000).noise.shape.name == "groups in the norm of the penalty"
+    assert PENALISED_IN_GROUPS in fitted.guarantee_.assumptions
+    assert not [finding for finding in verify(fitted) if finding.outcome == FAILED]
+    # Where it pays: with the ball of the norm the noise is larger.
+    undeclared = confide.LogisticRegression(
+        PureDP(1.0), schema=Schema(columns=TWO_CLASSES.to_dict()["columns"]), penalty=model.penalty, alpha=fitted.alpha_
+    )
+    own, ball = (each.plan(3000).noise.norm for each in (model.set_params(alpha=fitted.alpha_), undeclared))
+    assert own < 0.8 * ball
+    for other in (
+        {"budget": ApproxDP(1.0, 1e-6)},
+        {"classes": [0, 1, 2], "schema": undeclared.schema},
+        {"penalty": MATRIX[:1, :1] * np.eye(fitted.coef_.size) + 0.1},
+    ):
+        settings = clone(model).set_params(**other)._settings(Encoder(other.get("schema", TWO_CLASSES)))
+        assert not settings.keeps_groups
+
+
+def test_without_privacy_noise_the_minimiser_is_that_of_mapped_rows():
+    """Noise of a vast budget is next to nothing, and the form is penalised as by rows in its norm."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame(
+        {"age": rng.uniform(0, 100, 500), "level": rng.choice(list("abcd"), 500), "pay": rng.uniform(0, 10, 500)}
+    )
+    targets = ((frame["age"] > 50.0) ^ (rng.random(500) < 0.2)).astype(int)
+    penalty = {"age": Smooth(10.0), "level": Smooth(5.0), "pay": 0.3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own, exact = (
+            confide.LogisticRegression(budget, schema=TWO_CLASSES, penalty=penalty, alpha=0.01).fit(frame, targets)
+            for budget in (PureDP(1e6), float("inf"))
+        )
+    assert own.coef_ == pytest.approx(exact.coef_, abs=1e-3)
+    assert own.intercept_ == pytest.approx(exact.intercept_, abs=1e-3)

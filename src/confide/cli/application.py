@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from confide._version import __version__
+from confide.cli.audit import audit
 from confide.cli.bounds import bounds
 from confide.cli.check import check
 from confide.cli.completion import answer_shells, completion
@@ -108,6 +109,12 @@ app.command(
 app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
 app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
 app.command(epilog=_with_example("confide describe a.csv --schema a.toml --rho 0.01 --cross sex:income"))(describe)
+app.command(
+    epilog=_with_example(
+        "confide audit --model logistic --epsilon 1",
+        f"Exit code: 0 if the claim is not refuted, {NO_GUARANTEE} if it is.\n\n",
+    )
+)(audit)
 app.add_typer(ledger_app, name="ledger")
 app.command(
     epilog=_with_example(

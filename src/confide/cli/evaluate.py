@@ -1,4 +1,4 @@
-"""`confide evaluate`: how good a model is on rows that it has not seen, from one noisy histogram."""
+"""`confide evaluate`: how good a model is on rows that it has not seen, from one release of noisy counts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge
 from confide.cli.option_names import in_words_of_options
 from confide.cli.options import Force, Format, ModelFile, RowsPerPerson, Seed
-from confide.errors import FileError, ParameterError
+from confide.errors import FileError
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.cli.display import Screen
+    from confide.evaluations.result import TablesEvaluation
     from confide.inference.rates import Evaluation, Rate
 
 _BAR_WIDTH = 20
+_BINS = (
+    "Number of bins: of the probability for two classes, even; otherwise of calibration, 0 for none.  [default: 20 or 10]"
+)
+_GROUPS = "Also give the rates of each level of this column; NAME=LEVEL,LEVEL if the model does not use the column."
+_OTHER = "Compare with this model on the same rows: differences of rates."
+_CLIP = "The largest log loss, or error in the unit of the target, that a row counts with. Smaller means less noise."
+_ALLOW_HIDDEN = "Charge even if there are so few rows that the noise will hide every rate."
 
 
 def evaluate(
@@ -32,13 +40,17 @@ def evaluate(
     rho: Rho = None,
     ledger: LedgerToCharge = None,
     purpose: Purpose = None,
-    bins: Annotated[int, typer.Option(metavar="N", help="Number of bins of the probability, even.")] = 20,
+    bins: Annotated[int | None, typer.Option(metavar="N", help=_BINS, show_default=False)] = None,
+    groups: Annotated[str | None, typer.Option(metavar="NAME", help=_GROUPS, show_default=False)] = None,
+    other: Annotated[Path | None, typer.Option(metavar="MODEL.json", help=_OTHER, show_default=False)] = None,
+    clip: Annotated[float | None, typer.Option(metavar="C", help=_CLIP, show_default=False)] = None,
     level: Annotated[float, typer.Option(metavar="L", help="Level of the intervals, between 0 and 1.")] = 0.95,
     neighbours: Annotated[
         Literal["replace-one", "add-or-remove-one"],
         typer.Option(help="Which data sets count as neighbours. add-or-remove-one keeps the number of rows private."),
     ] = "replace-one",
     max_rows_per_person: RowsPerPerson = 1,
+    allow_hidden: Annotated[bool, typer.Option("--allow-hidden", help=_ALLOW_HIDDEN)] = False,
     seed: Seed = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="Also write the evaluation to this file.", show_default=False)
@@ -46,7 +58,7 @@ def evaluate(
     force: Force = False,
     output_format: Format = "text",
 ) -> None:
-    """Estimate how good a model of two classes is on rows that it did not learn from. Releases noisy rates and charges them.
+    """Estimate how good a model is on rows that it did not learn from. Releases noisy rates or errors and charges them.
 
     The rows need the columns of the model's schema, with its target. If they are rows of other people than those of the fit,
     they have a budget of their own, and so a ledger of their own.
@@ -54,40 +66,44 @@ def evaluate(
     from confide.cli import display, tables
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
-    from confide.estimators.evaluation import evaluate as evaluated
-    from confide.estimators.evaluation import expected_of, plan_of_evaluation
-    from confide.files import sha256_of, write_text
+    from confide.estimators import evaluation
+    from confide.estimators.planned_evaluation import group_column, planned_evaluation
+    from confide.files import write_text
     from confide.intake.opening import open_rows
-    from confide.report.ledger_facts import same_rows_note
+    from confide.privacy.budgets import Neighbours
 
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
     if out is not None:
-        tables.check_path(out, (model_file, *files), (".json",), overwrite=force)
-    model = _classifier(model_file)
+        tables.check_path(out, (model_file, *files, *([] if other is None else [other])), (".json",), overwrite=force)
+    model = _model(model_file)
+    asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip}
+    asked["other"] = None if other is None else _model(other)
     charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person)
-    if charges.ledger and (note := same_rows_note(charges.ledger, model.guarantee_, sha256_of(model_file))):
-        print(f"note: {note}", file=sys.stderr)
-    opened = open_rows(files, model.schema)
-    counts = plan_of_evaluation(budget, n_bins=bins, neighbours=neighbours, max_rows_per_person=max_rows_per_person)
+    _note_same_rows(charges, model, model_file)
+    whom: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "rows_per_person": max_rows_per_person}
+    planned = planned_evaluation(model, budget, **asked, **whom)
+    opened = open_rows(files, planned.schema)
     if output_format == "text":
-        display.Screen().text(expected_of(counts, opened, level))
+        display.Screen().text(evaluation.expected_of_planned(planned, opened, level))
     with charges.reported_on_failure("evaluation"), display.working("evaluating"):
-        found = evaluated(
-            model,
-            opened,
-            budget=budget,
-            ledger=charges.ledger,
-            n_bins=bins,
-            level=level,
-            neighbours=neighbours,
-            max_rows_per_person=max_rows_per_person,
-            random_state=seed,
-        )
-    document = {"model": str(model_file), **found.to_dict()}
+        found = evaluation.evaluate(
+            model, opened, budget=budget, ledger=charges.ledger, level=level, neighbours=neighbours,
+            max_rows_per_person=max_rows_per_person, allow_hidden=allow_hidden, random_state=seed, **asked,
+        )  # fmt: skip
+    document = {"model": str(model_file), **({} if other is None else {"other": str(other)}), **found.to_dict()}
     document |= _shown(found, document, charges, output_format)
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     _exit_if_void(found)
+
+
+def _note_same_rows(charges: Charges, model: Any, model_file: Path) -> None:
+    """Say so if the ledger is that of the model's own fit."""
+    from confide.files import sha256_of
+    from confide.report.ledger_facts import same_rows_note
+
+    if charges.ledger and (note := same_rows_note(charges.ledger, model.guarantee_, sha256_of(model_file))):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def _exit_if_void(found: Evaluation) -> None:
@@ -119,20 +135,21 @@ def _printed(document: dict[str, Any], charges: Charges) -> dict[str, Any]:
     return paid
 
 
-def _classifier(path: Path) -> Any:
-    """The model of a file, which must be a classifier with a schema."""
+def _model(path: Path) -> Any:
+    """The model of a file, which must have a schema."""
     from confide.saved_models.loading import load
 
     model = load(path)
     if model.schema is None or model.schema.target is None:
         raise FileError(f"{path} was trained without a schema, which says what the columns mean; evaluate it in Python.")
-    if not hasattr(model, "classes_"):
-        raise ParameterError(f"{path} predicts numbers, and an evaluation is for models of two classes.")
     return model
 
 
-def show_rates(screen: Screen, found: Evaluation) -> None:
+def show_rates(screen: Screen, found: Any) -> None:
     """The rates and their guarantee."""
+    if not hasattr(found, "auc"):
+        _show_tables(screen, found)
+        return
     rows = "private rows" if found.n_rows is None else f"{found.n_rows:,} private rows"
     screen.heading(f"Rates on {rows}, with intervals at {found.level:g}")
     names = ("accuracy", "sensitivity", "specificity", "auc")
@@ -154,6 +171,15 @@ def show_rates(screen: Screen, found: Evaluation) -> None:
     screen.heading("Guarantee")
     screen.text(in_words_of_options(str(found).rpartition("\n")[2]), style="bold red" if found.void else "")
     screen.text(f"It is made of {2 * found.n_bins} counts with noise of standard deviation {found.plan.deviation:.4g}.")
+
+
+def _show_tables(screen: Screen, found: TablesEvaluation) -> None:
+    for table in found.shown_tables():
+        screen.heading(table.title)
+        screen.table(table.columns, table.rows)
+    screen.heading("Guarantee")
+    screen.text(in_words_of_options(found.guarantee_in_words()), style="bold red" if found.void else "")
+    screen.text(found.noise_in_words())
 
 
 def _calibration(found: Evaluation) -> list[tuple[str, ...]]:

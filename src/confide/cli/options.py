@@ -148,6 +148,15 @@ Centre = Annotated[
         help="Whether a small part of the budget may find the middle of the rows, if public facts say that it pays.",
     ),
 ]
+MatchMean = Annotated[
+    bool | None,
+    typer.Option(
+        "--match-mean/--no-match-mean",
+        show_default=False,
+        help="For counts: whether a small part of the budget may make predictions right in the mean, if public facts say "
+        "that it pays.  [default: match-mean]",
+    ),
+]
 RowsBounds = Annotated[
     tuple[int, int] | None,
     typer.Option(metavar="LOW HIGH", help="Public bounds on the number of rows, for add-or-remove-one."),
@@ -156,8 +165,7 @@ Intervals = Annotated[
     str | None,
     typer.Option(
         metavar="SHARE|auto",
-        help="Share of the budget that pays for intervals of the coefficients, for example 0.3. For ridge auto alone.  "
-        "[default: none]",
+        help="Share of the budget that pays for intervals, for example 0.3. For ridge auto alone.  [default: none]",
     ),
 ]
 L1Ratio = Annotated[float | None, typer.Option(metavar="R", help="Share of an l1 penalty in alpha, from 0 to below 1: some "
@@ -271,6 +279,7 @@ class ModelOptions:
     alpha: Alpha = "auto"
     mechanism: MechanismName = "auto"
     centre: Centre = True
+    match_mean: MatchMean = None
     intercept: Intercept = True
     intercept_scaling: InterceptScaling = None
     neighbours: NeighboursName = "replace-one"
@@ -343,12 +352,8 @@ class ModelOptions:
     def _of_intervals(self) -> dict[str, Any]:
         if self.intervals is None:
             return {}
-        if self.kind == "kernel-svm":
-            raise ParameterError(
-                "--intervals is not for --model kernel-svm: weights of random features mean nothing one by one."
-            )
-        if self.kind in ("poisson", "erm"):
-            raise ParameterError("--intervals is for --model additive, logistic, svm, huber and ridge.")
+        if self.kind == "erm":
+            raise ParameterError("--intervals is for all models but erm.")
         if self.kind == "ridge":
             if self.intervals != "auto":
                 raise ParameterError(
@@ -395,6 +400,7 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "target_bound": float,
     "class_weight": option_values.class_weight,
     "multiclass": str,
+    "match_mean": lambda value: "auto" if value else False,
     "intercept_scaling": lambda text: option_values.number_or_auto("--intercept-scaling", text),
 }
 """Options whose parameters have the same name and that not all models have, and how their values are read."""
@@ -410,7 +416,7 @@ def read_parameter(name: str, text: str) -> Any:
     """
     if name in ("intercept", "orthogonal"):
         return _truth(name, text)
-    if name == "centre":
+    if name in ("centre", "match_mean"):
         return "auto" if _truth(name, text) else False
     try:
         if name == "alpha":

@@ -6,10 +6,12 @@ Refusals are put into the words of options by this table, and a test compares it
 from __future__ import annotations
 
 OPTION_OF = {
+    "allow_hidden": "--allow-hidden",
     "alpha": "--alpha",
     "budget": "--epsilon",
     "centre": "--centre",
     "class_weight": "--class-weight",
+    "clip": "--clip",
     "cross_tables": "--cross",
     "delta": "--delta",
     "epsilon": "--epsilon",
@@ -19,6 +21,7 @@ OPTION_OF = {
     "failure": "--failure",
     "feature_norm": "--feature-norm",
     "fit_intercept": "--intercept",
+    "groups": "--groups",
     "held_out": "--held-out",
     "inference_share": "--intervals",
     "interactions": "--interactions",
@@ -33,6 +36,7 @@ OPTION_OF = {
     "level": "--level",
     "loss": "--loss",
     "map_seed": "--map-seed",
+    "match_mean": "--match-mean",
     "max_rows_per_person": "--max-rows-per-person",
     "mechanism": "--mechanism",
     "method": "--method",
@@ -45,6 +49,7 @@ OPTION_OF = {
     "n_rows_bounds": "--n-rows-bounds",
     "neighbours": "--neighbours",
     "orthogonal": "--orthogonal",
+    "other": "--other",
     "param_grid": "--grid",
     "penalty": "--penalty",
     "positive_rate": "--positive-rate",

@@ -27,6 +27,10 @@ def predict(
     out: Annotated[
         str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - for CSV on standard output.")
     ],
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="LEVEL", help="Add intervals of this level, between 0 and 1, as columns low and high."),
+    ] = None,
     force: Force = False,
     output_format: Format = "text",
 ) -> None:
@@ -36,6 +40,9 @@ def predict(
     support vector machine has no probabilities: its `score` is high where the positive class is likely. All columns of the
     table are kept, and the cells of a CSV file stay as they are written; commas separate them in the file that is
     written, whatever separated them before. The target is not needed.
+
+    With --interval, the columns `low` and `high` are an interval of the predicted mean, probability or score, if the model
+    has intervals. It is not an interval for a single new target.
 
     The output is not private: it holds the rows of the table. Only the model is. Cells that the schema does not describe
     (numbers outside of their bounds, categories that are not listed) are counted on standard error, by column.
@@ -58,9 +65,10 @@ def predict(
         rows = tables.read_columns(data, kinds)
         table = tables.read_all(data, kinds)
     score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
-    _check_addable(data, rows, table, ("prediction", *(() if score_name is None else (score_name,))))
+    names = ("prediction", *(() if score_name is None else (score_name,)), *(() if interval is None else ("low", "high")))
+    _check_addable(data, rows, table, names)
     with display.working("predicting"):
-        table, outside = _with_predictions(table, rows, model, shown, score_name)
+        table, outside = _with_predictions(table, rows, model, shown, score_name, interval)
     if model.guarantee_.void is not None:
         print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
     if outside is not None:
@@ -96,7 +104,12 @@ def _check_addable(data: Path, rows: Any, table: Any, names: tuple[str, ...]) ->
 
 
 def _with_predictions(
-    table: Any, rows: Any, model: PrivateLinearModel, shown: ShownClass | None, score_name: str | None
+    table: Any,
+    rows: Any,
+    model: PrivateLinearModel,
+    shown: ShownClass | None,
+    score_name: str | None,
+    interval: float | None,
 ) -> tuple[Any, SchemaWarning | None]:
     """The table with the predictions and, for classes, their probabilities or scores; what the schema does not describe."""
     import pyarrow as pa
@@ -106,17 +119,16 @@ def _with_predictions(
         warnings.simplefilter("always", SchemaWarning)
         table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
     outside = next((each.message for each in given if isinstance(each.message, SchemaWarning)), None)
-    if shown is None:
-        return table, outside
-    has_probability = hasattr(model, "predict_proba")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # it was given for the same rows
-        values = model.predict_proba(X) if has_probability else shown.sign * model.decision_function(X)
-    if shown.position is None:
-        values = values.max(axis=1)
-    elif has_probability:
-        values = values[:, shown.position]
-    return table.append_column(score_name, pa.array(values)), outside
+        ends = None if interval is None else model.predict_interval(X, interval)
+        if shown is not None:
+            values = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
+            table = table.append_column(score_name, pa.array(shown.of_rows(values)))
+            ends = None if ends is None else shown.ends_of_rows(ends, values)
+    for name, column in () if ends is None else (("low", ends[:, 0]), ("high", ends[:, 1])):
+        table = table.append_column(name, pa.array(column))
+    return table, outside
 
 
 def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Literal["number", "text"]]:

@@ -125,7 +125,10 @@ class StudyRun:
             rows: Any = open_rows(self._rows_aside(), schema)
             check_rows_to_score(rows, schema, max_rows_per_person=self.study.budget.max_rows_per_person)
             counts = self._plan_of_evaluation()
-            self.expected = expected_of(counts, rows)
+            try:
+                self.expected = expected_of(counts, rows, otherwise="Or leave the table [evaluation] out.")
+            except ParameterError as error:
+                raise StudyError(f"{self.study.path}: [evaluation]: {error}") from None
             events[self.study.ledger_place_of_evaluation].append(counts.event)
         for place, charges in events.items():
             try:

@@ -7,15 +7,15 @@ exponential of their own. Their rounding error is of the same size, but nothing 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from confide.compiled.loading import Kernel, is_plain
-from confide.compiled.stored_rows import StoredRows, SumOfSlopes
+from confide.compiled.stored_rows import StoredArray, StoredRows, SumOfSlopes
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss, Loss
-from confide.erm.row_sums import Totals
+from confide.erm.row_sums import Totals, mirrored
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.types import Array, Targets, Weights
 
@@ -43,7 +43,7 @@ def code_of(loss: Loss) -> LossCode | None:
 
 @dataclass(frozen=True, slots=True)
 class CompiledSum:
-    """The gradients that `RowSum` adds up, of `StoredRows`. Each vector of weights takes a pass over a block.
+    """The gradients, or Hessians too, that `RowSum` adds up, of `StoredRows`. Each vector of weights takes a pass.
 
     Parameters
     ----------
@@ -52,6 +52,7 @@ class CompiledSum:
     intercept : constant appended to every shortened row; 0.0 for none
     largest_weight : bound on the weight of a row
     radius : rows are shortened to this length; inf for rows as they are
+    order : 1 for gradients; 2 for Hessians too, of rows of an array with at most `MOST_BENT` weights
     """
 
     kernel: Kernel
@@ -59,23 +60,24 @@ class CompiledSum:
     intercept: float
     largest_weight: float
     radius: float
-
-    order: ClassVar[int] = 1
-    """Gradients, as in `RowSum`."""
+    order: int = 1
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
         width = n_features + (self.intercept > 0.0)
-        return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), np.zeros((n_problems, 0, 0)))
+        bent = width if self.order >= 2 else 0
+        return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), np.zeros((n_problems, bent, bent)))
 
     def add_block(
         self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the gradients of one block of `StoredRows` (m, d) at each of the weights (k, D) to the totals in place."""
-        for weight, gradient in zip(weights, totals.gradient, strict=True):
-            self._add(gradient, rows, labels, weight, row_weights)
+        for weight, gradient, hessian in zip(weights, totals.gradient, totals.hessian, strict=True):
+            self._add(gradient, hessian, rows, labels, weight, row_weights)
 
-    def _add(self, gradient: Array, rows: StoredRows, labels: Targets, weight: Array, row_weights: Array | None) -> None:
+    def _add(
+        self, gradient: Array, hessian: Array, rows: StoredRows, labels: Targets, weight: Array, row_weights: Array | None
+    ) -> None:
         n_features = rows.shape[1]
         offset = self.intercept * float(weight[n_features]) if self.intercept > 0.0 else 0.0
         asked = SumOfSlopes(
@@ -89,11 +91,18 @@ class CompiledSum:
             is_plain(),
         )
         sums = np.zeros(n_features + 1)
-        rows.add_to(sums, self.kernel, asked)
+        if self.order >= 2 and isinstance(rows, StoredArray):
+            products = np.zeros(hessian.shape)
+            rows.add_bent(sums, products, self.kernel, asked)
+            products[:, n_features:] *= self.intercept
+            products[n_features:] *= self.intercept
+            hessian += products
+        else:
+            rows.add_to(sums, self.kernel, asked)
         gradient[:n_features] += sums[:n_features]
         if self.intercept > 0.0:
             gradient[n_features] += self.intercept * sums[n_features]
 
     def completed(self, totals: Totals) -> Totals:
-        """The totals as they are."""
-        return totals
+        """The totals with both triangles of every Hessian."""
+        return mirrored(totals)

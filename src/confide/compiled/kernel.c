@@ -17,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 256, STRIP = 6, FIRST_LEVEL = 32768 };
+enum { CHUNK = 256, STRIP = 6, FIRST_LEVEL = 16384 };
+/* So many bytes before they are needed, rows are fetched from memory. Processors by themselves fetch no further than a page. */
+enum { AHEAD = 8192 };
+/* Sums of products of columns: rows that are copied together, and columns of which such sums are made, the constant included. */
+enum { BENT_ROWS = 64, MOST_BENT = 64 };
 enum { LOGISTIC, HUBER_HINGE, SMOOTH_HINGE, SQUARED, POISSON, N_LOSSES };
 enum { LINE, CURVE, LEVELS };
 /* So many copies of sums are kept where there are few bins. */
@@ -79,6 +83,8 @@ typedef double vec __attribute__((vector_size(32)));
 typedef double loose __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t ints __attribute__((vector_size(32)));
 typedef float floats __attribute__((vector_size(16)));
+typedef float eight __attribute__((vector_size(32)));
+typedef float loose_eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double pair __attribute__((vector_size(16)));
 #define SPLAT(x) ((vec){(x), (x), (x), (x)})
 #define LOAD(at) ((vec) * (const loose *)(at))
@@ -130,6 +136,29 @@ static void dense_pass(const struct job *job, const struct dense *given, int pla
     }
 #endif
     dense_pass_plain(job, given);
+}
+
+static void bent_pass(const struct job *job, const struct dense *given, int constant, double *out, int plain)
+{
+#ifdef HAS_AVX2
+    if (!plain && has_avx2()) {
+        bent_pass_avx2(job, given, constant, out);
+        return;
+    }
+#endif
+    bent_pass_plain(job, given, constant, out);
+}
+
+/* Adds the sums of curvature times products of two columns to the upper triangle of a matrix (d, d), the last column the
+   constant 1 if there is one. */
+static void dense_curvatures_pass(const struct job *job, const struct dense *given, int constant, double *matrix, int plain)
+{
+    double products[MOST_BENT * MOST_BENT] = {0.0};
+    const ptrdiff_t size = given->d + constant, width = (size + 7) & ~(ptrdiff_t)7;
+    bent_pass(job, given, constant, products, plain);
+    for (ptrdiff_t i = 0; i < size; i++)
+        for (ptrdiff_t j = i; j < size; j++)
+            matrix[i * size + j] += products[i * width + j];
 }
 
 static void set_table(struct column *column, const double *weights)
@@ -280,28 +309,48 @@ static int common(struct held *held, struct job *job, Py_ssize_t n, Py_ssize_t d
     return 1;
 }
 
-PyDoc_STRVAR(dense_sums_doc, "dense_sums(rows, radius, labels, counts, largest, weights, offset, loss, a, low, high, out, plain)\n\n"
-                             "Adds the sum over rows (n, d) of slope times row to out[:d], and of slopes to out[d].");
+/* Where sums of products of columns go: an array of d^2 numbers, or of (d + 1)^2 with those of the constant. */
+static int squares_of(struct held *held, PyObject *array, Py_ssize_t d, double **upper, int *constant)
+{
+    Py_buffer *view;
+    if (!(view = vector(held, array, "d", -1, 1)))
+        return 0;
+    *constant = d < MOST_BENT && view->shape[0] == (d + 1) * (d + 1);
+    if (d + *constant > MOST_BENT || view->shape[0] != (d + *constant) * (d + *constant)) {
+        PyErr_SetString(PyExc_ValueError, "the kernel makes sums of products of fewer columns, in an array that fits them.");
+        return 0;
+    }
+    *upper = view->buf;
+    return 1;
+}
+
+PyDoc_STRVAR(dense_sums_doc,
+             "dense_sums(rows, radius, labels, counts, largest, weights, offset, loss, a, low, high, out, products, plain)\n\n"
+             "Adds the sum over rows (n, d) of slope times row to out[:d], and of slopes to out[d]; and, unless `products` is\n"
+             "None, the sum of second derivative times products of two columns to its upper triangle.");
 
 static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *rows, *labels, *counts, *weights, *out;
-    Py_buffer views[MOST_BUFFERS], matrix;
+    PyObject *rows, *labels, *counts, *weights, *out, *products;
+    Py_buffer views[MOST_BUFFERS + 1], matrix;
     struct held held = {views, 0};
     struct job job;
     struct dense given;
     int plain;
-    if (!PyArg_ParseTuple(arguments, "OdOOdOdidddOp", &rows, &given.radius, &labels, &counts, &job.largest, &weights, &job.offset,
-                          &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &plain))
+    if (!PyArg_ParseTuple(arguments, "OdOOdOdidddOOp", &rows, &given.radius, &labels, &counts, &job.largest, &weights, &job.offset,
+                          &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &products, &plain))
         return NULL;
     if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
         return NULL;
     const char *format = matrix.format ? matrix.format : "B";
-    int sound = 0;
+    double *upper = NULL;
+    int sound = 0, constant = 0;
     if (matrix.ndim != 2 || (strcmp(format, "d") && strcmp(format, "f")))
         PyErr_SetString(PyExc_ValueError, "the kernel needs rows in a matrix of doubles or floats.");
     else
         sound = common(&held, &job, matrix.shape[0], matrix.shape[1], labels, counts, weights, out);
+    if (sound && products != Py_None)
+        sound = squares_of(&held, products, job.d, &upper, &constant);
     if (sound) {
         given.rows = matrix.buf;
         given.d = matrix.shape[1];
@@ -309,7 +358,10 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
         given.column_stride = matrix.strides[1];
         given.size = matrix.itemsize;
         Py_BEGIN_ALLOW_THREADS
-        dense_pass(&job, &given, plain);
+        if (upper)
+            dense_curvatures_pass(&job, &given, constant, upper, plain);
+        else
+            dense_pass(&job, &given, plain);
         Py_END_ALLOW_THREADS
     }
     let_go(&held);

@@ -13,6 +13,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
+MOST_BENT = 64
+"""The kernel makes sums of products of at most so many columns, the constant of the intercept included."""
+
 
 class Kernel(Protocol):
     """The functions of the compiled module. Each adds sums over rows to `out` (d + 1,) and leaves rows as they are.
@@ -34,10 +37,15 @@ class Kernel(Protocol):
         low: float,
         high: float,
         out: Any,
+        products: Any,
         plain: bool,
         /,
     ) -> None:
-        """Rows (n, d), float64 or float32 in any order of memory; each is shortened to the radius, if it is longer."""
+        """Rows (n, d), float64 or float32 in any order of memory; each is shortened to the radius, if it is longer.
+
+        `products` is None, or an array of D^2 zeros for at most `MOST_BENT` columns: the sum of second derivative times
+        x x^T is added to its upper triangle, with D = d, or d + 1 where rows have the constant 1.
+        """
 
     def coded_sums(
         self,

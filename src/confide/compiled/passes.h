@@ -74,9 +74,41 @@ static TARGET void NAME(slopes)(const struct loss *loss, int n, const double *ta
     }
 }
 
+/* Second derivatives of n rows, a multiple of 4, from their scores and slopes. */
+static TARGET void NAME(bends)(const struct loss *loss, int n, const double *targets, const double *scores, const double *slopes,
+                               double *bends)
+{
+    const vec zero = SPLAT(0.0), one = SPLAT(1.0), a = SPLAT(loss->a);
+    for (int r = 0; r < n; r += 4) {
+        vec s = LOAD(scores + r), t = LOAD(targets + r), slope = LOAD(slopes + r), found = zero;
+        switch (loss->kind) {
+        case LOGISTIC: {
+            vec share = -t * slope, bent = share - share * share;
+            found = SELECT(bent < zero, zero, bent);
+            break;
+        }
+        case HUBER_HINGE:
+        case SMOOTH_HINGE: {
+            vec z = (one - t * s) / a;
+            vec bent = loss->kind == HUBER_HINGE ? SPLAT(0.5) / a : SPLAT(0.75) / a * (one - z * z);
+            found = SELECT((z >= -one) & (z <= one), bent, zero);
+            break;
+        }
+        case SQUARED:
+            found = SELECT((slope > -a) & (slope < a), one, zero);
+            break;
+        case POISSON:
+            found = SELECT((slope > -a) & (slope < a), NAME(exponential)(s), zero);
+            break;
+        }
+        STORE(bends + r, found);
+    }
+}
+
 /* From scores to slopes of n rows, both with room for CHUNK; `factors` (or NULL) multiply rows, `counts` (or NULL) weigh
-   them. On return `scores` holds what each stored row is multiplied with. Returns the sum of the slopes. */
-static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors)
+   them. On return `scores` holds what each stored row is multiplied with, and `bends` (or NULL) the second derivative of each
+   row, weighed too. Returns the sum of the slopes. */
+static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors, double *bends)
 {
     double targets[CHUNK];
     int padded = (n + 3) & ~3;
@@ -92,17 +124,22 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
             scores[r] *= factors[r];
     for (int r = 0; r < n; r++)
         scores[r] += job->offset;
+    double before[CHUNK];
+    if (bends)
+        memcpy(before, scores, padded * sizeof(double));
     NAME(slopes)(&job->loss, padded, targets, scores);
+    if (bends)
+        NAME(bends)(&job->loss, padded, targets, before, scores, bends);
     for (int r = n; r < padded; r++)
         scores[r] = 0.0;
-    if (job->counts)
+    if (job->counts || job->largest < 1.0)
         for (int r = 0; r < n; r++) {
-            double count = job->counts[first + r];
-            scores[r] *= count > 0.0 ? (count < job->largest ? count : job->largest) : 0.0;
+            double count = job->counts ? job->counts[first + r] : 1.0;
+            count = count > 0.0 ? (count < job->largest ? count : job->largest) : 0.0;
+            scores[r] *= count;
+            if (bends)
+                bends[r] *= count;
         }
-    else if (job->largest < 1.0)
-        for (int r = 0; r < n; r++)
-            scores[r] *= job->largest;
     vec sum = SPLAT(0.0);
     for (int r = 0; r < padded; r += 4)
         sum += LOAD(scores + r);
@@ -144,6 +181,8 @@ static INLINE TARGET void NAME(row_scores)(const char *rows, ptrdiff_t stride, i
         for (int i = 0; i < 4; i++) {
             p[i] = rows + stride * (r + i < n ? r + i : n - 1);
             s[i] = q[i] = SPLAT(0.0);
+            for (ptrdiff_t at = 0; at < d * size; at += 64)
+                __builtin_prefetch((const void *)((uintptr_t)p[i] + AHEAD + (uintptr_t)at), 0, 3);
         }
         ptrdiff_t j = 0;
         for (; j + 4 <= d; j += 4) {
@@ -234,7 +273,7 @@ static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dens
             NAME(shorten)(given->radius, n, squares);
         } else
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 0, scores, squares);
-        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL);
+        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
         NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
     }
 }
@@ -265,7 +304,7 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
         }
         if (with_squares)
             NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL);
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             const char *column = given->rows + j * given->column_stride + first * size;
             vec sums[2] = {SPLAT(0.0), SPLAT(0.0)};
@@ -301,7 +340,7 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
         }
         if (with_squares)
             NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL);
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             double sum = 0.0;
             for (int r = 0; r < n; r++)
@@ -325,6 +364,96 @@ static TARGET void NAME(dense_pass)(const struct job *job, const struct dense *g
             NAME(by_columns)(job, given, 0);
     } else
         NAME(of_few_columns)(job, given);
+}
+
+/* ---- Dense rows of few columns, with the sums of curvature times products of two columns ---- */
+
+/* Copies n rows, as doubles, to rows of `width` columns: the row, and zeros. */
+static INLINE TARGET void NAME(copied)(const struct dense *given, ptrdiff_t first, int n, ptrdiff_t width, double *rows)
+{
+    const ptrdiff_t d = given->d;
+    for (int r = 0; r < n; r++) {
+        const char *row = given->rows + (first + r) * given->row_stride;
+        double *to = rows + r * width;
+        ptrdiff_t j = 0;
+        if (given->column_stride == given->size)
+            for (; j + 4 <= d; j += 4)
+                STORE(to + j, given->size == 8 ? NAME(numbers)(row + 8 * j, 0) : NAME(numbers)(row + 4 * j, 1));
+        for (; j < d; j++)
+            to[j] = dense_number(given, row, j);
+        for (; j < width; j++)
+            to[j] = 0.0;
+    }
+}
+
+/* Adds the products of 4 columns, from `left` on, with 8 `count` columns, from `right` on, over n rows. */
+static INLINE TARGET void NAME(tile)(const float *rows, ptrdiff_t width, int n, ptrdiff_t left, ptrdiff_t right, const int count,
+                                     double *out)
+{
+    eight sums[4][3];
+    for (int i = 0; i < 4; i++)
+        for (int v = 0; v < count; v++)
+            sums[i][v] = (eight){0.0f};
+    for (int r = 0; r < n; r++) {
+        const float *row = rows + r * width;
+        eight x[3];
+        for (int v = 0; v < count; v++)
+            x[v] = *(const loose_eight *)(row + right + 8 * v);
+        for (int i = 0; i < 4; i++)
+            for (int v = 0; v < count; v++)
+                sums[i][v] += row[left + i] * x[v];
+    }
+    for (int i = 0; i < 4; i++)
+        for (int v = 0; v < count; v++) {
+            double *at = out + (left + i) * width + right + 8 * v;
+            floats halves[2];
+            memcpy(halves, &sums[i][v], sizeof halves);
+            STORE(at, LOAD(at) + CONVERT(halves[0]));
+            STORE(at + 4, LOAD(at + 4) + CONVERT(halves[1]));
+        }
+}
+
+/* `out` (width, width) holds the blocks on and above the diagonal alone. Products are made in single precision, as a metric for
+   steps needs no more; the sums over the rows of one chunk too. */
+static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *given, int constant, double *out)
+{
+    const int with_squares = given->radius < HUGE_VAL;
+    const ptrdiff_t d = given->d, size = d + constant, width = (size + 7) & ~(ptrdiff_t)7;
+    double rows[BENT_ROWS * MOST_BENT], weights[MOST_BENT], scores[CHUNK], squares[CHUNK], bends[CHUNK], sums[MOST_BENT];
+    float bent[BENT_ROWS * MOST_BENT];
+    for (ptrdiff_t j = 0; j < width; j++) {
+        weights[j] = j < d ? job->weights[j] : 0.0;
+        sums[j] = 0.0;
+    }
+    const vec none = SPLAT(0.0);
+    for (ptrdiff_t first = 0; first < job->n; first += BENT_ROWS) {
+        const int n = job->n - first < BENT_ROWS ? (int)(job->n - first) : BENT_ROWS;
+        const ptrdiff_t stride = width * (ptrdiff_t)sizeof(double);
+        NAME(copied)(given, first, n, width, rows);
+        NAME(row_scores)((const char *)rows, stride, n, width, weights, none, none, 0, with_squares, scores, squares);
+        if (with_squares)
+            NAME(shorten)(given->radius, n, squares);
+        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, bends);
+        NAME(row_sums)((const char *)rows, stride, n, width, scores, 0, sums);
+        for (int r = 0; r < n; r++) {
+            const double root = sqrt(bends[r]), by = with_squares ? root * squares[r] : root;
+            for (ptrdiff_t j = 0; j < width; j++)
+                bent[r * width + j] = (float)(rows[r * width + j] * by);
+            if (constant)
+                bent[r * width + d] = (float)root;
+        }
+        for (ptrdiff_t left = 0; left < size; left += 4) {
+            ptrdiff_t right = left & ~(ptrdiff_t)7;
+            for (; right + 24 <= width; right += 24)
+                NAME(tile)(bent, width, n, left, right, 3, out);
+            if (width - right == 16)
+                NAME(tile)(bent, width, n, left, right, 2, out);
+            else if (width - right == 8)
+                NAME(tile)(bent, width, n, left, right, 1, out);
+        }
+    }
+    for (ptrdiff_t j = 0; j < d; j++)
+        job->out[j] += sums[j];
 }
 
 /* ---- Coded rows: columns of numbers and of levels, which are never expanded ---- */
@@ -470,7 +599,7 @@ static TARGET void NAME(coded_pass)(const struct job *job, const struct column *
             case LEVELS: NAME(level_scores)(column, first, n, places + c * CHUNK, scores); break;
             }
         }
-        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL);
+        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL);
         for (ptrdiff_t c = 0; c < n_columns; c++) {
             const struct column *column = columns + c;
             switch (column->kind) {

@@ -76,8 +76,18 @@ class StoredArray:
         return StoredArray(unwritable(self.rows))
 
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        self._add(out, None, kernel, asked)
+
+    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        """The same, and the sum of second derivative times x x^T in the upper triangle of `products` (D, D).
+
+        D is d, or d + 1 where rows have the constant 1, and at most `MOST_BENT`.
+        """
+        self._add(out, products.reshape(-1), kernel, asked)
+
+    def _add(self, out: Array, products: Array | None, kernel: Kernel, asked: SumOfSlopes) -> None:
         common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
-        kernel.dense_sums(self.rows, asked.radius, *common, *asked.loss, out, asked.plain)
+        kernel.dense_sums(self.rows, asked.radius, *common, *asked.loss, out, products, asked.plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
-from confide.erm.clipped_rows import ClippedRows, clipped_once, scaled_once
+from confide.erm.clipped_rows import ClippedRows, clipped_once, joined, scaled_once
+from confide.erm.joined_rows import BLOCKS_IN_JOINED
 from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
@@ -179,8 +180,8 @@ class Blocks(Protocol):
 
     made_anew: ClassVar[bool] = False
     """Whether each call of `block` makes an array that nobody else keeps. A solver may then write to it."""
-    are_groups: ClassVar[bool] = False
-    """Whether each block is as long as a group of blocks, and is summed by itself."""
+    blocks_in_group: ClassVar[int] = _BLOCKS_IN_GROUP
+    """How many blocks are summed in one group; 1 where each block is as long as a group of others."""
 
     @property
     def are_copies(self) -> bool:
@@ -296,7 +297,7 @@ class StoredBlocks(Blocks):
     rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
     are_copies: bool = field(default=False)
 
-    are_groups: ClassVar[bool] = True
+    blocks_in_group: ClassVar[int] = 1
 
     @property
     def n_rows(self) -> int:
@@ -337,7 +338,7 @@ class _LentBlocks:
     as_copies: Callable[[Indices], Blocks]
     are_copies: bool
 
-    are_groups: ClassVar[bool] = False
+    blocks_in_group: ClassVar[int] = _BLOCKS_IN_GROUP
     made_anew: ClassVar[bool] = False
 
     def lent(self) -> Blocks:
@@ -412,6 +413,25 @@ class KeptBlocks(Blocks):
 
 
 @dataclass(frozen=True, slots=True)
+class JoinedBlocks(KeptBlocks):
+    """The same, of coded rows: several blocks are joined to one, and a group has so many rows as before."""
+
+    blocks_in_group: ClassVar[int] = _BLOCKS_IN_GROUP // BLOCKS_IN_JOINED
+
+    @classmethod
+    def of(cls, kept: KeptBlocks) -> KeptBlocks:
+        """The kept blocks, joined if all of them can be."""
+        made: list[ClippedRows | Rows] = []
+        for first in range(0, len(kept.made), BLOCKS_IN_JOINED):
+            clipped = [block for block in kept.made[first : first + BLOCKS_IN_JOINED] if type(block) is ClippedRows]
+            together = joined(clipped) if clipped else None
+            if together is None:
+                return kept
+            made.append(together)
+        return cls(kept.blocks, tuple(made), kept.rows_in_block * BLOCKS_IN_JOINED)
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySource(RowsWithDefaults, SummableRows):
     """A `RowSource` over blocks in memory, with their labels and weights.
 
@@ -446,7 +466,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
     def groups(self) -> Iterator[Iterator[CountedBlock]]:
         """All rows, in the groups of blocks in which they are summed. A block is made when it is asked for."""
-        step = self.blocks.rows_in_block * (1 if self.blocks.are_groups else _BLOCKS_IN_GROUP)
+        step = self.blocks.rows_in_block * self.blocks.blocks_in_group
         return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
 
     def lent(self) -> MemorySource:
@@ -471,7 +491,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
             return clipped_once(row_sum, rows) if is_small else scaled_once(row_sum, rows) or rows
 
         blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()), step)
-        return replace(self, blocks=blocks)
+        return replace(self, blocks=JoinedBlocks.of(blocks) if is_small else blocks)
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, copied, in short runs spread evenly over all rows. Only solvers use it."""

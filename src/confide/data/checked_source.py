@@ -6,9 +6,12 @@ source that cannot give the sums of a fit refuses them before anything is charge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.data.source import RowSource
 from confide.erm.row_sums import RowSum
@@ -64,6 +67,9 @@ class CheckedSource(RowSource, Protocol):
     def in_memory(self, purpose: str = "") -> Iterator[RowsInMemory]:
         """All rows, one piece after the other. A pass with a purpose is reported to whoever watches the progress."""
 
+    def sum_of_pieces(self, of_piece: Callable[[RowsInMemory], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
+        """The sum over all pieces of so many integers that are made of each, wherever it lies. One pass over the rows."""
+
 
 class RowsWithDefaults:
     """The answers of most sources: every sum can be computed, nothing is assumed, and no rows are handed out."""
@@ -82,6 +88,12 @@ class RowsWithDefaults:
 
     def in_memory(self, purpose: str = "") -> Iterator[RowsInMemory]:
         raise InputTypeError(_ROWS_NOT_READ_HERE)
+
+    def sum_of_pieces(self, of_piece: Callable[[RowsInMemory], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
+        sums = np.zeros(n_integers, dtype=np.int64)
+        for piece in self.in_memory("scoring"):
+            sums += of_piece(piece)
+        return sums
 
 
 @dataclass(frozen=True, slots=True)

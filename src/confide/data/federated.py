@@ -13,18 +13,17 @@ archives of NumPy arrays without pickle, so neither side can run code on the oth
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, ClassVar, Protocol
-from zipfile import BadZipFile
+from typing import Any, ClassVar
 
 import numpy as np
 
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
+from confide.data.messages import Connection, packed, received
 from confide.data.opened_rows import NO_MOMENTS, OpenedRows
 from confide.data.partitions import NumericReading, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.passes import Pass
@@ -44,18 +43,12 @@ from confide.features.schema import Schema
 from confide.types import Weights
 
 _HIGHEST_ORDER = 2
+_NAMES = ("order", "weights", "agreed", "joint", "limit", "centre", "radius")
+"""The arrays of a request."""
+_MOST_PROBLEMS = 100
+"""As many problems, one for each class, as a fit may have (intake/targets.py)."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
 """How Python shows an object that has no text of its own."""
-
-
-class Connection(Protocol):
-    """One end of a connection between two processes."""
-
-    def send_bytes(self, message: bytes, /) -> None:
-        """Send one message."""
-
-    def recv_bytes(self, maxlength: int | None = None, /) -> bytes:
-        """Wait for one message."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +75,7 @@ class FederatedRows(OpenedRows):
     connections: tuple[Connection, ...] = field(repr=False)
 
     gives_moments: ClassVar[bool] = False
+    scores_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "connections", tuple(self.connections))
@@ -99,7 +93,7 @@ class FederatedRows(OpenedRows):
         try:
             passing, n_rows, agreed = Pass("checking"), [], []
             for connection in self.connections:
-                party = _received(connection, "n_rows", "agreed")
+                party = received(connection, "n_rows", "agreed", n_numbers=0, may_end=False)
                 n_rows.append(_int(party["n_rows"]))
                 agreed.append(frozenset(str(each) for each in party["agreed"].ravel()))
                 passing.used(n_rows[-1])
@@ -181,7 +175,7 @@ class FederatedSource(RowsWithDefaults, SummableRows):
         passing = Pass("training")
         # Every party gets the request before the first answer is read, so that all work at the same time.
         joint, bound = _joint_of(row_sum.loss), row_sum.row_bound
-        request = _packed(
+        request = packed(
             order=np.array(row_sum.order),
             weights=weights,
             agreed=np.array(digest_of_sum(row_sum)),
@@ -193,13 +187,13 @@ class FederatedSource(RowsWithDefaults, SummableRows):
         for connection in self.connections:
             connection.send_bytes(request)
         start = row_sum.start(weights.shape[0], self.n_features)
+        n_numbers = start.value.size + start.gradient.size + start.hessian.size
         outcomes = []
         for number, connection in enumerate(self.connections):
-            answer = _received(connection, "value", "gradient", "hessian")
+            answer = received(connection, "value", "gradient", "hessian", n_numbers=n_numbers, may_end=False)
             totals = Totals(answer["value"], answer["gradient"], answer["hessian"])
-            pairs = zip(
-                (totals.value, totals.gradient, totals.hessian), (start.value, start.gradient, start.hessian), strict=True
-            )
+            sums = (totals.value, totals.gradient, totals.hessian)
+            pairs = tuple(zip(sums, (start.value, start.gradient, start.hessian), strict=True))
             if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
                 raise InputError(
                     "a party sent sums of another shape than expected; all sides must run the same version of confide with "
@@ -227,29 +221,35 @@ def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]
         If the coordinator asks for a sum that is not among them.
     """
     agreed = {digest_of_sum(row_sum): row_sum for row_sum in row_sums}
-    connection.send_bytes(_packed(n_rows=np.array(source.n_rows), agreed=np.array(list(agreed))))
+    connection.send_bytes(packed(n_rows=np.array(source.n_rows), agreed=np.array(list(agreed))))
+    widest = max((row_sum.n_weights(source.n_features) for row_sum in row_sums), default=0)
     while True:
-        request = _received(connection)
+        request = received(connection, *_NAMES, n_numbers=_MOST_PROBLEMS * widest + source.n_features)
         if not request:
             return
         row_sum = _requested_sum(agreed, request)
         weights = request["weights"]
         width = None if row_sum is None else row_sum.n_weights(source.n_features)
-        if row_sum is None or weights.dtype != np.float64 or weights.ndim != 2 or weights.shape[1] != width:
+        understood = weights.dtype == np.float64 and weights.ndim == 2 and 1 <= len(weights) <= _MOST_PROBLEMS
+        if row_sum is None or not understood or weights.shape[1] != width:
             raise InputError(
                 "the coordinator asks for another sum than was agreed. Both sides need the same version of confide and the "
                 "same parameters."
             )
         totals = source.sum_over_rows(row_sum, weights)
-        connection.send_bytes(_packed(value=totals.value, gradient=totals.gradient, hessian=totals.hessian))
+        connection.send_bytes(packed(value=totals.value, gradient=totals.gradient, hessian=totals.hessian))
 
 
 def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:
     """The sum that the coordinator asks for, or None if this party did not agree to it."""
     row_sum, order, joint = agreed.get(str(request["agreed"])), _int(request["order"]), request["joint"]
-    if row_sum is None or not 0 <= order <= row_sum.order or joint.size != _has_joint(row_sum.loss):
+    centre, radius, limit = request["centre"], request["radius"], request["limit"]
+    if row_sum is None or not 0 <= order <= row_sum.order:
         return None
-    centre, radius = request.get("centre", np.zeros(0)), request.get("radius", np.zeros(()))
+    expected = ((joint, _has_joint(row_sum.loss)), (limit, isinstance(row_sum.loss, ClippedSlopes)))
+    for numbers, is_there in expected:
+        if numbers.dtype != np.float64 or numbers.shape != (int(is_there),) or not all(0.0 < x < np.inf for x in numbers):
+            return None
     if centre.size:
         # A party that agrees to the sum of its rows agrees to every centre, since centres are made of such sums and noise.
         # Rows that were moved obey the same bound, whatever the centre is, and the bound refuses what is none.
@@ -257,9 +257,9 @@ def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> 
         if row_sum.row_bound not in of_rows or centre.dtype != np.float64 or centre.ndim != 1 or radius.shape != ():
             return None
         row_sum = replace(row_sum, row_bound=Centred(row_sum.row_bound, tuple(centre.tolist()), float(radius)))
-    loss = _with_joint(row_sum.loss, float(joint[0])) if joint.shape == (1,) else row_sum.loss
+    loss = _with_joint(row_sum.loss, float(joint[0])) if joint.size else row_sum.loss
     if isinstance(loss, ClippedSlopes):
-        loss = replace(loss, limit=float(request["limit"][0]))
+        loss = replace(loss, limit=float(limit[0]))
     return replace(row_sum, order=order, loss=loss)
 
 
@@ -303,29 +303,7 @@ def _with_joint(loss: Any, width: float) -> Any:
 def send_end(connection: Connection) -> None:
     """Tell the other side that no more messages will come, so that it stops waiting."""
     with suppress(OSError):  # the other side has closed the connection
-        connection.send_bytes(_packed())
-
-
-def _packed(**arrays: Any) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
-
-
-def _received(connection: Connection, *names: str) -> Mapping[str, Any]:
-    """The arrays of one message, which must have these names. Without names, a request, or the empty message that ends."""
-    content: dict[str, Any] = {}
-    try:
-        with np.load(io.BytesIO(connection.recv_bytes()), allow_pickle=False) as arrays:
-            content = {name: arrays[name] for name in arrays.files}
-        understood = all(name in content for name in names)
-    except (EOFError, OSError, ValueError, BadZipFile):
-        understood = False
-    if not understood:
-        raise InputError(
-            "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
-        )
-    return content
+        connection.send_bytes(packed())
 
 
 def _int(array: Any) -> int:

@@ -25,6 +25,7 @@ class OpenedRows(ABC):
     target : the column of numbers that a regression predicts, or None for the target of the schema
     n_inputs : number of columns of numeric arrays
     lies_here : whether this process reads the rows itself; only then can it divide and score them
+    scores_rows : whether a process of ours, here or on a cluster, reads the rows and can score them one by one
     gives_moments : whether the moments that intervals are made of can be summed over the rows
     """
 
@@ -34,6 +35,7 @@ class OpenedRows(ABC):
     target: str | None = None
     n_inputs: int = 0
     lies_here: ClassVar[bool] = False
+    scores_rows: ClassVar[bool] = True
     gives_moments: ClassVar[bool] = True
 
     def labels_present(self) -> Any:

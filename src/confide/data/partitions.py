@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from confide.data.arrays import (
@@ -32,7 +33,7 @@ from confide.data.arrays import (
     sampled_positions,
     sum_over_groups,
 )
-from confide.data.checked_source import CheckedPass, RowsWithDefaults
+from confide.data.checked_source import CheckedPass, RowsInMemory, RowsWithDefaults
 from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed
 from confide.data.passes import Pass
@@ -133,7 +134,7 @@ class NumericReading:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Task:
-    """What is done with each partition: its rows are checked, summed over, or sampled.
+    """What is done with each partition: its rows are checked, summed over, counted, or sampled.
 
     Its repr shows nothing, because clusters write it to logs.
 
@@ -142,14 +143,18 @@ class Task:
     reading : how raw rows become blocks
     row_sum : the sum to be computed, or None
     weights : the (k, D) weights at which it is computed, or None
-    stride : the sample takes one of every `stride` runs of rows; 0 for no sample. Without a stride and without a sum, the
-        rows are checked
+    stride : the sample takes one of every `stride` runs of rows; 0 for no sample
+    of_piece : makes integers of the rows of a piece, which are added up; or None. Without it, a sum and a stride the rows
+        are checked
+    n_integers : how many integers it makes
     """
 
     reading: Reading | NumericReading
     row_sum: BlockwiseSum | None = None
     weights: Weights | None = None
     stride: int = 0
+    of_piece: Callable[[RowsInMemory], NDArray[np.int64]] | None = None
+    n_integers: int = 0
 
     def __repr__(self) -> str:
         return "Task()"
@@ -186,6 +191,12 @@ class Task:
             try:
                 if self.stride:
                     sample = Sample.of(list(sampled()))
+                elif self.of_piece is not None:
+                    counted = np.zeros(self.n_integers, dtype=np.int64)
+                    for piece in fingerprinted(False):
+                        counted += self.of_piece(self.reading.source(piece))
+                    # Integers below 2^53, so the doubles in which they travel are exact.
+                    totals = Totals(np.empty(0), counted.astype(np.float64), np.empty(0))
                 elif self.row_sum is None or self.weights is None:
                     for piece in fingerprinted(True):
                         used |= piece.used
@@ -400,8 +411,8 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
         counts = sample.counts if sample.counts.size else None
         return MemorySource(CopiedBlocks(sample.rows, rows_in_block(self.n_features)), sample.labels, counts)
 
-    def _outcome(self, task: Task) -> Outcome:
-        passing = Pass("training")
+    def _outcome(self, task: Task, purpose: str = "training") -> Outcome:
+        passing = Pass(purpose)
         outcome = self.run(task)
         if outcome.refusal is not None:
             raise FileError(f"{outcome.refusal} Nothing is released; what was charged stays charged.")
@@ -410,6 +421,12 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
             raise changed("what the partitions hold")
         passing.used(self.n_rows)
         return outcome
+
+    def sum_of_pieces(self, of_piece: Callable[[RowsInMemory], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
+        outcome = self._outcome(Task(self.reading, of_piece=of_piece, n_integers=n_integers), "scoring")
+        if outcome.totals is None:
+            raise changed("what the partitions hold")
+        return outcome.totals.gradient.astype(np.int64)
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         outcome = self._outcome(Task(self.reading, row_sum, weights))

@@ -114,7 +114,7 @@ def _without(label: Any, name: str) -> str:
 
 def _with_intervals(model: Any, units: str, level: float) -> dict[str, Coefficient]:
     """The lines of the table of coefficients by their names; none where nothing was released for intervals."""
-    if released_model(model).evidence is None:
+    if not released_model(model).has_intervals:
         return {}
     return {each.name: each for each in model.summary(level=level, units=units).coefficients}
 

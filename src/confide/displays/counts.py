@@ -105,6 +105,12 @@ class CountsDisplay(ABC):
             raise ParameterError(
                 "ax must be the axes of Matplotlib to draw on, or None for a new figure. Nothing was charged."
             )
+        two_classes = len(getattr(estimator, "classes_", ())) == 2
+        if not two_classes or any(others.get(name) is not None for name in ("groups", "other", "clip")):
+            raise ParameterError(
+                f"{cls.__name__} draws the histogram of one model of two classes, without groups, other or clip. Nothing "
+                f"was charged."
+            )
         if cls._needs_probabilities and not hasattr(estimator, "predict_proba"):
             raise ParameterError(
                 "a support vector machine gives no probabilities, so nothing to calibrate. Nothing was charged."

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from confide.erm.coded_rows import CodedRows, unchangeable
+from confide.erm.joined_rows import JoinedRows
 from confide.erm.row_bounds import BallBound, RowBound, row_squares
 from confide.errors import ParameterError
 from confide.types import Array, Rows
@@ -102,11 +103,11 @@ class Centred:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CentredRows:
-    """One block of sparse or coded rows, each moved by the centre and multiplied by its factor when it is used.
+    """One block of sparse, coded or joined rows, each moved by the centre and multiplied by its factor when it is used.
 
     Parameters
     ----------
-    rows : CSR or coded rows (m, d), which obey the inner bound
+    rows : CSR, coded or joined rows (m, d), which obey the inner bound
     factors : (m,)
     centre : (d,)
     squared_lengths : (m,), squared distances of the rows from the centre
@@ -131,11 +132,16 @@ class CentredRows:
     def weighted_sums(self, weights: Array) -> Array:
         """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""
         scaled = self.factors[:, None] * weights
-        if type(self.rows) is CodedRows:
+        if isinstance(self.rows, CodedRows | JoinedRows):
             sums = self.rows.weighted_sums(scaled)
         else:
             sums = np.ascontiguousarray((self.rows.T @ scaled).T)
-        sums -= scaled.sum(axis=0)[:, None] * self.centre
+        sums -= self.sums_of(scaled)[:, None] * self.centre
+        return sums
+
+    def sums_of(self, numbers: Array) -> Array:
+        """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
+        sums: Array = self.rows.sums_of(numbers) if isinstance(self.rows, JoinedRows) else numbers.sum(axis=0)
         return sums
 
     def products(self, weights: Array) -> Array:
@@ -167,4 +173,4 @@ class CentredRows:
 
 
 def _times(rows: Rows, vectors: Array) -> Array:
-    return rows.times(vectors) if type(rows) is CodedRows else np.asarray(rows @ vectors)
+    return rows.times(vectors) if isinstance(rows, CodedRows | JoinedRows) else np.asarray(rows @ vectors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy.sparse import issparse
 
 from confide.erm.centred_rows import Centred, CentredRows
 from confide.erm.coded_rows import CodedRows, dense
+from confide.erm.joined_rows import JoinedRows
 from confide.erm.row_bounds import LARGEST_SAFE_SQUARE, BallBound, norm_with_intercept, row_squares
 from confide.errors import ParameterError
 from confide.types import Array, Rows
@@ -96,6 +98,16 @@ class ScaledRows:
         return sums
 
 
+WITH_PRODUCTS = (CodedRows, JoinedRows, CentredRows, ScaledRows)
+"""Kinds of rows that have products of their own."""
+
+
+def sums_of(numbers: Array, rows: Rows) -> Array:
+    """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
+    sums: Array = rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0)
+    return sums
+
+
 def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
     """One block as `clipped_once` has it, but in no memory beside that of the rows, a few numbers for each.
 
@@ -137,3 +149,22 @@ def clipped_once(row_sum: Any, rows: Rows) -> ClippedRows:
     else:
         clipped = row_sum.row_bound.clip(rows)
     return ClippedRows(row_sum, clipped, row_sum.stretch(clipped) if row_sum.loss.by_length else 1.0)
+
+
+def joined(blocks: Sequence[ClippedRows]) -> ClippedRows | None:
+    """Blocks that one sum clipped, as one block; None unless all of them are coded and can be joined."""
+    first = blocks[0]
+    is_centred = type(first.rows) is CentredRows
+    coded: list[Any] = [block.rows.rows if type(block.rows) is CentredRows else block.rows for block in blocks]
+    rows: Any = None
+    if all(type(block) is CodedRows and block.layout == coded[0].layout for block in coded):
+        rows = JoinedRows.of(coded)
+    if rows is None or any((type(block.rows) is CentredRows) != is_centred for block in blocks):
+        return None
+    if is_centred:
+        factors, lengths = (
+            np.concatenate([getattr(block.rows, name) for block in blocks]) for name in ("factors", "squared_lengths")
+        )
+        rows = CentredRows(rows, factors, first.rows.centre, lengths)
+    stretches: list[Any] = [block.stretch for block in blocks]
+    return ClippedRows(first.row_sum, rows, np.concatenate(stretches) if first.row_sum.loss.by_length else first.stretch)

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from confide.erm.centred_rows import Centred, CentredRows
-from confide.erm.clipped_rows import MANY_SCORES, ClippedRows, ScaledRows
-from confide.erm.coded_rows import CodedRows, dense
+from confide.erm.clipped_rows import MANY_SCORES, WITH_PRODUCTS, ClippedRows, sums_of
+from confide.erm.coded_rows import dense
 from confide.erm.curvature_sums import add_curvatures
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_intercept, row_products, row_squares
@@ -108,7 +108,7 @@ class RowSum:
             gradient = totals.gradient.reshape(weights.shape)
             gradient[:, :n_features] += product(slopes.T, clipped)
             if self.intercept > 0.0:
-                gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
+                gradient[:, n_features] += self.intercept * sums_of(slopes, clipped)
         if terms.curvature is not None:
             add_curvatures(totals.hessian, clipped, counts * terms.curvature, self.loss, self.intercept)
 
@@ -146,9 +146,9 @@ class RowSum:
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
     found: Array
-    if type(left) in (CodedRows, CentredRows, ScaledRows):
+    if type(left) in WITH_PRODUCTS:
         found = left.times(right)
-    elif type(right) in (CodedRows, CentredRows, ScaledRows):
+    elif type(right) in WITH_PRODUCTS:
         found = right.weighted_sums(left.T)
     else:
         found = left @ right if issparse(left) or issparse(right) else np.dot(left, right)

@@ -14,7 +14,7 @@ from confide.errors import ParameterError
 from confide.estimators.additive_columns import AdditiveColumns
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import IntervalsParameter, PenaltyParameter, estimator
+from confide.estimators.shared_parameters import IntervalsParameter, MeanParameter, PenaltyParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.released_models.links import Link
@@ -155,7 +155,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
 
 
 @estimator
-class AdditiveRegressor(AdditiveColumns, IntervalsParameter, PenaltyParameter, LossRegressor):
+class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, PenaltyParameter, LossRegressor):
     """An additive regression (a generalised additive model), released under differential privacy.
 
     The score of a row is the sum of the effects of its columns: a curve for each number, a value for each level of a
@@ -222,9 +222,9 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, PenaltyParameter, L
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
         parameters.checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
-        if self.inference_share != 0.0 and self.loss != "huber":
+        if self.inference_share != 0.0 and self.loss == "squared":
             raise ParameterError(
-                f"there are no intervals with loss='{self.loss}': set inference_share to 0, or take loss='huber'."
+                "there are no intervals with loss='squared': set inference_share to 0, or take loss='huber' or 'poisson'."
             )
         if self.loss == "squared":
             return squared_error(self._target_range(encoder).bound)

@@ -13,6 +13,7 @@ from confide.errors import ParameterError
 from confide.estimators.score_units import ratio_of_scores
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
+from confide.features.public_maps import PublicMap
 from confide.inference.evidence import Evidence
 from confide.inference.interest import InterestEvidence, uncertainty_of_interest
 from confide.inference.intervals import JointUncertainty, Uncertainty, joint_uncertainty, of_all_scores, uncertainty
@@ -31,6 +32,9 @@ _WITHOUT_INTERVALS = (
 _USUAL_TARGET = "regularised"
 
 
+SINGLE_WEIGHTS = "single weights of random features mean nothing, so there are no intervals for them."
+
+
 class CoefficientIntervals:
     """How sure a linear model is of its coefficients: standard errors, intervals and a table."""
 
@@ -42,6 +46,7 @@ class CoefficientIntervals:
     _evidence: Evidence | SumsEvidence | None = None
     _interest: InterestEvidence | None = None
     _encoder: Encoder | None = None
+    _fourier: PublicMap | None = None
     _row_bound: Any
 
     def uncertainty(self, target: str | None = None) -> Uncertainty:
@@ -75,6 +80,7 @@ class CoefficientIntervals:
         if self._interest is not None:
             _refuse_other_target(target)
             return uncertainty_of_interest(self._interest)
+        self._refuse_single_weights()
         evidence, target = self._known_evidence(), target or _USUAL_TARGET
         if isinstance(evidence, SumsEvidence):
             return uncertainty_of_sums(evidence, target)
@@ -140,11 +146,12 @@ class CoefficientIntervals:
         ParameterError
             As in `conf_int`; if `units` is unknown, or "original" without a schema.
         """
+        if self._interest is None:
+            self._refuse_single_weights()
         sign, outcome = self._shown_outcome()
         shown = checked_units(units, self._encoder)
         if self._interest is not None:
             return self._summary_of_interest(level, target, shown, sign, outcome)
-        self._known_evidence()
         target = target or _USUAL_TARGET
         if shown == "original":
             named, known = self._in_original_units(target)
@@ -225,7 +232,7 @@ class CoefficientIntervals:
             raise ParameterError(
                 "covariance is for models with intervals for all coefficients: give inference_share in place of interest."
             )
-        self._known_evidence()
+        self._refuse_single_weights()
         if self._n_scores > 1:
             raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
         if checked_units(units, self._encoder) == "original":
@@ -275,9 +282,15 @@ class CoefficientIntervals:
         check_is_fitted(self)
         if self._evidence is None:
             raise ParameterError(f"{self._why_no_intervals()} {_WITHOUT_INTERVALS}")
-        if self._encoder is None or isinstance(self._evidence, SumsEvidence):
+        if self._encoder is None or self._fourier is not None or isinstance(self._evidence, SumsEvidence):
             return self._evidence
         return with_known_zeros(self._evidence, self._encoder)
+
+    def _refuse_single_weights(self) -> None:
+        """Raise ParameterError if nothing was released for intervals, or single weights have no meaning."""
+        self._known_evidence()
+        if self._fourier is not None:
+            raise ParameterError(f"{SINGLE_WEIGHTS} predict_interval has intervals of its predictions.")
 
     def _why_no_intervals(self) -> str:
         """The message of the error that is raised where nothing was released for intervals."""

@@ -202,6 +202,10 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _target(self, encoder: Encoder | None) -> Classes:
         return Classes.declared(self.classes, None if encoder is None else encoder.schema)
 
+    def _has_two_classes(self, encoder: Encoder | None) -> bool:
+        domain = self._target(encoder).domain
+        return domain is not None and len(domain) == 2
+
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
         self.intercept_ = released.scoring.intercept
@@ -213,14 +217,6 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
             declared_domain(self.classes, self.schema if self._encoder is None else self._encoder.schema) is not None
         )
         return {} if is_declared else {"classes": self.classes_.tolist()}
-
-    def _why_no_intervals(self) -> str:
-        if self._fourier is not None:
-            return (
-                "single weights of random features mean nothing, so there are no intervals for them. Use LinearSVC or "
-                "LogisticRegression, with a schema without random_features."
-            )
-        return super()._why_no_intervals()
 
     def _shown_outcome(self) -> tuple[float, str]:
         shown = ShownClass.of(released_model(self))

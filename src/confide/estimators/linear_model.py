@@ -22,10 +22,11 @@ from confide.cautions import warn
 from confide.data.arrays import Blocks
 from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
+from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
-from confide.estimators.coefficient_intervals import CoefficientIntervals
 from confide.estimators.columns_of_interest import checked_interest
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.predicted_means import PredictedMeans
 from confide.estimators.priors import given_prior
 from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.shared_parameters import ModelParameters
@@ -43,9 +44,10 @@ from confide.inference.least_squares import SumsEvidence
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
 from confide.intake.given_rows import GivenRows, rows_given
-from confide.intake.penalties import checked_penalty, form_of
+from confide.intake.penalties import GivenForm, checked_penalty, form_of
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind
+from confide.intake.user_penalties import refuse_without_functions
 from confide.privacy.budgets import Neighbours, as_budget
 from confide.released_models.links import Link
 from confide.released_models.model import ReleasedModel
@@ -56,7 +58,7 @@ from confide.training.alpha import has_curves, usual_norm_of_curves
 from confide.training.charge import Charge, note_checksum, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
-from confide.training.penalised_settings import penalised
+from confide.training.penalised_settings import penalised, with_own_penalty
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.types import Array
@@ -78,7 +80,7 @@ def sample_weight_of(given: WeightsOfRows) -> Any:
     return given.get("sample_weight")
 
 
-class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear model, released under differential privacy. A subclass says what is minimised and what is predicted."""
 
     coef_: Array
@@ -108,6 +110,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         encoder = parameters.checked_schema(self._schema_of(given))
         chosen = self._with_chosen_features(encoder, given.n_rows_given)
         settings = chosen._settings(encoder, names=given.column_names)
+        if settings.own_penalty is not None:
+            refuse_without_functions(settings.own_penalty)
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
@@ -224,8 +228,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """Replace a penalty that names columns of numbers by one strength for each column, in their order."""
         if schema is None and isinstance(getattr(self, "penalty", None), Mapping):
             form = self._form(None, names)
-            assert form is not None  # noqa: S101 - there is a penalty
-            self.set_params(penalty=form.scales**-2.0)
+            if form is not None:
+                self.set_params(penalty=form.scales**-2.0)
 
     def _take_schema(self, schema: Schema | None) -> None:
         """Make this schema, in which nothing is left to be chosen, the parameter of this estimator."""
@@ -244,7 +248,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         prior = self._given_prior()
         if prior is not None:
             prior.refuse_columns(encoder)
-        form = self._form(encoder, names)
+        penalty, form = checked_penalty(getattr(self, "penalty", None)), self._form(encoder, names)
         interest = self._interest_in(encoder, names)
         settings = Settings(
             minimised=self._minimised(encoder),
@@ -261,7 +265,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             inference_share=inference_share,
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
-            centres=parameters.checked_centre(self.centre),
+            centres=parameters.checked_auto("centre", self.centre),
+            matches=parameters.checked_auto("match_mean", getattr(self, "match_mean", False)),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
@@ -270,12 +275,20 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
                 getattr(self, "l1_ratio", 0.0),
                 has_intervals=self._asks_for_intervals,
                 has_prior=prior is not None,
-                has_form=form is not None,
+                has_form=penalty is not None,
             ),
             has_schema=encoder is not None,
             interest=interest,
         )
-        return settings if form is None else penalised(settings, form, encoder)
+        if isinstance(penalty, StronglyConvex):
+            return with_own_penalty(settings, penalty)
+        return (
+            settings if form is None else penalised(settings, form, encoder, of_two_classes=self._has_two_classes(encoder))
+        )
+
+    def _has_two_classes(self, encoder: Encoder | None) -> bool:
+        """Whether two classes, and no more, were declared."""
+        return False
 
     def _interest_in(self, encoder: Encoder | None, names: NamesOfColumns | None) -> tuple[Combination, ...]:
         """The combinations of weights that the parameter `interest` stands for; empty without it."""
@@ -290,9 +303,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         return found
 
     def _form(self, encoder: Encoder | None, names: NamesOfColumns | None) -> QuadraticForm | None:
-        """The quadratic form that the parameter `penalty` stands for, or None for |w|^2."""
+        """The quadratic form that the parameter `penalty` stands for; None for |w|^2 and for functions of the user's."""
         given = checked_penalty(getattr(self, "penalty", None))
-        return None if given is None else form_of(given, encoder, names or _no_names)
+        return form_of(given, encoder, names or _no_names) if isinstance(given, GivenForm) else None
 
     @property
     def _asks_for_intervals(self) -> bool:
@@ -316,7 +329,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             class_weight=settings.class_weight,
             with_moments=settings.has_intervals,
             n_threads=settings.n_threads,
-            penalty=settings.penalty,
+            penalty=None if settings.keeps_groups else settings.penalty,
             norm_before_penalty=None if encoder is not None else settings.norm_before_penalty,
         )
 
@@ -496,7 +509,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        has_penalty = getattr(self, "penalty", None) is not None
+        has_penalty = getattr(self, "penalty", None) is not None and not isinstance(self.penalty, StronglyConvex)
         tags.input_tags.sparse = self.schema is None and self._accepts_sparse and not has_penalty
         return tags
 

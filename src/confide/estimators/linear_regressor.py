@@ -73,7 +73,7 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
             scores[start:stop] = dense(self._row_bound.clip(blocks.block(start, stop))) @ self.coef_
-        return self._mean(scores + self.intercept_)
+        return self._link.mean(scores + self.intercept_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute R^2 on the given rows. Targets are not clipped here. On private rows it is outside every guarantee.
@@ -118,10 +118,6 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
     @property
     def _link(self) -> Link:
         return Link("exponential" if self._has_counts else "identity")
-
-    def _mean(self, scores: Array) -> Array:
-        """The prediction for each score."""
-        return scores
 
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)

@@ -6,8 +6,6 @@ import math
 from abc import abstractmethod
 from typing import Any, ClassVar, Self, Unpack
 
-import numpy as np
-
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
@@ -16,6 +14,7 @@ from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import (
     IntervalsParameter,
+    MeanParameter,
     PenaltyParameter,
     RowNormParameter,
     SampleWeightParameter,
@@ -26,7 +25,6 @@ from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.training.settings import ScoreLoss, Thresholds
 from confide.training.threshold_choice import count_losses, is_automatic, squared_losses, usual_loss
-from confide.types import Array
 
 SHARE_OF_RESIDUALS = 0.1
 """The threshold of residuals that None means, as a share of `target_bound`."""
@@ -95,13 +93,6 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
     @abstractmethod
     def _loss(self, target_bound: float) -> Loss | Thresholds:
         """The loss from checked parameters, or the losses of which the plan takes one."""
-
-    def _mean(self, scores: Array) -> Array:
-        if not self._has_counts:
-            return scores
-        # A warning of overflow would say something about the rows. The largest double takes the place of infinity.
-        with np.errstate(over="ignore"):
-            return np.fmin(np.exp(scores), np.finfo(np.float64).max)
 
     def _why_no_intervals(self) -> str:
         if "inference_share" not in self.get_params(deep=False):
@@ -193,7 +184,9 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, Pe
 
 
 @estimator
-class PoissonRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
+class PoissonRegressor(
+    MeanParameter, IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor
+):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are

@@ -178,7 +178,7 @@ def intervals_from_parts(
     estimator = clone(estimator)
     estimator._take_choices(schema, given.n_rows_given)
     # Rows as they are, and exact minimisers, are what intervals speak of.
-    estimator.set_params(centre=False)
+    estimator.set_params(centre=False, **({"match_mean": False} if hasattr(estimator, "match_mean") else {}))
     if getattr(estimator, "loss", None) == "auto":
         # Parts may differ by one row in size, and then "auto" could choose different losses for them.
         estimator.set_params(loss=estimator._loss_in_parts)

@@ -43,8 +43,9 @@ _DESCRIPTIONS = {
     Every row is clipped to this L2 norm; None means 1.0. It is never inferred from the rows. It cannot be given together
     with a schema. A `BallBound`, `BoxBound` or `GroupBound` clips rows in its own way and shapes the noise.
     ``float("inf")`` needs an infinite budget.""",
-    "penalty": """"smooth", dict, array or None, default None
-    What is penalised in place of |w|^2: a positive definite quadratic form w' P w. A dict names columns and gives each a
+    "penalty": """"smooth", dict, array, StronglyConvex or None, default None
+    What is penalised in place of |w|^2: a positive definite quadratic form w' P w, or a strongly convex function of your own
+    (`StronglyConvex`), for noise in the objective or on the weights. A dict names columns and gives each a
     strength, from 1e-6 to 1e6, or a `Smooth`, which penalises differences of neighbouring weights: of a curve with knots, or
     of levels in the order in which the schema lists them. Columns that are not named have strength 1. "smooth" is `Smooth()`
     for all columns with knots. An array has a strength for each column as it enters the fit, or is a symmetric matrix
@@ -68,9 +69,9 @@ _DESCRIPTIONS = {
     {False, True} if the labels fit; otherwise the labels that are present, which the guarantee lists as an assumption.""",
     "mechanism": """{"auto", "objective", "output", "output-laplace", "gradient"}, default "auto"
     Where the noise is added: to the objective ("objective"), to the weights ("output"), or to each of a fixed number of sums
-    of clipped slopes ("gradient", for `ApproxDP` and `ZCDP`). "auto" is "objective" if the loss is smooth, but for logistic
-    losses of two classes "gradient" where public facts say that it errs less often; for three or more classes it takes the
-    weights if the noise in the objective would be much larger.
+    of clipped slopes ("gradient", for `ApproxDP` and `ZCDP`). "auto" is "objective" if the loss is smooth, but "gradient"
+    for logistic losses of two classes and for regressions where public facts say that it errs less; for three or more
+    classes it takes the weights if the noise in the objective would be much larger.
     "output-laplace" is the PrivateSVM of Rubinstein et al., with independent Laplace noise and pure privacy, for
     comparison.""",
     "neighbours": """{"replace-one", "add-or-remove-one"}, default "replace-one"
@@ -122,6 +123,11 @@ _DESCRIPTIONS = {
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
     False keeps the whole budget for the weights.""",
+    "match_mean": """"auto" or False, default "auto"
+    Whether a small part of the budget may make predicted counts right in the mean. The clipped loss and the ridge draw them
+    below it. Two noisy sums, made after the weights, give one factor for all predictions, and the intercept moves by its
+    logarithm. "auto" decides by public facts; the plan and the guarantee say what it decided. False keeps the whole budget
+    for the weights.""",
     "prior": """fitted model, path of one, pair (coef, intercept), PublicPrior or None
     Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
     fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
@@ -257,6 +263,13 @@ class TargetParameter:
     """The bound on targets, for every regressor."""
 
     target_bound: float | None = None
+
+
+@estimator
+class MeanParameter:
+    """Whether predicted counts are made right in the mean, for models of counts."""
+
+    match_mean: str | bool = "auto"
 
 
 @estimator

@@ -141,7 +141,7 @@ class LinearSVC(IntervalsParameter, RowNormParameter, SparsityParameter, Penalty
 
 
 @estimator
-class KernelSVC(LinearClassifier):
+class KernelSVC(IntervalsParameter, LinearClassifier):
     """A support vector machine with a translation-invariant kernel, released under differential privacy.
 
     Rows are mapped to random Fourier features, whose inner products approximate the kernel, and a `LinearSVC` is trained on
@@ -195,6 +195,9 @@ class KernelSVC(LinearClassifier):
 
     Notes
     -----
+    With `inference_share`, `predict_interval` has intervals of scores. Single weights of random features mean nothing, so
+    there are no intervals for them: `conf_int`, `summary` and `uncertainty` refuse.
+
     Guarantee: as for `LogisticRegression`.
 
     Sources: Rahimi and Recht (2008) for the features; Rubinstein, Bartlett, Huang and Taft (2012) and Chaudhuri, Monteleoni

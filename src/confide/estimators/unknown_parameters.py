@@ -68,7 +68,7 @@ _NOT_HERE = {
     "copy_X": "the rows that are given are never changed, so leave this out",
     "random_state": "this estimator draws nothing that a seed could fix, so leave this out",
     "row_norm": "the bound on rows follows from the columns here, so leave this out",
-    "inference_share": "this model has no intervals; LogisticRegression, LinearSVC, HuberRegressor and additive models do",
+    "inference_share": "this model has no intervals; classifiers, HuberRegressor, PoissonRegressor and additive models do",
     "sample_weight": "weights belong to the rows: fit(X, y, sample_weight=...)",
     "shrinking": _SOLVER,
     "cache_size": _SOLVER,

@@ -26,6 +26,7 @@ from confide.compiled.stored_rows import StoredCodes
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
+from confide.features.cells import Levels
 from confide.features.coded_columns import CodedColumns
 from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_kept_as_is, is_plain
@@ -179,6 +180,20 @@ class Encoder:
         for codes in (numbers, *others):
             codes.setflags(write=False)
         return Codes(self.schema, numbers, tuple(others), kept, frozenset(used))
+
+    def levels(self, codes: Codes, name: str) -> Levels:
+        """The level of each row (n,) in a column of categories; negative where a category has none."""
+        levels: Levels = codes.others[self._place_in_codes(name)].astype(np.intp)
+        return levels
+
+    def without(self, codes: Codes, name: str, schema: Schema) -> Codes:
+        """The codes of the same rows without a column of categories, as they are for `schema`, which lacks that column."""
+        place = self._place_in_codes(name)
+        return Codes(schema, codes.numbers, codes.others[:place] + codes.others[place + 1 :])
+
+    def _place_in_codes(self, name: str) -> int:
+        pairs = zip(self.schema.column_names, self._encodings, strict=True)
+        return [other for other, encoding in pairs if not is_kept_as_is(encoding)].index(name)
 
     def refuse_unused(self, used: Set[str]) -> None:
         """Refuse rows that do not use some of the columns, because the weights of these columns would be noise alone.

@@ -130,6 +130,15 @@ class QuadraticForm:
             found[:, place] = found[:, place] @ part
         return found
 
+    def sums_in_norm(self, sums: Array) -> Array:
+        """Sums (m, d or more) of multiples of rows in the norm of the form, from the same sums of rows as they are."""
+        found = sums.copy()
+        found[:, : self.n_features] *= self.scales
+        for start, part in self.blocks:
+            place = slice(start, start + len(part))
+            found[:, place] = found[:, place] @ part.T
+        return found
+
     def weights_in_norm(self, coef: Array) -> Array:
         """Weights (o, d or more) of rows in the norm of the form, from weights of columns: the inverse of `weights_of`."""
         found = coef.copy()

@@ -6,21 +6,25 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan, width_of
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
-LARGEST_RATIO = 1.75
-"""Largest ratio of noise to curvature at which intervals are allowed. Up to it, 95% intervals contained the coefficients of
-the population in 93% to 98% of samples (benchmarks/coverage.py)."""
+LARGEST_RATIO = 1.25
+"""Largest ratio at which intervals are allowed (`IntervalsPlan.ratio`). It was chosen on made-up populations with dependent,
+rare and unevenly spread columns, and confirmed on others (benchmarks/coverage.py, benchmarks/interval_limits.py)."""
 
 LARGEST_RESIDUAL_RATIO = 0.5
 """The same limit for losses of a residual. It is lower because often far fewer than half of the rows have curvature, and
 most have the largest possible slope (benchmarks/coverage.py)."""
 LARGEST_SUMS_RATIO = 1.5
 """The same limit for intervals from sums of least squares (benchmarks/coverage.py)."""
+
+_USUAL_COUNT = 0.125
+"""The mean of counts as a share of their bound: a public guess, on which only the forecast rests."""
 
 POOR_FIT_RATIO = 0.5
 """Ratio above which a plan of `Ridge` warns of a poor fit. Of the cells above it, three quarters lost .03 of R^2 or more; of
@@ -42,6 +46,11 @@ class IntervalsPlan:
     moments : MomentsPlan
     usual_row_norm : float
         L2 norm of a typical row without its intercept, guessed from its bound.
+    ridge : float
+        The ridge of the sum form, which is known exactly and adds to the curvature of the rows.
+    uncertain_share : float
+        Expected share of the variance of a weight that passes through the noisy curvature: 1 for noise in the objective.
+        Noise on the weights does not pass through it, so that only the share of the sampling error is left.
     margin : float
         Expected half width of a 95% interval for a typical coefficient.
     """
@@ -50,6 +59,8 @@ class IntervalsPlan:
     share: float
     moments: MomentsPlan
     usual_row_norm: float
+    ridge: float
+    uncertain_share: float
     margin: float
 
     @classmethod
@@ -57,15 +68,19 @@ class IntervalsPlan:
         """The plan and its forecast. The event of `training` is that of both releases."""
         problem = training.problem
         usual = _usual_curvature(moments, usual_row_norm)
-        steepness = usual * (moments.unit_of_slope / 2.0) / problem.loss_bounds.smoothness
+        # The slope of a count has about its mean as variance, and so its curvature has; half of the rows are at the limit.
+        is_count = isinstance(problem.loss, PoissonLoss)
+        steepness = usual * (1.0 if is_count else moments.unit_of_slope / 2.0 / problem.loss_bounds.smoothness)
         spread = _deviation(moments) * math.sqrt(width_of(problem))
         curvature = usual + training.l2
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
         damping = training.l2 / curvature if training.perturbs_objective else 1.0
         privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
-        error = math.hypot(math.sqrt(steepness) / curvature, privacy)
-        whole = training.event.budget
-        return cls(whole, share, moments, usual_row_norm, 1.96 * error * math.hypot(1.0, spread / curvature))
+        sampling = math.sqrt(steepness) / curvature
+        error = math.hypot(sampling, privacy)
+        uncertain = 1.0 if training.perturbs_objective else (sampling / error) ** 2
+        margin = 1.96 * error * math.hypot(1.0, spread / curvature)
+        return cls(training.event.budget, share, moments, usual_row_norm, training.l2, uncertain, margin)
 
     @property
     def is_joint(self) -> bool:
@@ -91,8 +106,12 @@ class IntervalsPlan:
 
     @property
     def ratio(self) -> float:
-        """Noise divided by the curvature that it hides."""
-        return self.curvature_noise / self.usual_curvature
+        """How uncertain the size of intervals is: what the noise on the curvature changes of the variance of a weight.
+
+        It is the noise on the curvature, divided by what typical rows and the ridge add to it, times the share of the
+        variance that passes through the curvature.
+        """
+        return self.uncertain_share * self.curvature_noise / (self.usual_curvature + self.ridge)
 
     @property
     def largest_ratio(self) -> float:
@@ -107,9 +126,16 @@ class IntervalsPlan:
     def check(self) -> None:
         """Raise ParameterError if intervals cannot be trusted."""
         if not self.is_valid:
-            raise _not_trustworthy(
-                self.curvature_noise, self.usual_curvature, self.largest_ratio, "budget or inference_share"
+            raise ParameterError(
+                f"intervals would not be trustworthy: the noise on the curvature ({self.curvature_noise:.3g}) is too large "
+                f"beside what this number of typical rows and the ridge add to it ({self.usual_curvature:.3g} and "
+                f"{self.ridge:.3g}). {self._shown_ratio}. Use {_WHAT_HELPS.format('budget or inference_share')}"
             )
+
+    @property
+    def _shown_ratio(self) -> str:
+        own = f"{self.uncertain_share:.3g} of the variance of a weight depends on this curvature"
+        return f"{own}, which makes a ratio of {self.ratio:.2g}, where {self.largest_ratio:g} is allowed"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -122,6 +148,8 @@ class IntervalsPlan:
             "slope_deviation": _deviation(self.moments) * self.moments.unit_of_slope / self.moments.unit_of_curvature,
             "curvature_noise": self.curvature_noise,
             "usual_curvature": self.usual_curvature,
+            "ridge": self.ridge,
+            "uncertain_share": self.uncertain_share,
             "ratio": self.ratio,
             "largest_ratio": self.largest_ratio,
             "expected_margin": self.margin,
@@ -133,7 +161,7 @@ class IntervalsPlan:
             "intervals": f"{self.share:.3g} of the whole budget, {self.budget}"
             + (", in one account with the weights" if self.is_joint else ""),
             "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, to which typical rows add "
-            f"{self.usual_curvature:.4g}: a ratio of {self.ratio:.2g}, where {self.largest_ratio:g} is allowed",
+            f"{self.usual_curvature:.4g} and the ridge {self.ridge:.4g}; {self._shown_ratio}",
             "expected interval": f"about +- {self.margin:.3g} for a typical coefficient, at 95%",
         }
 
@@ -180,7 +208,11 @@ class SumsForecast:
     def check(self) -> None:
         """Raise ParameterError if intervals cannot be trusted."""
         if not self.ratio <= LARGEST_SUMS_RATIO:
-            raise _not_trustworthy(self.curvature_noise, self.usual_curvature, LARGEST_SUMS_RATIO, "budget")
+            raise ParameterError(
+                f"intervals would not be trustworthy: the noise on the curvature ({self.curvature_noise:.3g}) is more than "
+                f"{LARGEST_SUMS_RATIO:g} times what this number of typical rows adds to it ({self.usual_curvature:.3g}). "
+                f"Use {_WHAT_HELPS.format('budget')}"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -218,12 +250,7 @@ class SumsForecast:
         }
 
 
-def _not_trustworthy(noise: float, usual: float, limit: float, adjustable: str) -> ParameterError:
-    return ParameterError(
-        f"intervals would not be trustworthy: the noise on the curvature ({noise:.3g}) is more than "
-        f"{limit:g} times what this number of typical rows adds to it ({usual:.3g}). Use "
-        f"more rows, a larger {adjustable}, fewer columns, or ApproxDP or ZCDP in place of PureDP."
-    )
+_WHAT_HELPS = "more rows, a larger {}, fewer columns, or ApproxDP or ZCDP in place of PureDP."
 
 
 def _deviation(moments: MomentsPlan) -> float:
@@ -234,5 +261,8 @@ def _deviation(moments: MomentsPlan) -> float:
 def _usual_curvature(moments: MomentsPlan, usual_row_norm: float) -> float:
     problem = moments.problem
     loss, n_classes = problem.loss_bounds, max(2, problem.loss.n_outputs)
-    bend = loss.trace / loss.rank * (4.0 * (n_classes - 1) / n_classes**2 if loss.separable else 1.0)
-    return problem.n_rows_low * bend / 2.0 * usual_row_norm**2 / problem.n_features
+    bend = loss.trace / loss.rank * (4.0 * (n_classes - 1) / n_classes**2 if loss.separable else 1.0) / 2.0
+    if isinstance(problem.loss, PoissonLoss):
+        # The curvature of a count is its mean, which is far below the largest count.
+        bend = problem.largest_weight * _USUAL_COUNT * problem.loss.target_bound
+    return problem.n_rows_low * bend * usual_row_norm**2 / problem.n_features

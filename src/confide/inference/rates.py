@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from confide.errors import ParameterError
+from confide.inference.bands import level_of_each
 from confide.privacy.counts import CountsPlan
 from confide.types import Array
 
@@ -150,11 +151,7 @@ class Evaluation:
 
     def interval_of(self, statistic: Callable[[Array], float]) -> Rate:
         """A statistic of the counts (2, n_bins), with an interval by the delta method, within [0, 1]."""
-        value, gradient = statistic(self.counts), np.empty(self.counts.size)
-        step = 1e-4 * self.counts.sum()
-        for cell in range(self.counts.size):
-            moved = (step * (np.arange(self.counts.size) == cell)).reshape(self.counts.shape)
-            gradient[cell] = (statistic(self.counts + moved) - statistic(self.counts - moved)) / (2.0 * step)
+        value, gradient = statistic(self.counts), self._gradient(statistic)
         # Rows are a sample: counts are multinomial, at rates that are not negative.
         chances = np.maximum(self.counts.ravel(), 0.0)
         chances = chances / chances.sum()
@@ -166,6 +163,27 @@ class Evaluation:
         margin = float(ndtri(0.5 + 0.5 * self.level)) * math.sqrt(max(sampling + noise, 0.0))
         value, low, high = (min(1.0, max(0.0, float(x))) for x in (value, value - margin, value + margin))
         return Rate(value, low, high)
+
+    def errors_of(self, statistic: Callable[[Array], float]) -> Array:
+        """Numbers whose squares add up to the variance of a statistic, and their products with others to covariances."""
+        gradient, chances = self._gradient(statistic), np.maximum(self.counts.ravel(), 0.0)
+        chances = chances / chances.sum()
+        sampling = math.sqrt(max(self.counts.sum(), 0.0)) * np.sqrt(chances) * (gradient - chances @ gradient)
+        noise = self.plan.deviation * (gradient - gradient.mean() * (self.n_rows is not None))
+        return np.concatenate([sampling, noise])
+
+    def _gradient(self, statistic: Callable[[Array], float]) -> Array:
+        """How much the statistic changes with each count, (2 * n_bins,)."""
+        gradient, step = np.empty(self.counts.size), 1e-4 * self.counts.sum()
+        for cell in range(self.counts.size):
+            moved = (step * (np.arange(self.counts.size) == cell)).reshape(self.counts.shape)
+            gradient[cell] = (statistic(self.counts + moved) - statistic(self.counts - moved)) / (2.0 * step)
+        return gradient
+
+    @property
+    def calibration_band(self) -> tuple[Rate, ...]:
+        """The calibration with intervals that all hold together with probability `level`: a band."""
+        return replace(self, level=level_of_each(self.level, self.n_bins)).calibration
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

@@ -1,17 +1,20 @@
 """The ROC curve of a classifier from one noisy histogram of scores by class: post-processing of what was released.
 
 At each threshold between two bins the counts give a rate of false positives and a sensitivity. Between thresholds the curve
-is a straight line. The band at a given rate of false positives covers both that the rows are a sample, and the noise in all
-counts: those that fix the threshold, and those that fix the sensitivity there.
+is a straight line. The interval at a given rate of false positives covers both that the rows are a sample, and the noise in
+all counts: those that fix the threshold, and those that fix the sensitivity there. The simultaneous band is wider: it holds
+the whole curve at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from confide.errors import ParameterError
+from confide.inference.bands import level_of_band
 from confide.inference.rates import Evaluation, Rate
 from confide.types import Array
 
@@ -27,13 +30,16 @@ class RocCurve:
     places : array (n_places,)
         Rates of false positives from 0 to 1.
     band : tuple of Rate
-        The sensitivity at each place, with its interval.
+        The sensitivity at each place, with its interval; each interval holds by itself.
+    simultaneous_band : tuple of Rate
+        The same with intervals that all hold together.
     """
 
     false_positive_rates: Array
     sensitivities: Array
     places: Array
     band: tuple[Rate, ...]
+    simultaneous_band: tuple[Rate, ...]
 
 
 def roc_curve(evaluation: Evaluation, n_places: int = 51) -> RocCurve:
@@ -50,13 +56,18 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51) -> RocCurve:
             "more rows, or with a larger budget."
         )
 
-    def sensitivity_at(place: float) -> Rate:
-        return evaluation.interval_of(lambda counts: float(np.interp(place, *_curve(counts))))
-
     places = np.linspace(0.0, 1.0, n_places)
-    band = tuple(map(sensitivity_at, places.tolist()))
+    statistics = [_sensitivity_at(place) for place in places.tolist()]
+    band = tuple(map(evaluation.interval_of, statistics))
+    errors = np.array([evaluation.errors_of(statistic) for statistic in statistics])
+    together = replace(evaluation, level=level_of_band(evaluation.level, errors))
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
-    return RocCurve(false_positive_rates, sensitivities, places, band)
+    return RocCurve(false_positive_rates, sensitivities, places, band, tuple(map(together.interval_of, statistics)))
+
+
+def _sensitivity_at(place: float) -> Callable[[Array], float]:
+    """The sensitivity at a rate of false positives, as a function of the counts."""
+    return lambda counts: float(np.interp(place, *_curve(counts)))
 
 
 def _curve(counts: Array) -> tuple[Array, Array]:

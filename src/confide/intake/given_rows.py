@@ -39,6 +39,10 @@ class GivenRows(Protocol):
     def lies_here(self) -> bool:
         """Whether this process reads the rows itself, so that it can divide and score them."""
 
+    @property
+    def scores_rows(self) -> bool:
+        """Whether some process of this fit, here or on a cluster, can score the rows one by one."""
+
     def schema_for(self, schema: Schema | None) -> Schema | None:
         """The schema by which the rows are read, if this is the estimator's schema. Refuses two different schemas."""
 
@@ -87,6 +91,10 @@ class _RowsInMemory:
 
     @property
     def lies_here(self) -> bool:
+        return True
+
+    @property
+    def scores_rows(self) -> bool:
         return True
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
@@ -163,6 +171,10 @@ class _RowsElsewhere:
     @property
     def lies_here(self) -> bool:
         return self.rows.lies_here
+
+    @property
+    def scores_rows(self) -> bool:
+        return self.rows.scores_rows
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
         if schema is not None and schema != self.rows.schema:

@@ -318,10 +318,10 @@ def checked_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def checked_centre(value: Any) -> bool:
-    """Whether a part of the budget may find the middle of the rows: "auto" or False."""
+def checked_auto(name: str, value: Any) -> bool:
+    """Whether a part of the budget may be spent where public facts say that it pays: "auto" or False."""
     if not (isinstance(value, str) and value == "auto") and value is not False:
-        raise ParameterError("centre must be 'auto' or False.")
+        raise ParameterError(f"{name} must be 'auto' or False.")
     return value is not False
 
 

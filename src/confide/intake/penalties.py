@@ -1,7 +1,7 @@
 """The parameter `penalty`: what a fit penalises in place of |w|^2. Every form that users may give is read here.
 
-A penalty is None (|w|^2), a name, strengths by column, an array of strengths or a matrix. What `checked_penalty` returns is
-a value that the rest of the package understands by its type.
+A penalty is None (|w|^2), a name, strengths by column, an array of strengths, a matrix, or a function of the user's. What
+`checked_penalty` returns is a value that the rest of the package understands by its type.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
 from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, NumberEncoding
 from confide.features.encoder import Encoder
 from confide.features.layout import Group
 from confide.features.quadratic_forms import QuadraticForm
 from confide.features.smoothing import Smooth, checked_strength, smoothing_form
+from confide.intake.user_penalties import read_penalty
 from confide.types import Array
 
 _MOST_COLUMNS = 2000
@@ -44,9 +46,11 @@ class GivenForm:
     smooths_curves: bool = False
 
 
-Penalty: TypeAlias = GivenForm
-"""What `checked_penalty` returns. Other kinds of penalties join this union."""
+Penalty: TypeAlias = GivenForm | StronglyConvex
+"""What `checked_penalty` returns."""
 
+_OF_FUNCTIONS = {"strong_convexity", "smoothness", "name", "rounding"}
+"""What a file holds of a penalty whose functions a user wrote."""
 _NAMES = ("smooth",)
 """Names that users may give; `_named` says what each stands for."""
 
@@ -63,13 +67,17 @@ def checked_penalty(penalty: Any) -> Penalty | None:
         return None
     if isinstance(penalty, str):
         return _named(penalty)
+    if isinstance(penalty, StronglyConvex):
+        return read_penalty(penalty)
+    if isinstance(penalty, Mapping) and set(penalty) == _OF_FUNCTIONS:
+        return read_penalty(StronglyConvex(None, None, **penalty))
     if isinstance(penalty, Mapping):
         return GivenForm(by_column=tuple((name, _of_column(name, value)) for name, value in penalty.items()))
     if isinstance(penalty, np.ndarray | list | tuple):
         return GivenForm(entries=_entries(penalty))
     raise ParameterError(
-        "penalty must be a name, strengths by the names of columns, an array of strengths, or a symmetric matrix. Leave it "
-        "out to penalise all weights alike."
+        "penalty must be a name, strengths by the names of columns, an array of strengths, a symmetric matrix, or a "
+        "StronglyConvex. Leave it out to penalise all weights alike."
     )
 
 
@@ -123,7 +131,9 @@ def _entries(given: Any) -> Array:
 
 
 def written_penalty(penalty: Any) -> Any:
-    """The parameter as JSON values, read by `checked_penalty`; None for what is no value, such as functions."""
+    """The parameter as JSON values, read by `checked_penalty`; of a user's functions, name and constants alone."""
+    if isinstance(penalty, StronglyConvex):
+        return read_penalty(penalty).to_dict()
     if isinstance(penalty, Mapping):
         return {name: _written_part(value) for name, value in penalty.items()}
     if isinstance(penalty, np.ndarray | list | tuple):

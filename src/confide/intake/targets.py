@@ -193,10 +193,11 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | No
 
 def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
     """The sentence of the guarantee that says where the label domain comes from."""
-    named = f"{{{', '.join(map(repr, domain))}}}"
+    shown = [f'"{label}"' if isinstance(label, str) else str(label) for label in domain]
+    named = f"{', '.join(shown[:-1])} and {shown[-1]}"
     if declared:
-        return f"The label domain {named} was declared, not learned from the rows."
-    return f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
+        return f"The labels {named} were declared, not learned from the rows."
+    return f"The labels {named} were not declared: they were taken from the rows and are assumed to be public."
 
 
 def numbers_of(y: Any, n_rows: int) -> Array:

@@ -12,7 +12,12 @@ from typing import Any
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
-from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_features, estimator_with_chosen_schema
+from confide.planning.estimator_copies import (
+    estimator_with,
+    estimator_with_chosen_features,
+    estimator_with_chosen_schema,
+    estimator_without_shares,
+)
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.gradient import NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
@@ -110,7 +115,7 @@ def equivalent_budgets(
         If the estimator has no loss of the score, or a parameter is outside its range.
     """
     # Pure budgets have no centre of the rows, so budgets are compared without one.
-    given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)
+    given = _plan_with_noise(estimator_without_shares(estimator), n_rows, n_features)
     intervals, alone = given.intervals, replace(given.problem, beside_mu=0.0)
 
     descent = given.descent

@@ -10,6 +10,12 @@ def estimator_with(estimator: Any, **parameters: Any) -> Any:
     return type(estimator)(**estimator.get_params(deep=False) | parameters)
 
 
+def estimator_without_shares(estimator: Any) -> Any:
+    """The estimator, whose whole budget goes to the weights: no centre of the rows, and no mean that is matched."""
+    given = estimator.get_params(deep=False)
+    return estimator_with(estimator, **{name: False for name in ("centre", "match_mean") if name in given})
+
+
 def estimator_with_chosen_features(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:
     """The estimator, with the number of random features that it would choose for so many rows."""
     if not hasattr(estimator, "chosen_map"):

@@ -21,7 +21,7 @@ import numpy as np
 
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.planning.checked_arguments import check_failure, check_positive
-from confide.planning.estimator_copies import estimator_with
+from confide.planning.estimator_copies import estimator_with, estimator_without_shares
 from confide.planning.noise_lengths import Lengths, OnGrid, lengths_of
 from confide.planning.row_deviations import Complexity, RowDeviations
 from confide.planning.utility import has_utility_bound
@@ -173,7 +173,7 @@ def may_suffice(plan: Plan, excess: float, reference_norm: float) -> bool:
 
 def plan_without_centre(estimator: Any, alpha: float, n_rows: int, n_features: int | None) -> Plan:
     """The plan of an estimator at this alpha by a mechanism for which bounds are proven, if it leaves the choice."""
-    bounded = estimator_with(estimator, alpha=alpha, centre=False)
+    bounded = estimator_with(estimator_without_shares(estimator), alpha=alpha)
     plan: Plan = bounded.plan(n_rows, n_features)
     if plan.descent is not None and bounded.mechanism == "auto":
         plan = estimator_with(bounded, mechanism="objective").plan(n_rows, n_features)
@@ -188,8 +188,9 @@ def _check_plan(plan: Any) -> None:
         )
     if not has_utility_bound(plan):
         raise ParameterError(
-            "no bound is proven for noisy gradients, nor for rows that are centred. Plan with mechanism='objective' and "
-            "centre=False, or forecast the error with simulate."
+            "no bound is proven for noisy gradients, nor for rows that are centred, counts whose mean is matched, an l1 "
+            "penalty or a penalty of your own. Plan with mechanism='objective', centre=False and the ridge, and for counts "
+            "with match_mean=False, or forecast the error with simulate."
         )
     if plan.problem.rows_per_person > 1:
         raise ParameterError("the bound needs independent rows, so max_rows_per_person must be 1.")

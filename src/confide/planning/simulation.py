@@ -38,6 +38,7 @@ from confide.planning.checked_arguments import check_whole, is_number
 from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
+from confide.privacy.strongly_convex import PenalisedProblem
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.sampled import Metric
@@ -160,6 +161,10 @@ def simulate(
     if isinstance(plan.problem.loss, InterpolatedSlopes):
         raise ParameterError("there are no forecasts for noisy gradients of a loss of your own.")
     problem = plan.problem
+    if isinstance(problem, PenalisedProblem):
+        raise ParameterError(
+            "forecasts are for fits with the ridge or a quadratic form, and the penalty is one of your own."
+        )
     if problem.prior:
         raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
     # The made-up rows are cached by these facts, so that a curve over many budgets finds the strength of the signal once.

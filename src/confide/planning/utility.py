@@ -29,10 +29,13 @@ from scipy import stats
 
 from confide.errors import ParameterError
 from confide.planning.checked_arguments import check_failure, check_positive
+from confide.privacy.elastic_net import SparseProblem
+from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Shape
+from confide.privacy.strongly_convex import PenalisedProblem
 
 _N_DRAWS, _SEED = 500, 0
 """Number and seed of the draws from which quantiles of the norm of noise are estimated. No release uses this noise."""
@@ -95,8 +98,13 @@ class UtilityBound:
 
 
 def has_utility_bound(plan: Plan) -> bool:
-    """Whether a bound is proven for the mechanism of a plan with noise: not for noisy gradients, nor for centred rows."""
-    return plan.descent is None and plan.centring is None
+    """Whether a bound is proven for a plan with noise.
+
+    There is none for noisy gradients, for centred rows, for weights whose intercept is moved afterwards, and for penalties
+    beside |w|^2. A quadratic form is |w|^2 in its own norm.
+    """
+    has_ridge_alone = not isinstance(plan.problem, PenalisedProblem | SparseProblem | GroupedFormProblem)
+    return plan.descent is None and plan.centring is None and plan.matching is None and has_ridge_alone
 
 
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
@@ -132,8 +140,9 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     if not has_utility_bound(plan):
         raise ParameterError(
             "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
-            "for rows that are centred. Plan with mechanism='objective' and centre=False, or forecast the error with "
-            "simulate."
+            "for rows that are centred, counts whose mean is matched, an l1 penalty or a penalty of your own. Plan with "
+            "mechanism='objective', centre=False and the ridge, and for counts with match_mean=False, or forecast the error "
+            "with simulate."
         )
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2 = problem.n_rows_low, plan.l2

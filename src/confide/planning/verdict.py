@@ -101,9 +101,10 @@ def verdict_of(
 
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
-    """What each part of a budget pays for, and its share: the centre of the rows, intervals, and the weights."""
-    centring, intervals = getattr(plan, "centring", None), plan.intervals
-    parts = [] if centring is None else [("the centre of the rows", float(centring.share))]
+    """What each part of a budget pays for, and its share: centre of the rows, mean of counts, intervals, and weights."""
+    names = {"centring": "the centre of the rows", "matching": "the mean of predictions"}
+    beside = [(name, getattr(plan, part, None)) for part, name in names.items()]
+    parts, intervals = [(name, float(each.share)) for name, each in beside if each is not None], plan.intervals
     if hasattr(intervals, "share"):
         parts.append(("intervals", float(intervals.share)))
     left = 1.0

@@ -73,11 +73,10 @@ class NoisyCounts:
             plans.append(CountsPlan(n_cells, budget, neighbours, gaussian, event))
         return min(plans, key=lambda plan: plan.deviation)
 
-    def release(self, plan: CountsPlan, cells: NDArray[np.intp], entropy: Entropy) -> Array:
-        """Count the rows by their cells (n,) and release (n_cells,). The event was charged before this call."""
-        if not made_by(plan, CountsPlan):
+    def release(self, plan: CountsPlan, counts: NDArray[np.int64], entropy: Entropy) -> Array:
+        """Release the numbers of rows by cell (n_cells,), sums of `counted` over all rows. The event was charged before."""
+        if not made_by(plan, CountsPlan) or counts.shape != (plan.n_cells,):
             raise ParameterError(ANOTHERS)
-        # A row whose cell does not exist counts in the nearest cell, so that each row counts exactly once.
-        counts = np.bincount(np.clip(cells, 0, plan.n_cells - 1), minlength=plan.n_cells).astype(np.float64)
-        released: Array = counts if plan.lattice is None else plan.lattice.release(counts[None], entropy)[0]
+        exact = counts.astype(np.float64)
+        released: Array = exact if plan.lattice is None else plan.lattice.release(exact[None], entropy)[0]
         return released

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from confide.privacy.group_shapes import Linked, binomial_squares, cell_counts, cell_weights
+from confide.privacy.mapped_shapes import Mapped
 from confide.privacy.shapes import Shape
 from confide.types import Array
 
@@ -30,6 +31,9 @@ class Draws(Protocol):
 
 def polytope(entropy: Draws, shape: Shape, rate: float) -> Array:
     """One draw (D,) with density proportional to exp(-rate |b|_K)."""
+    if isinstance(shape, Mapped):
+        image: Array = shape.mapped(polytope(entropy, shape.base, rate)[None])[0]
+        return image
     # proofs/noise.md, section 3: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
     height = math.fsum(entropy.exponential(shape.free_dimension + 1)) / rate
     point = _section(entropy, shape) if isinstance(shape, Linked) else [_cross(entropy, size) for size in shape.sizes]

@@ -55,6 +55,22 @@ class Linked(Shape):
         return math.fsum(scale**2 * square for scale, square in zip(self.scales, squares, strict=True))
 
 
+def moments_of_groups(shape: Shape) -> list[tuple[float, float]]:
+    """For each group the variance of an entry of U, and the covariance of two; U is uniform in the unit ball of the norm."""
+    constant, sections = _section_mean_squares(shape.levels) if isinstance(shape, Linked) else (0.0, {})
+    found = []
+    for size, scale, linked in zip(shape.sizes, shape.scales, shape.linked, strict=True):
+        own, shared = 2.0 / ((size + 1) * (size + 2)), 0.0
+        if linked:
+            # The entries add up to that of the constant.
+            own = sections[size - 1] / size
+            shared = (constant - size * own) / (size * (size - 1))
+        found.append((scale**2 * own, scale**2 * shared))
+    if isinstance(shape, Linked):
+        found[-1] = (shape.scales[-1] ** 2 * constant, 0.0)
+    return found
+
+
 @functools.lru_cache(maxsize=64)
 def cell_counts(levels: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Entry [i][J]: the sum of the products of binomial(n_g, j_g)^2 over j_1 + ... + j_i = J; n_g are the `levels`."""

@@ -166,10 +166,9 @@ class Problem(ProblemFacts):
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
-        prior_norm = math.hypot(*self.prior) if self.prior else 0.0
         n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
         bounds, norm, width = self.loss_bounds, self.row_norm, self.row_width
-        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, prior_norm, self.intercept)
+        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, math.hypot(*self.prior), self.intercept)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
         """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.
@@ -258,6 +257,8 @@ class Plan:
         How noisy gradients lead to weights. Then `lattice` is the noise of each sum, and the weights are on no grid.
     centring : CentringPlan or None
         How the centre of the rows is released before this plan, which then holds the bound with that centre.
+    matching : MatchingPlan or None
+        How the mean of predicted counts is released after this plan, and the intercept moved by it.
     """
 
     problem: Problem
@@ -273,6 +274,7 @@ class Plan:
     intervals: Any = None
     descent: Any = None
     centring: Any = None
+    matching: Any = None
 
     @property
     def perturbs_objective(self) -> bool:

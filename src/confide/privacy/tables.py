@@ -1,7 +1,8 @@
 """Several tables of counts and the moments of several columns, in one release with exact noise. Proof: proofs/tables.md.
 
-Every row lies in exactly one cell of each table, and adds two numbers for each column of moments: its value between -1 and
-1, and the square of it. All are integers or multiples of one power of two, so sums are exact in every order of the rows.
+Every row lies in exactly one cell of each table, or spreads one unit over cells of it, and adds two numbers for each column
+of moments: its value between -1 and 1, and the square of it. All are integers or multiples of one power of two, so sums are
+exact in every order of the rows.
 """
 
 from __future__ import annotations
@@ -116,14 +117,14 @@ class NoisyTables:
         return min(plans, key=lambda plan: plan.deviation)
 
     def release(
-        self, plan: TablesPlan, counts: Sequence[NDArray[np.int64]], moments: NDArray[np.int64], entropy: Entropy
+        self, plan: TablesPlan, counts: Sequence[NDArray[np.int64] | Array], moments: NDArray[np.int64], entropy: Entropy
     ) -> ReleasedTables:
         """Release sums over all rows. The event was charged before this call.
 
         Parameters
         ----------
         plan : made by `plan`
-        counts : for each table the sum of `counted` over all rows
+        counts : for each table the sum over all rows of `counted`, or of `spread` in rows (`rows_of`)
         moments : (n_moments, 2), for each column the sum of `moments_of` over all rows
         entropy : where random bits come from
         """
@@ -156,6 +157,33 @@ def l2_distance(n_tables: int, n_moments: int, neighbours: Neighbours) -> float:
 def counted(cells: NDArray[np.integer], size: int) -> NDArray[np.int64]:
     """Rows (n,) by cell, (size,). A cell that does not exist counts as the nearest one, so each row counts exactly once."""
     return np.bincount(np.clip(cells, 0, size - 1), minlength=size).astype(np.int64)
+
+
+def spread(blocks: NDArray[np.integer], shares: Array, n_blocks: int) -> NDArray[np.int64]:
+    """One unit of each row (n,), spread over the k cells of its block: sums (n_blocks * k,) in units of 2^-20.
+
+    The shares of a row are rounded so that none is negative and all add up to one unit, whatever they are. A block that does
+    not exist counts as the nearest one.
+
+    Parameters
+    ----------
+    blocks : (n,) the block of cells of each row
+    shares : (n, k) how much of the unit of each row falls into each cell of its block
+    n_blocks : number of blocks of the table
+    """
+    upto = np.cumsum(np.where(shares > 0.0, shares, 0.0), axis=1)[:, :-1]
+    # What lies below each cell, as a rising number of units. The last cell takes what is left of the unit.
+    below = np.maximum.accumulate(np.rint(np.ldexp(np.minimum(upto, 1.0), _DIGITS)).astype(np.int64), axis=1)
+    ends = [np.zeros((len(below), 1), dtype=np.int64), below, np.full((len(below), 1), 2**_DIGITS)]
+    units = np.diff(np.concatenate(ends, axis=1), axis=1)
+    sums = np.zeros((n_blocks, shares.shape[1]), dtype=np.int64)
+    np.add.at(sums, np.clip(blocks, 0, n_blocks - 1), units)
+    return sums.ravel()
+
+
+def rows_of(units: NDArray[np.int64]) -> Array:
+    """Sums of `spread` over all rows, in rows."""
+    return np.ldexp(units.astype(np.float64), -_DIGITS)
 
 
 def moments_of(values: Array) -> NDArray[np.int64]:

@@ -42,17 +42,54 @@ class Link:
         """The logarithm of the probability of each class, (n, k), from scores (n,) of two classes or (n, k) of k."""
         if self.kind == "softmax":
             return np.asarray(log_softmax(scores, axis=1))
-        favour = self._log_probability(scores)
+        favour = self.log_favour(scores)
         if self.kind == "one-vs-rest":
             return np.asarray(favour - logsumexp(favour, axis=1, keepdims=True))
-        return np.column_stack([self._log_probability(-scores), favour])
+        return np.column_stack([self.log_favour(-scores), favour])
 
-    def _log_probability(self, scores: Array) -> Any:
-        """log((1 + e^(z - m)) / (2 + e^(z - m) + e^(-z - m))), without overflow."""
+    def log_favour(self, scores: Array) -> Any:
+        """For each score by itself log((1 + e^(z - m)) / (2 + e^(z - m) + e^(-z - m))), without overflow."""
         if self.margin == 0.0:
             return log_expit(scores)
         favour = np.logaddexp(0.0, scores - self.margin)
         return np.asarray(favour - np.logaddexp(favour, np.logaddexp(0.0, -scores - self.margin)))
+
+    def mean(self, scores: Array) -> Array:
+        """What scores (n,) or (n, k) stand for where each has a meaning by itself; it never falls as a score rises.
+
+        The probability of the second of two classes, the mean of a regression, or the score itself.
+        """
+        if self.kind == "logistic":
+            return np.asarray(np.exp(self.log_favour(scores)))
+        if self.kind != "exponential":
+            return scores
+        # A warning of overflow would say something about the rows. The largest double takes the place of infinity.
+        with np.errstate(over="ignore"):
+            return np.fmin(np.exp(scores), np.finfo(np.float64).max)
+
+    def log_odds(self, scores: Array) -> tuple[Array, Array]:
+        """The log-odds of each of several classes against all others, and their derivatives.
+
+        Parameters
+        ----------
+        scores : (n, k)
+
+        Returns
+        -------
+        log_odds : (n, k)
+        derivatives : (n, k, k), of the log-odds of class i in the score of class j at place (i, j) of a row
+        """
+        one, n_classes = np.eye(scores.shape[1]), scores.shape[1]
+        if self.kind == "softmax":
+            favour, slopes = scores, np.ones_like(scores)
+        else:
+            favour = np.asarray(self.log_favour(scores))
+            step = 2.0**-14
+            slopes = (self.log_favour(scores + step) - self.log_favour(scores - step)) / (2.0 * step)
+        others = np.where(one == 1.0, -np.inf, favour[:, None, :])
+        sums = logsumexp(others, axis=2)
+        shares = np.exp(others - sums[:, :, None])
+        return favour - sums, (one - shares) * slopes.reshape(-1, 1, n_classes)
 
     def scores_at(self, probabilities: Array) -> Array:
         """The scores of two classes at which the second has these probabilities, above 0 and below 1.

@@ -70,6 +70,11 @@ class ReleasedModel:
         return Prior(coef, intercept, "release", self.guarantee, fitted_to, ledger)
 
     @property
+    def has_intervals(self) -> bool:
+        """Whether it holds what intervals of coefficients need. Single weights of random features mean nothing."""
+        return self.evidence is not None and self.fourier is None
+
+    @property
     def schema(self) -> Schema | None:
         """The public description of the columns, if there is one."""
         return None if self.encoder is None else self.encoder.schema

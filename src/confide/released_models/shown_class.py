@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from confide.errors import ParameterError
 from confide.features.canonical_labels import canonical_label
 from confide.released_models.model import ReleasedModel
+from confide.types import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,31 @@ class ShownClass:
     def sign(self) -> float:
         """1, or -1 if the model's own weights are in favour of the other class."""
         return -1.0 if self.position == 0 else 1.0
+
+    def of_rows(self, values: Array) -> Array:
+        """(n,): the probability or score of the class shown, of each row.
+
+        `values` are probabilities (n, k), or scores (n,) in favour of the second class or (n, k) of every class.
+        """
+        if values.ndim == 1:
+            return self.sign * values
+        answer: Array = values.max(axis=1) if self.position is None else values[:, self.position]
+        return answer
+
+    def ends_of_rows(self, ends: Array, values: Array) -> Array:
+        """(n, 2): the interval that belongs to what `of_rows` gives, from those of the model.
+
+        Parameters
+        ----------
+        ends : (n, 2) for the second of two classes, or (n, k, 2)
+        values : as for `of_rows`
+        """
+        if self.position is None:
+            return np.asarray(np.take_along_axis(ends, values.argmax(axis=1)[:, None, None], axis=1)[:, 0])
+        if self.position == 1:
+            return ends
+        turned: Array = (-ends if values.ndim == 1 else 1.0 - ends)[:, ::-1]
+        return turned
 
     def __str__(self) -> str:
         if self.position is None:

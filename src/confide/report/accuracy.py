@@ -19,6 +19,7 @@ _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 460, 52, 8, 16, 130
 RATES = ("accuracy", "sensitivity", "specificity", "auc")
 _FACTS_OF_EVALUATION = {"budget", "level", "outcome", *RATES}
+_FACTS_OF_TABLES = {"budget", "level", "kind", "rates"}
 
 
 def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[Forecast, ...]:
@@ -73,29 +74,55 @@ def checked_evaluation(given: Any) -> dict[str, Any] | None:
     found = given.to_dict() if hasattr(given, "to_dict") else given
     if isinstance(found, dict) and isinstance(found.get("evaluation"), dict):
         found = found["evaluation"]
-    if not isinstance(found, dict) or not set(found) >= _FACTS_OF_EVALUATION:
+    from_tables = isinstance(found, dict) and isinstance(found.get("rates"), dict)
+    needed = _FACTS_OF_TABLES if from_tables else _FACTS_OF_EVALUATION
+    if not isinstance(found, dict) or not set(found) >= needed:
         raise ParameterError(
             "evaluation must be what confide.evaluate gives, or the JSON document of `confide evaluate --format json`."
         )
-    for name in RATES:
-        values = list(found[name].values()) if isinstance(found[name], dict) else [None, found[name]]
-        if set(found[name] if isinstance(found[name], dict) else ()) < {"value", "low", "high"} or not all(
-            value is None or (isinstance(value, float | int) and 0.0 <= value <= 1.0) for value in values
+    for name, rate in _rates_in(found).items():
+        values = list(rate.values()) if isinstance(rate, dict) else [None, rate]
+        if set(rate if isinstance(rate, dict) else ()) < {"value", "low", "high"} or not all(
+            value is None or (isinstance(value, float | int) and (from_tables or 0.0 <= value <= 1.0)) for value in values
         ):
-            raise ParameterError(f"evaluation: {name} must have a value, a low and a high between 0 and 1.")
+            bounds = "" if from_tables else " between 0 and 1"
+            raise ParameterError(f"evaluation: {name} must have a value, a low and a high{bounds}.")
     return found
+
+
+def _rates_in(evaluation: dict[str, Any]) -> dict[str, Any]:
+    """The rates of an evaluation by name, of whatever kind it is."""
+    if isinstance(evaluation.get("rates"), dict):
+        return dict(evaluation["rates"])
+    return {name: evaluation[name] for name in RATES}
 
 
 def rates_of(evaluation: dict[str, Any]) -> list[tuple[str, str]]:
-    """The rates of an evaluation with their intervals, in words."""
+    """The rates of an evaluation with their intervals, in words; after those of all rows those of each group."""
+    blocks = [("", _rates_in(evaluation))]
+    groups = evaluation.get("by_group")
+    for name, rates in (groups if isinstance(groups, dict) else {}).items():
+        blocks.append((f", {evaluation.get('group_column')} = {name}", rates))
     found = []
-    for name in RATES:
-        rate = evaluation[name]
-        text = "the noise hides it"
-        if rate["value"] is not None:
-            text = f"{rate['value']:.3f} ({rate['low']:.3f} to {rate['high']:.3f})"
-        found.append(("AUC" if name == "auc" else name.capitalize(), text))
+    for of, rates in blocks:
+        for name, rate in rates.items():
+            text = "the noise hides it"
+            if rate["value"] is not None:
+                text = f"{rate['value']:.3f} ({rate['low']:.3f} to {rate['high']:.3f})"
+            title = "AUC" if name == "auc" else f"{name[0].upper()}{name[1:]}"
+            found.append((f"{title}{of}", text))
     return found
+
+
+def what_was_rated(evaluation: dict[str, Any]) -> str:
+    """What the rates are of, in a sentence."""
+    if "outcome" in evaluation:
+        return f"Positive: {evaluation['outcome']}."
+    kind = str(evaluation.get("kind", ""))
+    clip = evaluation.get("clip")
+    clipped = f" Losses and errors count as at most {clip:g}." if isinstance(clip, float | int) else ""
+    other = f" The second model: {evaluation['other']}." if isinstance(evaluation.get("other"), str) else ""
+    return f"{kind[:1].upper()}{kind[1:]}.{clipped}{other}"
 
 
 def charge_of_rates(evaluation: dict[str, Any]) -> str:

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 
 from confide.estimators.released_coefficients import ReleasedCoefficients
 from confide.inference.table import readable
-from confide.report.accuracy import charge_of_rates, forecast_note, rates_of
+from confide.report.accuracy import charge_of_rates, forecast_note, rates_of, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents
 from confide.report.findings import has_interest, has_intervals
 from confide.report.odds import percent, question_of
 
-_METRICS = {"accuracy": "accuracy", "sensitivity": "recall", "specificity": "specificity", "auc": "roc_auc"}
+_METRICS = {
+    "accuracy": "accuracy", "sensitivity": "recall", "specificity": "specificity", "auc": "roc_auc",
+    "macro F1": "f1", "R^2": "r_squared", "RMSE": "rmse", "MAE": "mae",
+}  # fmt: skip
 """The names that Hugging Face has for rates."""
 
 
@@ -57,10 +60,12 @@ def _front_matter(contents: Contents) -> str:
         "tags": ["differential-privacy", "confide", *([] if contents.is_sound else ["not-private"])],
     }
     if contents.evaluation is not None:
+        rates = contents.evaluation.get("rates", contents.evaluation)
+        is_one_model = "differences" not in str(contents.evaluation.get("kind", ""))
         metrics = [
-            {"type": _METRICS[name], "name": name, "value": contents.evaluation[name]["value"]}
+            {"type": _METRICS[name], "name": name, "value": rates[name]["value"]}
             for name in _METRICS
-            if contents.evaluation[name]["value"] is not None
+            if is_one_model and name in rates and rates[name]["value"] is not None
         ]
         fields["metrics"] = [each["type"] for each in metrics]
         data = {"type": "private", "name": contents.data_name or "private rows"}
@@ -128,7 +133,7 @@ def _accuracy(contents: Contents) -> str:
         parts.append(
             f"On private rows, with intervals at level {level:g}:\n\n"
             + _table(("Rate", "Value"), rates_of(contents.evaluation))
-            + f"\n\n{_plain(charge_of_rates(contents.evaluation))}"
+            + f"\n\n{_plain(what_was_rated(contents.evaluation))} {_plain(charge_of_rates(contents.evaluation))}"
         )
     if contents.forecasts:
         rows = [

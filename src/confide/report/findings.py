@@ -27,8 +27,8 @@ AnyCoefficient = TypeVar("AnyCoefficient", Coefficient, ReleasedCoefficient)
 
 
 def has_intervals(model: Any) -> bool:
-    """Whether the release holds what is needed for intervals."""
-    return released_model(model).evidence is not None
+    """Whether the release holds what is needed for intervals of coefficients."""
+    return released_model(model).has_intervals
 
 
 def has_interest(model: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
-from confide.report.accuracy import accuracy_picture, charge_of_rates, forecast_note, rates_of
+from confide.report.accuracy import accuracy_picture, charge_of_rates, forecast_note, rates_of, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents, contents_of
 from confide.report.curves import STYLE as OF_CURVES
@@ -145,7 +145,7 @@ def _accuracy(contents: Contents) -> str:
         )
         note = f"Measured on private rows that were kept aside, with intervals at level {found['level']:g}."
         cost = _cost_of_evaluation(found)
-        text = f"<p>{escape(note)} Positive: {escape(str(found['outcome']))}. {escape(cost)}</p>"
+        text = f"<p>{escape(note)} {escape(what_was_rated(found))} {escape(cost)}</p>"
         parts.append(f"<div><table><tbody>{rows}</tbody></table>{text}</div>")
     if contents.forecasts:
         budget = contents.guarantee.budget

@@ -26,7 +26,7 @@ from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verdict import rows_of
-from confide.training.assumptions import PENALISED, WITHOUT_LEDGER, guarantee_of
+from confide.training.assumptions import PENALISED, PENALISED_IN_GROUPS, WITHOUT_LEDGER, guarantee_of
 from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 
@@ -165,7 +165,8 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
         "number of rows of a person": stated.max_rows_per_person == expected.max_rows_per_person,
         "mechanism": stated.mechanism == expected.mechanism,
         "ridge": model.alpha_ == plan.alpha,
-        "kind of ridge": (PENALISED in stated.assumptions) == (getattr(model, "penalty", None) is not None),
+        "kind of ridge": any(each in stated.assumptions for each in (PENALISED, PENALISED_IN_GROUPS))
+        == (form_of_model(model) is not None),
     }
     form = form_of_model(model)
     if form is not None:
@@ -185,7 +186,7 @@ def _shortens_as_planned(model: Any, plan: AnyPlan, form: QuadraticForm) -> bool
     released, planned = released_model(model), plan.problem.row_bound
     own = released.scoring.row_bound if released.encoder is None else released.encoder.row_bound
     norm = planned.inner.l2_norm if isinstance(planned, Centred) else planned.l2_norm
-    expected = own if norm >= form.longest(own) else ShortenedInNorm(own, form, norm)
+    expected = own if planned == own or norm >= form.longest(own) else ShortenedInNorm(own, form, norm)
     return bool(released.scoring.row_bound == expected)
 
 

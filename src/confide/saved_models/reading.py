@@ -36,6 +36,8 @@ _PARTS = {
 }  # fmt: skip
 _PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals", "interest", "prior"}
 """Parts that files of the first version do not have. A prior is there if the model has one."""
+_MOST_COLUMNS = 10**7
+"""More than any model file has; so a file that claims a huge number of columns takes no memory."""
 DO_NOT_FIT = "the parts of the model in the file do not fit each other. Use a file that was written by save and not edited."
 WRONG_KIND = "a part of the model in the file is not of the right kind. Use a file that was written by save and not edited."
 
@@ -59,7 +61,7 @@ def understood(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ConfideError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, ConfideError):
         raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
 
 
@@ -92,7 +94,11 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
         raise FileError(DO_NOT_FIT)
     if interest is not None and not _are_its_weights(interest.weights, interest.facts.intercept, released.scoring):
         raise FileError(DO_NOT_FIT)
-    if encoder is not None:
+    if encoder is None:
+        inputs = tuple(map(str, range(min(columns.n_features_in, _MOST_COLUMNS))))
+        if len(inputs if fourier is None else fourier.names_for(inputs)) != len(content["coefficient_names"]):
+            raise FileError(DO_NOT_FIT)
+    else:
         expected = encoder.feature_names if fourier is None else fourier.names_for(encoder.feature_names)
         if expected != tuple(content["coefficient_names"]):
             raise FileError("the columns of the schema do not match the coefficients.")

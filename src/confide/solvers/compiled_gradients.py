@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from confide.compiled.gradient_sums import CompiledSum, code_of
-from confide.compiled.loading import kernel
+from confide.compiled.loading import MOST_BENT, kernel
+from confide.compiled.stored_rows import StoredArray
+from confide.data.arrays import MemorySource, StoredBlocks
 from confide.data.source import SummableRows
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
@@ -40,11 +45,21 @@ class CompiledObjective:
         return replace(self, exact=self.exact.restrict(which))
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        if order != 1:
-            raise ParameterError("the kernel makes gradients alone: order 1.")
+        if order != 1 and not (order == 2 and self.has_hessians):
+            raise ParameterError("the kernel makes gradients, and Hessians of few weights over rows of an array.")
         exact = self.exact
-        totals = self.source.sum_over_rows(self.row_sum, weights)
+        totals = self.source.sum_over_rows(replace(self.row_sum, order=order), weights)
+        if order >= 2:
+            diagonal = np.arange(weights.shape[1])
+            totals.hessian[:, diagonal, diagonal] += exact.l2
         return Evaluation(totals.value, totals.gradient + (exact.l2 * weights + exact.linear), totals.hessian)
+
+    @property
+    def has_hessians(self) -> bool:
+        """Whether the kernel makes Hessians of this problem."""
+        source: Any = self.source
+        is_array = isinstance(source, MemorySource) and isinstance(source.blocks, StoredBlocks)
+        return is_array and isinstance(source.blocks.rows, StoredArray) and self.exact.linear.shape[1] <= MOST_BENT
 
 
 def compiled_objective(objective: Objectives, unshortened: bool) -> CompiledObjective | None:

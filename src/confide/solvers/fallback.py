@@ -15,6 +15,7 @@ import numpy as np
 from confide.erm.centred_rows import Centred
 from confide.errors import ConfideError
 from confide.solvers.few_rows import InSpanOfRows
+from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import Newton, newton_directions
 from confide.solvers.objectives import Objectives
@@ -133,13 +134,18 @@ class NewtonThenFallback:
     Parameters
     ----------
     first : the first method; None chooses Newton's method or L-BFGS by the number of weights
+    has_ridge : whether the penalty is the ridge |w|^2; otherwise no method is used that knows its Hessian
     """
 
     first: Solver | None = None
+    has_ridge: bool = True
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
-        first = self.first or (_WITHOUT_HESSIANS if wide else _WITH_HESSIANS)
+        usual: Solver = _WITHOUT_HESSIANS if wide else _WITH_HESSIANS
+        if not self.has_ridge:
+            usual = Narrowing(LimitedMemory()) if wide else Narrowing(SampledNewton(has_ridge=False), narrow=Newton())
+        first = self.first or usual
         try:
             solution = first.solve(objective, start, tolerance)
         except ConfideError:
@@ -159,7 +165,9 @@ class NewtonThenFallback:
             begin, gradient = _start(alone, warm)
             largest_weight = float(np.linalg.norm(begin)) + 2.0 * float(np.linalg.norm(gradient)) / alone.l2
             newton = StepLimitedNewton()
-            method: Solver = newton if newton.applies(alone, tolerance, largest_weight) else GradientDescent()
+            method: Solver = (
+                newton if self.has_ridge and newton.applies(alone, tolerance, largest_weight) else GradientDescent()
+            )
             answer = method.solve(alone, warm, tolerance)
             weights[problem], norms[problem] = answer.weights[0], answer.gradient_norm[0]
         return Solution(weights, norms)

@@ -165,6 +165,7 @@ class LimitedMemory:
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
     cheaper : stages for the first steps, one after the other, on cheaper objectives that are believed to be nearly the same
     retry_exactly : whether all begins again without these stages where they do not lead to the tolerance
+    before : (k,) gradient norms at the points from which one step in this metric led to the start, if there was such a step
     """
 
     most_steps: int = 2000
@@ -175,6 +176,7 @@ class LimitedMemory:
     most_slow_steps: int | None = None
     cheaper: tuple[Stage, ...] = ()
     retry_exactly: bool = True
+    before: Array | None = None
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         def first_scale(gradients: Array, column_scales: Array) -> float:
@@ -202,6 +204,8 @@ class LimitedMemory:
         scale = first_scale(gradients, column_scales)
         weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric, column_scales, scale)
         milestone, since = first.copy(), np.zeros(len(start), dtype=np.intp)
+        if self.before is not None:
+            schedule.judge(np.arange(len(start)), self.before, first, enough)
         for _ in range(self.most_steps):
             which = schedule.open(points.unfinished())
             if self.most_slow_steps is not None:

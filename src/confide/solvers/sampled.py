@@ -26,7 +26,8 @@ from confide.solvers.approximate_gradients import (
     shortens_none,
     with_cheap_hessians,
 )
-from confide.solvers.compiled_gradients import compiled_objective
+from confide.solvers.compiled_gradients import CompiledObjective, compiled_objective
+from confide.solvers.compiled_metric import closer_start
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
 from confide.solvers.objectives import Evaluation, HasGradients, Objectives, mean_of, on_part
@@ -139,14 +140,22 @@ def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SampledNewton:
-    """L-BFGS in the metric of a sample's Hessian; plain Newton for few rows, and for what L-BFGS does not finish."""
+    """L-BFGS in the metric of a sample's Hessian; plain Newton for few rows, and for what L-BFGS does not finish.
+
+    Parameters
+    ----------
+    has_ridge : whether the penalty is the ridge of the weights of rows as they are. Otherwise no stage is used that makes
+        gradients by its formula
+    """
+
+    has_ridge: bool = True
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         wanted = _sampled_rows(objective.source.n_rows, objective.source.n_features, start.shape[1])
         part = objective.source.sample(wanted) if wanted else None
         if part is None:
             return Newton().solve(objective, start, tolerance)
-        solution = self._in_metric(objective, part, start, tolerance)
+        solution = (self._in_metric if self.has_ridge else _in_plain_metric)(objective, part, start, tolerance)
         weights, norms = solution.weights, solution.gradient_norm
         # Written so that a NaN counts as unfinished. A tolerance of 0 is never met, and every finite answer is kept then.
         left = np.flatnonzero(~(norms <= tolerance)) if tolerance > 0.0 else np.flatnonzero(~np.isfinite(norms))
@@ -186,10 +195,15 @@ class SampledNewton:
                 on_sample = Metric.of(middle.evaluate(at, order=2).hessian[0]) or on_sample
         begin = np.repeat(at, len(start), axis=0)
         metric = replace(on_sample, share=share)
+        method = LimitedMemory(_MOST_STEPS, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
         if len(start) > 1:
             single = None if few_problems or tolerance == 0.0 else in_single_precision(objective, fewer, first)
             begin, metric = self._spread(objective, near, share, begin, metric, single)
-        method = LimitedMemory(_MOST_STEPS, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
+            method = replace(method, metric=metric)
+        elif cheaper and isinstance(cheaper[0].objective, CompiledObjective) and objective.loss.self_concordant:
+            closer_by = closer_start(cheaper[0].objective, at, metric, Metric.of, part.n_rows, tolerance)
+            if closer_by is not None:
+                begin, method = closer_by.weights, replace(method, metric=closer_by.metric, before=closer_by.norms)
         if not objective.loss.self_concordant:
             most_steps, most_slow_steps = _MOST_STEPS_OF_A_HINGE, _MOST_SLOW_STEPS_OF_A_HINGE
             method = replace(method, most_steps=most_steps, most_slow_steps=most_slow_steps, retry_exactly=False)
@@ -250,3 +264,16 @@ class SampledNewton:
             closer = ends + metric(-single.evaluate(ends, order=1).gradient)
             ends = np.where(np.isfinite(closer), closer, ends)
         return ends, metric
+
+
+def _in_plain_metric(objective: Objectives, part: SampledRows, start: Weights, tolerance: float) -> Solution:
+    """L-BFGS in the metric of the sample's Hessian at its own minimiser, with the objectives' own gradients alone."""
+    near, share = on_part(objective, part)
+    newton = Newton(relative_tolerance=_CLOSE_ON_THE_WAY, most_steps=_MOST_NEWTON_STEPS)
+    middle = mean_of(near)
+    at = newton.solve(middle, start.mean(axis=0, keepdims=True), 0.0).weights
+    metric = Metric.of(middle.evaluate(at, order=2).hessian[0])
+    if metric is None:
+        return Solution(start.copy(), np.full(len(start), np.nan))
+    method = LimitedMemory(_MOST_STEPS, metric=replace(metric, share=share), most_slow_steps=_MOST_SLOW_STEPS)
+    return method.solve(objective, np.repeat(at, len(start), axis=0), tolerance)

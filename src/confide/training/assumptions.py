@@ -45,7 +45,12 @@ PENALISED = (
     "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped "
     "there, and the weights are given for rows as they were."
 )
-"""Said of every fit with a quadratic form."""
+"""Said of every fit with a quadratic form whose rows are brought to its norm."""
+PENALISED_IN_GROUPS = (
+    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were clipped by the schema, which "
+    "bounds them in its norm too, and the noise has the shape of their columns in that norm."
+)
+"""Said of every other fit with a quadratic form."""
 
 
 def guarantee_of(
@@ -67,7 +72,9 @@ def guarantee_of(
     """
     problem, intervals = plan.problem, _intervals_of(plan)
     released_bounds = _released_bounds(encoder, charge.ledger)
-    budget = plan.budget if intervals is None else intervals.budget
+    matching = plan.matching if isinstance(plan, Plan) else None
+    parts = [part for part in (intervals, matching) if part is not None]
+    budget = parts[0].budget if parts else plan.budget
     person_column = None if encoder is None else encoder.schema.person
     void = void_because(plan.budget, charge.seed, "the model may reveal any row") or _void_bounds(encoder)
     is_guaranteed = void is None and plan.lattice is not None
@@ -79,9 +86,11 @@ def guarantee_of(
         *of_rows,
         *_declared(problem),
         *_clipped_slopes(problem),
+        *_own_penalty(problem),
         *_zeros(plan),
         *_released_for_intervals(plan),
         *_released_centre(plan),
+        *_released_means(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
     return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, problem.rows_per_person)
@@ -180,6 +189,18 @@ def _released_centre(plan: AnyPlan) -> tuple[str, ...]:
     return (sentence,)
 
 
+def _released_means(plan: AnyPlan) -> tuple[str, ...]:
+    """What is released after the weights of a model of counts."""
+    if not isinstance(plan, Plan) or plan.matching is None:
+        return ()
+    sentence = (
+        f"After the weights, the sum of the counts and the sum of what predictions exceed them by, each difference within "
+        f"{plan.matching.target_bound:.6g}, are released with noise; they cost {plan.matching.share:.2g} of the budget, "
+        f"which covers both. The intercept was moved so that predictions are right in the mean."
+    )
+    return (sentence,)
+
+
 def _private_release(
     plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -223,15 +244,17 @@ def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | Interes
         return f"multiples of 2^{exponent} and, up to public factors, {' and '.join(f'of 2^{each}' for each in grids)}"
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
-    centring = plan.centring if isinstance(plan, Plan) else None
+    centring, matching = (plan.centring, plan.matching) if isinstance(plan, Plan) else (None, None)
     of_centre = "" if centring is None else f" and, for the middle of the rows, of 2^{centring.lattice.exponent}"
+    if matching is not None:
+        of_centre += f" and, for the mean of predictions, of 2^{matching.lattice.exponent}"
     if isinstance(plan, Plan) and plan.descent is not None:
         clipped = f"to a gradient of norm at most {plan.descent.slope_limit * plan.problem.row_norm:.6g}"
         return (
             f"computed only from {plan.descent.n_steps} noisy sums of slopes, which are clipped row by row {clipped}; these "
             f"sums are multiples of 2^{exponent}{of_centre}"
         )
-    if centring is not None:
+    if centring is not None or matching is not None:
         return f"computed only from multiples of 2^{exponent}{of_centre}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
@@ -249,7 +272,7 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
         *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
-        *([PENALISED] if settings.penalty is not None else []),
+        *([] if settings.penalty is None else [PENALISED_IN_GROUPS if settings.keeps_groups else PENALISED]),
         *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
@@ -305,6 +328,20 @@ def _declared(problem: Any) -> tuple[str, ...]:
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven."
+    )
+    return (sentence,)
+
+
+def _own_penalty(problem: Any) -> tuple[str, ...]:
+    """What is assumed about a penalty that a user wrote."""
+    penalty = getattr(problem, "penalty", None)
+    if penalty is None:
+        return ()
+    sentence = (
+        f"The penalty {penalty.name} was chosen without looking at the rows, is differentiable and has the declared "
+        f"constants: it is {penalty.strong_convexity:.6g}-strongly convex, and its gradient, which depends on the weights "
+        f"alone, changes at most {penalty.smoothness:.6g} times as fast as the weights and is computed to within "
+        f"{penalty.rounding:g} units of rounding. This was checked at public points, not proven."
     )
     return (sentence,)
 

@@ -53,7 +53,7 @@ def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: in
         if plan.descent is None and USUAL_RADIUS * _ideal_noise(problem, centring) >= plan.noise_norm * plan.l2:
             return plan
         bound = Centred.unmoved(problem.row_bound, n_features)
-        moved = replace(settings, row_bound=bound, beside_mu=centring.mu)
+        moved = replace(settings, row_bound=bound, beside_mu=math.hypot(settings.beside_mu, centring.mu))
         centred = replace(plan_of_weights(moved, score_loss, n_features, n_rows, budget), centring=centring)
         if plan.descent is not None or USUAL_RADIUS * _noise(centred) < _noise(plan):
             return centred

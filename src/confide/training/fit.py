@@ -27,9 +27,12 @@ from confide.privacy.centring import with_centre
 from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.elastic_net import SparseProblem
+from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.lattice import LatticeNoise
+from confide.privacy.matching import matched
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.privacy.strongly_convex import PenalisedProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
@@ -111,8 +114,11 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if plan.centring is not None:
         plan = with_centre(plan, source, entropy)
     solver: Any = ProximalThenFallback() if isinstance(plan.problem, SparseProblem) else NewtonThenFallback()
+    if isinstance(plan.problem, PenalisedProblem | GroupedFormProblem):
+        solver = NewtonThenFallback(has_ridge=False)
     release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
-    model = LinearModel.of(release.weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
+    weights = release.weights if plan.matching is None else matched(plan, release.weights, source, entropy)
+    model = LinearModel.of(weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
     model = with_zeros(model, plan, release.weights)
     if plan.intervals is None:
         return Fit(model, None)
@@ -141,4 +147,5 @@ def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
         return (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice)
     of_moments = () if plan.intervals is None else (plan.intervals.moments.lattice,)
     of_centre = () if plan.centring is None else (plan.centring.lattice,)
-    return (plan.lattice, *of_moments, *of_centre)
+    of_means = () if plan.matching is None else (plan.matching.lattice,)
+    return (plan.lattice, *of_moments, *of_centre, *of_means)

@@ -26,7 +26,7 @@ from confide.training.gradient_walk import HeavyBall
 from confide.training.sparse_steps import l2_of_chance, sparse_steps
 from confide.training.usual_curvature import usual_curvature
 
-N_STEPS = {"lines": 80, "curves": 120, "many numbers": 48}
+N_STEPS = {"lines": 80, "curves": 96, "many numbers": 48}
 MOMENTUM = {"lines": 0.94, "curves": 0.97, "many numbers": 0.96}
 """The number of noisy sums, and the largest part of a step that the next step repeats: of straight lines, of curves with
 three knots or more, and of tables with many numbers. The numbers of this module, but for those of losses with kinks and of
@@ -36,9 +36,11 @@ weights. Their numbers were chosen on Adult, Bank, Covertype and Skin and confir
 Cup 99 with all columns (benchmarks/gradients.py)."""
 _MANY_NUMBERS = 2**26
 """A table has many numbers from here on, in rows times weights. Each sum over it takes long, and the noise is small."""
-_STEP, _WAY_OVER_RIDGE = 3.75, 1.5
-"""A step is at most 3.75 over the largest curvature of the mean loss along typical rows. That is as far as heavy balls of
-this momentum converge. All steps, with what momentum adds to each, are together at most 1.5 over the balanced ridge."""
+_STEP = {"lines": 3.75, "curves": 5.6, "many numbers": 3.75}
+"""The longest step, over the largest curvature of the mean loss along typical rows. Up to 3.75 heavy balls of this momentum
+converge. The rows of curves differ from each other, so no direction has more than a part of that curvature."""
+_WAY_OVER_RIDGE = {"lines": 1.5, "curves": 2.4, "many numbers": 1.5}
+"""All steps, with what momentum adds to each, are together at most so much over the balanced ridge."""
 _LIMIT, _LIMIT_OF_LOGISTIC = 0.85, 0.45
 """The limit on gradients over the norm of a typical row, in units of the largest slope. The logistic loss without a
 margin has a slope of 0.5 at scores of 0. So where noise is large a smaller limit clips only rows that are on the wrong
@@ -88,9 +90,10 @@ class GradientRule:
         curvature = (
             usual_curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
         )
-        longest = _STEP / (curvature * self._longest_usual(problem, typical) ** 2 * problem.n_rows_low)
-        n_steps, momentum = N_STEPS[self._kind(problem)], MOMENTUM[self._kind(problem)]
-        step = min((1.0 - momentum) * _WAY_OVER_RIDGE / n_steps / max(balanced, problem.l2), longest)
+        kind = self._kind(problem)
+        longest = _STEP[kind] / (curvature * self._longest_usual(problem, typical) ** 2 * problem.n_rows_low)
+        n_steps, momentum = N_STEPS[kind], MOMENTUM[kind]
+        step = min((1.0 - momentum) * _WAY_OVER_RIDGE[kind] / n_steps / max(balanced, problem.l2), longest)
         steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
         if isinstance(problem, SparseProblem):
             steps = sparse_steps(steps, problem)

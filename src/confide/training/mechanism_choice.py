@@ -14,9 +14,11 @@ from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import Budget, PureDP
 from confide.privacy.elastic_net import SparseProblem
+from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.strongly_convex import PenalisedProblem
 from confide.training.alpha import AlphaRule, plan_with_alpha
 from confide.training.gradient_steps import gradient_mechanism
 from confide.training.non_private import NonPrivate
@@ -50,6 +52,8 @@ def mechanism_for(settings: Settings, loss: Loss) -> str:
     if settings.mechanism == "auto" and settings.l1_ratio > 0.0:
         # Noise in the objective has no theorem for an l1 penalty, and a pure budget has no Gaussian noise.
         return "output" if isinstance(settings.budget, PureDP) else "gradient"
+    if settings.mechanism == "auto" and settings.own_penalty is not None and has_kinks(loss):
+        return "output"
     if settings.mechanism == "auto" and isinstance(loss, TiltedLoss | DeclaredLoss) and has_kinks(loss):
         # Noise on the weights is not damped by the curvature of the mean loss, as noise in gradients is: at (1, 1e-6) and
         # 20,000 rows of 8 columns the absolute error is several times that without noise, and with gradients 1.01 times.
@@ -90,6 +94,8 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
 def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
     """The public facts of a fit with this loss, with the user's ridge if there is one."""
     low, high = row_bounds(settings, n_rows)
+    # The ridge within the penalty, which is what proofs rest on.
+    convexity = 1.0 if settings.own_penalty is None else settings.own_penalty.strong_convexity
     problem = Problem(
         loss=loss,
         row_bound=settings.row_bound,
@@ -98,7 +104,7 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
         n_rows_low=low,
         n_rows_high=high,
         summation_depth=summation_depth(high, n_features),
-        l2=1.0 if settings.alpha is None else settings.alpha * low,
+        l2=1.0 if settings.alpha is None else settings.alpha * low * convexity,
         neighbours=settings.neighbours,
         rows_per_person=settings.rows_per_person,
         largest_weight=settings.largest_weight,
@@ -106,6 +112,10 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
         beside_mu=settings.beside_mu,
         prior=settings.weights_of_prior(loss.n_outputs, n_features),
     )
+    if settings.own_penalty is not None:
+        return PenalisedProblem.of(problem, settings.own_penalty)
+    if settings.keeps_groups and settings.penalty is not None:
+        return GroupedFormProblem.of(problem, settings.penalty)
     if settings.l1_ratio == 0.0:
         return problem
     smooth = replace(problem, l2=problem.l2 * (1.0 - settings.l1_ratio))

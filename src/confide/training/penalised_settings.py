@@ -1,4 +1,4 @@
-"""The settings of a fit whose rows are in the norm of a quadratic form."""
+"""The settings of a fit with a penalty: of rows in the norm of a quadratic form, or with a function of the user's."""
 
 from __future__ import annotations
 
@@ -8,26 +8,65 @@ from dataclasses import replace
 import numpy as np
 
 from confide.erm.row_bounds import LARGEST_BOUND, BallBound
+from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
 from confide.features.column_encodings import ColumnEncoding, NumberEncoding
 from confide.features.encoder import Encoder
 from confide.features.quadratic_forms import QuadraticForm
+from confide.privacy.budgets import PureDP
+from confide.privacy.grouped_form import may_keep_groups
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.types import Array
 
+_NO_INTERVALS = "there are no intervals with a penalty of your own. Leave out inference_share or intervals."
 
-def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) -> Settings:
+
+def with_own_penalty(settings: Settings, penalty: StronglyConvex) -> Settings:
+    """The same settings with a strongly convex penalty of the user's own in place of the ridge.
+
+    Noise is in the objective or on the weights, and rows are not moved by a centre.
+    """
+    minimised = settings.minimised
+    if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
+        raise ParameterError(_NO_INTERVALS)
+    if settings.prior is not None:
+        raise ParameterError("a prior has the ridge |w|^2, and penalty is another one. Leave out prior, or penalty.")
+    if settings.mechanism in ("gradient", "sufficient-statistics"):
+        raise ParameterError(
+            f"mechanism={settings.mechanism!r} has no penalty of your own. Take 'auto', 'objective' or, where there is one, "
+            f"'output'; or give a quadratic form as penalty."
+        )
+    if isinstance(minimised, SquaredError):
+        if minimised.nearly_squared is None:
+            raise ParameterError("least squares with a penalty of your own needs a finite target_bound.")
+        minimised = minimised.nearly_squared
+    return replace(settings, minimised=minimised, own_penalty=penalty, centres=False)
+
+
+def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, *, of_two_classes: bool = False) -> Settings:
     """The same settings for rows in the norm of a form: their bound, and the norm of a typical one.
 
+    Two classes under a pure budget keep rows as they are, and the noise has the shape of their groups.
     Where the noise is large, rows may be shortened to the norm of a typical one, as without a form. With a prior the ridge
     pulls towards it in the same norm (`Settings.weights_of_prior`).
     """
     minimised = settings.minimised
     if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
-        raise ParameterError("there are no intervals with a penalty of your own. Leave out inference_share or intervals.")
+        raise ParameterError(_NO_INTERVALS)
     if encoder is None and not isinstance(settings.row_bound, BallBound):
         raise ParameterError("a penalty needs row_norm as a number, or a schema.")
+    if of_two_classes and encoder is not None and _keeps_groups(settings, form, encoder):
+        if isinstance(minimised, ScoreLoss):
+            minimised = replace(minimised, bound_if_noisy=None)
+        return replace(
+            settings,
+            minimised=minimised,
+            usual_norm=usual_norm_in(form, encoder),
+            penalty=form,
+            bound_before_penalty=settings.row_bound,
+            keeps_groups=True,
+        )
     own = settings.row_bound if encoder is None else encoder.row_bound
     appended = None if encoder is None else encoder.appended
     norm = form.longest(own)
@@ -46,6 +85,17 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) 
         minimised=minimised,
         penalty=form,
         bound_before_penalty=settings.row_bound,
+    )
+
+
+def _keeps_groups(settings: Settings, form: QuadraticForm, encoder: Encoder) -> bool:
+    """Whether rows stay as they are: under a pure budget the noise of groups of columns is smaller than that of a ball."""
+    return (
+        isinstance(settings.budget, PureDP)
+        and settings.budget.is_private
+        and encoder.appended is None
+        and settings.row_bound == encoder.row_bound
+        and may_keep_groups(form, settings.row_bound)
     )
 
 

@@ -10,6 +10,7 @@ from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.intake.specification import CheckedRows
+from confide.intake.user_penalties import check_penalty
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -19,6 +20,7 @@ from confide.training.interest_choice import plan_with_interest
 from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
 from confide.training.least_squares_choice import sums_or_loss
 from confide.training.loss_choice import chosen_loss
+from confide.training.matching_choice import plan_with_matching
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.training.threshold_choice import with_chosen_threshold
@@ -47,6 +49,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
     n_rows : number of rows if it is public, otherwise None
     """
     minimised = settings.minimised
+    if settings.own_penalty is not None:
+        check_penalty(settings.own_penalty, n_features)
     if isinstance(minimised, SquaredError):
         chosen = sums_or_loss(settings, minimised, n_features, n_rows)
         if isinstance(chosen, StatisticsPlan):
@@ -54,6 +58,7 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
         settings, minimised = replace(settings, minimised=chosen), chosen
     # A bound or a loss that a user wrote may change and still be the same object. So its plan is not remembered.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(minimised.loss, DeclaredLoss)
+    is_frozen = is_frozen and settings.own_penalty is None
     return (_remembered if is_frozen else _remembered.__wrapped__)(settings, minimised, n_features, n_rows)
 
 
@@ -66,6 +71,15 @@ def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_ro
         refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     score_loss = with_chosen_threshold(settings, score_loss, n_features, n_rows)
+
+    def make(given: Settings) -> Plan:
+        return _of_loss(given, score_loss, n_features, n_rows)
+
+    return plan_with_matching(make(settings), settings, make)
+
+
+def _of_loss(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
+    """The plan of the weights, with what is released before them."""
     asked = settings
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:

@@ -12,11 +12,14 @@ from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
+from confide.erm.strongly_convex import StronglyConvex
+from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
 from confide.inference.interest import Combination
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
+from confide.privacy.matching import whole_slopes
 from confide.released_models.prior import Prior
 
 
@@ -122,6 +125,7 @@ class Settings:
     class_weight : pairs of class and public weight, or None
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
     centres : whether a part of the budget may find the middle of the rows, see `centring_choice`
+    matches : whether a part of the budget may make predicted counts right in the mean, see `matching_choice`
     beside_mu : explained in `Problem`
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
     prior : public weights towards which the ridge pulls; None for 0
@@ -129,6 +133,8 @@ class Settings:
     has_schema : whether rows are encoded by a schema
     penalty : the quadratic form in whose norm rows and weights are; None for |w|^2
     bound_before_penalty : the bound on rows before they are brought to that norm; None without a form
+    keeps_groups : whether rows stay as they are, with noise of the shape of their groups, and the form is that of the fit
+    own_penalty : a strongly convex penalty of the user's own; None for a quadratic one
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept, see `interest_choice`
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
@@ -154,12 +160,15 @@ class Settings:
     appends_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
     centres: bool = False
+    matches: bool = False
     beside_mu: float = 0.0
     prior: Prior | None = None
     l1_ratio: float = 0.0
     has_schema: bool = False
     penalty: QuadraticForm | None = None
     bound_before_penalty: RowBound | None = None
+    own_penalty: StronglyConvex | None = None
+    keeps_groups: bool = False
     interest: tuple[Combination, ...] = ()
 
     @property
@@ -224,5 +233,7 @@ class Settings:
         if self.mechanism in ("auto", "gradient"):
             # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
             sums += [replace(each, loss=ClippedSlopes(each.loss, each.loss.lipschitz), order=1) for each in of_losses]
+        if self.matches and isinstance(losses.loss, PoissonLoss):
+            sums += [replace(each, loss=whole_slopes(losses.loss)) for each in of_losses[:1]]
         bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centres else {}
         return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))

@@ -1,0 +1,272 @@
+"""Leaks that are not noise: what a fitted object shows besides its release, searched for values of rows and for differences.
+
+For estimators of this package both fits get the same draws and the same noisy numbers (replay), so whatever still differs
+between neighbours is a leak. For others, what stays the same in every fit of one data set, and differs between neighbours,
+has no noise and is a leak.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import struct
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.audit.outcomes import leaves
+from confide.audit.releases import contents, is_own, plain, unfitted
+from confide.audit.replays import replayed
+from confide.errors import ParameterError
+
+CANARIES = (0.7312946518, 0.4186273095)
+"""Parts of the range of a column at which the planted cells lie. Their digits occur nowhere by chance."""
+_DIGITS = 7
+_FITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Something that depends on a row and has no noise.
+
+    Attributes
+    ----------
+    where : str
+        The attribute, file or message.
+    what : str
+        What is wrong with it, in a sentence.
+    """
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaksResult:
+    """What a search for leaks found.
+
+    Attributes
+    ----------
+    leaks : tuple of Leak
+    searched : tuple of str
+        The places that were searched.
+    """
+
+    leaks: tuple[Leak, ...]
+    searched: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found."""
+        return not self.leaks
+
+    def check(self) -> None:
+        """Raise AssertionError that names every leak: for tests.
+
+        Raises
+        ------
+        AssertionError
+            If there is a leak.
+        """
+        if self.leaks:
+            raise AssertionError(str(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "holds": self.holds,
+            "leaks": [{"where": leak.where, "what": leak.what} for leak in self.leaks],
+            "searched": list(self.searched),
+        }
+
+    def __str__(self) -> str:
+        places = f"Searched: {', '.join(self.searched)}."
+        if self.holds:
+            return f"No leak was found. {places}"
+        return "\n".join([f"{len(self.leaks)} leaks:", *(f"  {leak.where}: {leak.what}" for leak in self.leaks), places])
+
+
+def leaks(estimator: Any, X: Any, y: Any = None, *, neighbour: tuple[Any, ...] | None = None) -> LeaksResult:
+    """Search what a fitted estimator shows for values of rows, and for differences between neighbours that are not noise.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `fit(X, y)`. It is copied and stays as it is.
+    X, y : as for `fit`
+        Made-up rows, or rows that the caller may read. Nothing of them is in the result. The cells of numbers in the first
+        row are replaced by canaries: numbers inside of their columns' ranges whose digits occur nowhere by chance.
+    neighbour : tuple or None
+        The arguments of `fit` for the neighbour. None takes the same rows with other canaries.
+
+    Returns
+    -------
+    LeaksResult
+        Attributes, `repr`, pickle, files, reports, logs, warnings, what was printed, and errors are searched.
+
+    Raises
+    ------
+    ParameterError
+        If X has no column of numbers, or the fit fails.
+
+    Notes
+    -----
+    Guarantee: none. The rows are read several times, and no ledger is charged.
+
+    Source: Bichsel et al. (2021), "DP-Sniper", for the search by classes of outcomes; Okay and others plant canaries alike.
+    """
+    first, values = _planted(X, CANARIES[0])
+    second, more = (_planted(X, CANARIES[1])) if neighbour is None else (None, ())
+    given = (first,) if y is None else (first, y)
+    other = neighbour if neighbour is not None else ((second,) if y is None else (second, y))
+    needles = _needles([*values, *more])
+    found = _by_replay(estimator, given, other) if is_own(estimator) else _by_repetition(estimator, given, other)
+    texts, differences = found
+    hidden = [
+        Leak(where, "it holds a value of a row") for where, text in texts.items() if any(each in text for each in needles)
+    ]
+    refusal = _refusal(estimator, first, y)
+    if any(each in refusal for each in needles):
+        hidden.append(Leak("error", "its message holds a value of a row"))
+    return LeaksResult((*hidden, *differences), (*sorted({where.split(".")[0] for where in texts}), "error"))
+
+
+def _planted(X: Any, canary: float) -> tuple[Any, list[float]]:
+    """The rows with canaries in the first one, and the canaries."""
+    if hasattr(X, "iloc"):
+        made, values = X.copy(), []
+        for name in X.columns:
+            column = X[name]
+            if column.dtype.kind == "f":
+                low, high = float(column.min()), float(column.max())
+                values.append(low + (high - low) * canary)
+                made.loc[made.index[0], name] = values[-1]
+    else:
+        made = np.array(X, dtype=np.float64)
+        low, high = made.min(axis=0), made.max(axis=0)
+        values = (low + (high - low) * canary).tolist()
+        made[0] = values
+    if not values:
+        raise ParameterError("X has no column of fractions in which a canary can be planted.")
+    return made, values
+
+
+def _needles(values: Iterable[float]) -> list[bytes]:
+    """What a value looks like in text and in memory."""
+    found = []
+    for value in values:
+        digits = f"{abs(value):.15g}".replace(".", "").lstrip("0")[:_DIGITS]
+        if len(digits) == _DIGITS and len(set(digits)) > 2:
+            found += [f"{abs(value):.15g}"[: _DIGITS + 1].encode(), struct.pack("<d", value), struct.pack("<f", value)]
+    return found
+
+
+def _by_replay(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[dict[str, bytes], list[Leak]]:
+    said: list[dict[str, bytes]] = []
+
+    def fit(*data: Any) -> Any:
+        made, spoken = _listened(lambda: unfitted(estimator).fit(*data))
+        said.append(spoken)
+        return made
+
+    result, *models = replayed(fit, first, second, 1)
+    if result.difference is not None:
+        return {}, [Leak("fit", f"the way that is taken depends on a row: {result.difference}")]
+    sides = [shown(model) | spoken for model, spoken in zip(models, said, strict=True)]
+    return sides[0], [
+        Leak(where, "it differs between neighbours, although all noisy numbers are the same")
+        for where in dict.fromkeys([*sides[0], *sides[1]])
+        if sides[0].get(where) != sides[1].get(where)
+    ]
+
+
+def _by_repetition(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[dict[str, bytes], list[Leak]]:
+    sides = []
+    for data in (first, second):
+        fits = []
+        for _ in range(_FITS):
+            model, spoken = _listened(lambda data=data: unfitted(estimator).fit(*data))  # type: ignore[misc]
+            fits.append(shown(model) | spoken)
+        sides.append(fits)
+    found = []
+    for where in dict.fromkeys(where for fits in sides for fit in fits for where in fit):
+        values = [{fit.get(where) for fit in fits} for fits in sides]
+        if (
+            where.split(".")[0] not in ("pickle", "repr", "html")
+            and all(len(each) == 1 for each in values)
+            and values[0] != values[1]
+        ):
+            found.append(Leak(where, "it is the same in every fit and differs between neighbours, so it has no noise"))
+    return sides[0][0], found
+
+
+def _listened(fit: Callable[[], Any]) -> tuple[Any, dict[str, bytes]]:
+    """The fitted estimator, and what was logged, warned of and printed meanwhile."""
+    records = io.StringIO()
+    handler, root = logging.StreamHandler(records), logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    printed = io.StringIO()
+    try:
+        with warnings.catch_warnings(record=True) as warned, redirect_stdout(printed), redirect_stderr(printed):
+            warnings.simplefilter("always")
+            made = fit()
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    texts = {"logs": records.getvalue(), "warnings": "\n".join(str(each.message) for each in warned)}
+    return made, {where: text.encode() for where, text in (texts | {"printed": printed.getvalue()}).items()}
+
+
+def shown(fitted: Any) -> dict[str, bytes]:
+    """Everything that a fitted estimator shows, by its place."""
+    found = {f"attributes.{path}".rstrip("."): repr(value).encode() for path, value in leaves(plain(vars(fitted)))}
+    found["repr"] = repr(fitted).encode()
+    if hasattr(fitted, "_repr_html_"):
+        html = str(fitted._repr_html_())
+        # scikit-learn numbers its pictures of estimators through.
+        found["html"] = re.sub(r"(sk-[a-z-]*)-\d+", r"\1", html).encode()
+    if hasattr(fitted, "guarantee_"):
+        found["statement"] = fitted.guarantee_.statement().encode()
+    found["pickle"] = contents(fitted)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, writes in (
+            ("save", "model.json"),
+            ("report", "report.json"),
+            ("report", "report.html"),
+            ("report", "report.md"),
+        ):
+            if hasattr(fitted, name):
+                path = Path(folder) / writes
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        getattr(fitted, name)(path)
+                except Exception as error:  # noqa: BLE001 - what cannot be written is refused, with a message
+                    found[f"files.{writes}"] = str(error).encode()
+                else:
+                    found[f"files.{writes}"] = path.read_bytes() if path.exists() else b""
+    return found
+
+
+def _refusal(estimator: Any, X: Any, y: Any) -> bytes:
+    """The error for rows of which one holds a number that is not finite."""
+    if hasattr(X, "iloc"):
+        return b""
+    bad = np.array(X)
+    bad[0, -1] = np.inf
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            unfitted(estimator).fit(*((bad,) if y is None else (bad, y)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, its text is searched
+        return f"{error}".encode()
+    return b""

@@ -1,0 +1,103 @@
+"""Messages between parties: named arrays in a ZIP archive without compression and without pickle, read within bounds.
+
+A message may come from somebody who means harm. So nothing of it runs, its length is bounded before it is read, and no part
+of it is larger in memory than in the message.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any, Protocol
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+import numpy as np
+from numpy.lib import format as npy
+
+from confide.errors import InputError
+
+MOST_BYTES_BESIDES_NUMBERS = 2**20
+"""Length of names, headers and digests of a message: far more than any message of confide has."""
+_BYTES_OF_A_NUMBER = 8
+_ENDING = ".npy"
+
+
+class Connection(Protocol):
+    """One end of a connection between two processes."""
+
+    def send_bytes(self, message: bytes, /) -> None:
+        """Send one message."""
+
+    def recv_bytes(self, maxlength: int | None = None, /) -> bytes:
+        """Wait for one message."""
+
+
+def packed(**arrays: Any) -> bytes:
+    """A message of these arrays."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def received(connection: Connection, *names: str, n_numbers: int, may_end: bool = True) -> Mapping[str, Any]:
+    """The arrays of the next message, at least those of these names; none, if it is the empty message, which ends.
+
+    Parameters
+    ----------
+    connection : where it comes from
+    names : the arrays that must be there
+    n_numbers : how many numbers it may hold
+    may_end : whether it may be the empty message
+
+    Raises
+    ------
+    InputError
+        If the other side left, or the message is too long or cannot be understood.
+    """
+    longest = MOST_BYTES_BESIDES_NUMBERS + _BYTES_OF_A_NUMBER * n_numbers
+    try:
+        message = connection.recv_bytes(longest)
+        if len(message) > longest:  # a connection may overlook the limit
+            raise ValueError
+        content = _unpacked(message)
+    except (EOFError, OSError, ValueError, BadZipFile, LookupError, NotImplementedError, RuntimeError, struct.error):
+        content = None
+    if content is None or not (content.keys() >= set(names) or (may_end and not content)):
+        raise InputError(
+            "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
+        )
+    return content
+
+
+def _unpacked(message: bytes) -> dict[str, Any]:
+    """The arrays of an archive. Raises one of several errors if it is not one that `packed` makes."""
+    found: dict[str, Any] = {}
+    with ZipFile(io.BytesIO(message)) as archive:
+        for member in archive.infolist():
+            # Members that are not compressed, and lie one after the other, are together no longer than the message.
+            if member.compress_type != ZIP_STORED or not member.filename.endswith(_ENDING):
+                raise ValueError
+            found[member.filename.removesuffix(_ENDING)] = _array(archive.read(member))
+        if len(found) != len(archive.infolist()):
+            raise ValueError
+    if sum(array.nbytes for array in found.values()) > len(message):
+        raise ValueError
+    return found
+
+
+def _array(content: bytes) -> Any:
+    """The array of one member. NumPy's own reader would reserve memory for any shape that a header claims."""
+    stream = io.BytesIO(content)
+    version = npy.read_magic(stream)
+    if version != (1, 0):
+        raise ValueError
+    shape, in_columns, dtype = npy.read_array_header_1_0(stream)
+    start = stream.tell()
+    if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise ValueError
+    if math.prod(shape) * dtype.itemsize != len(content) - start:
+        raise ValueError
+    # A copy, because sums are added up in place.
+    return np.frombuffer(content, dtype, offset=start).reshape(shape, order="F" if in_columns else "C").copy()

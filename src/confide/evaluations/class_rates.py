@@ -1,0 +1,204 @@
+"""How good a classifier is on private rows: rates of classes, log loss and calibration, from one release of tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.evaluations.bernstein import weights_of_power
+from confide.evaluations.layouts import LOSS_DEGREE, ClassTables
+from confide.evaluations.noisy_table import NoisyTable, mean_of, transformed
+from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, shown, written, written_all
+from confide.inference.bands import level_of_each
+from confide.inference.rates import Rate
+from confide.types import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassEvaluation(TablesEvaluation):
+    """Rates of a classifier of any number of classes, of all rows and of groups.
+
+    Attributes
+    ----------
+    layout : ClassTables
+        Which tables were released.
+    classes : tuple of str
+        The labels, in the order of the model's `classes_`.
+    """
+
+    layout: ClassTables
+    classes: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        return "rates of classes"
+
+    @property
+    def accuracy(self) -> Rate:
+        """The share of rows that are predicted right."""
+        return self.rates["accuracy"]
+
+    @property
+    def macro_recall(self) -> Rate:
+        """The mean over classes of the share of their rows that are predicted right; also called balanced accuracy."""
+        return self.rates["macro recall"]
+
+    @property
+    def macro_precision(self) -> Rate:
+        """The mean over classes of the share of rows predicted so that are of the class."""
+        return self.rates["macro precision"]
+
+    @property
+    def macro_f1(self) -> Rate:
+        """The mean over classes of the harmonic mean of precision and recall."""
+        return self.rates["macro F1"]
+
+    @property
+    def log_loss(self) -> Rate:
+        """The mean of minus the logarithm of the probability of the true class, each clipped to at most `layout.clip`."""
+        if self.layout.clip is None:
+            raise ParameterError("the log loss was not released: the model has no probabilities, or no clip was given.")
+        return self.rates["log loss"]
+
+    @property
+    def recall(self) -> dict[str, Rate]:
+        """For each class the share of its rows that are predicted right."""
+        return self._by_class("recall", np.ones(self.layout.n_groups))
+
+    @property
+    def precision(self) -> dict[str, Rate]:
+        """For each class the share of the rows that are predicted so and are of the class."""
+        return self._by_class("precision", np.ones(self.layout.n_groups))
+
+    @property
+    def f1(self) -> dict[str, Rate]:
+        """For each class the harmonic mean of precision and recall."""
+        return self._by_class("F1", np.ones(self.layout.n_groups))
+
+    @property
+    def confusion(self) -> tuple[tuple[Rate, ...], ...]:
+        """Shares of all rows by true class (first index) and predicted class."""
+        table, size = self.tables[0], self.layout.n_classes
+        cells = [
+            table.share(self._cell(i, j, np.ones(self.layout.n_groups)), _ones(table)) for i, j in np.ndindex(size, size)
+        ]
+        return tuple(tuple(cells[size * row : size * (row + 1)]) for row in range(size))
+
+    @property
+    def calibration(self) -> tuple[Rate, ...]:
+        """For each bin of the probability of the predicted class the share of its rows that are predicted right.
+
+        The bins have equal widths between one over the number of classes and 1. For a calibrated model the share lies
+        within the bin.
+        """
+        return self._calibration(self.level)
+
+    @property
+    def calibration_band(self) -> tuple[Rate, ...]:
+        """The same with intervals that all hold together with probability `level`: a band."""
+        return self._calibration(level_of_each(self.level, self.layout.n_bins))
+
+    def _calibration(self, level: float) -> tuple[Rate, ...]:
+        if not self.layout.n_bins:
+            raise ParameterError("no calibration was released: the model has no probabilities, or n_bins is 0.")
+        counts = self.tables[-1]
+        table = NoisyTable(counts.counts, counts.deviation, counts.total_is_public, level)
+        marks = np.eye(self.layout.n_bins)
+        return tuple(table.share(np.outer(row, [0.0, 1.0]), np.outer(row, [1.0, 1.0])) for row in marks)
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """The ends of the bins of `calibration`."""
+        return tuple(np.linspace(1.0 / self.layout.n_classes, 1.0, self.layout.n_bins + 1).tolist())
+
+    def rates_of(self, groups: Array) -> dict[str, Rate]:
+        table, size = self.tables[0], self.layout.n_classes
+        rows = groups[:, None, None] * np.ones((1, size, size))
+        found = {"accuracy": table.share(groups[:, None, None] * np.eye(size), rows)}
+        for name in ("recall", "precision", "F1"):
+            each = self._by_class(name, groups)
+            found[f"macro {name}"] = mean_of(list(each.values()))
+        if self.layout.clip is not None:
+            found["log loss"] = self._log_loss(groups, self.layout.clip)
+        for position, label in enumerate(self.classes):
+            found[f"recall of {label}"] = self._of_class("recall", position, groups)
+        for position, label in enumerate(self.classes):
+            found[f"precision of {label}"] = self._of_class("precision", position, groups)
+        for position, label in enumerate(self.classes):
+            predicted = sum((self._cell(i, position, groups) for i in range(size)), np.zeros(table.counts.shape))
+            found[f"predicted {label}"] = table.share(predicted, rows)
+        return found
+
+    def _by_class(self, name: str, groups: Array) -> dict[str, Rate]:
+        return {label: self._of_class(name, position, groups) for position, label in enumerate(self.classes)}
+
+    def _of_class(self, name: str, position: int, groups: Array) -> Rate:
+        table, size = self.tables[0], self.layout.n_classes
+        right = self._cell(position, position, groups)
+        true, predicted = np.zeros((2, *table.counts.shape))
+        true[:, position, :] = groups[:, None] * np.ones(size)
+        predicted[:, :, position] = groups[:, None] * np.ones(size)
+        if name == "F1":
+            both = true + predicted
+            return table.quotient(2.0 * right, both, (4.0 * right, 4.0 * right, both**2), 0.0, 1.0)
+        return table.share(right, true if name == "recall" else predicted)
+
+    def _cell(self, true: int, predicted: int, groups: Array) -> Array:
+        marks = np.zeros(self.tables[0].counts.shape)
+        marks[:, true, predicted] = groups
+        return marks
+
+    def _log_loss(self, groups: Array, clip: float) -> Rate:
+        first, second = (np.outer(groups, weights_of_power(power, LOSS_DEGREE)) for power in (1, 2))
+        found = self.tables[1].mean(first, np.outer(groups, np.ones(LOSS_DEGREE + 1)), second, 0.0, 1.0)
+        return transformed(found, clip)
+
+    def facts(self) -> dict[str, Any]:
+        calibration = None
+        if self.layout.n_bins:
+            calibration = {
+                "edges": list(self.edges),
+                "shares": [written(rate) for rate in self.calibration],
+                "band": [written(rate) for rate in self.calibration_band],
+            }
+        return {
+            "classes": list(self.classes),
+            "clip": self.layout.clip,
+            "recall": written_all(self.recall),
+            "precision": written_all(self.precision),
+            "f1": written_all(self.f1),
+            "confusion": [[written(rate) for rate in row] for row in self.confusion],
+            "calibration": calibration,
+        }
+
+    def further_tables(self) -> list[ShownTable]:
+        confusion = {
+            f"{true}, predicted {predicted}": rate
+            for true, row in zip(self.classes, self.confusion, strict=True)
+            for predicted, rate in zip(self.classes, row, strict=True)
+        }
+        tables = [shown("Shares of all rows, by class and prediction", "rows", confusion)]
+        if self.layout.n_bins:
+            rows = [
+                (f"{low:.4g} to {high:.4g}", *digits_of(rate), *digits_of(band)[1:])
+                for low, high, rate, band in zip(
+                    self.edges, self.edges[1:], self.calibration, self.calibration_band, strict=False
+                )
+            ]
+            title = "Calibration: of rows whose predicted class has such a probability, the share that is predicted right"
+            columns = ("probability", "share", "low", "high", "band low", "band high")
+            tables.append(ShownTable(title, columns, tuple(rows)))
+        return tables
+
+
+def _ones(table: NoisyTable) -> Array:
+    return np.ones(table.counts.shape)
+
+
+def usual_clip(n_classes: int) -> float:
+    """The largest log loss that counts if none is given: twice that of equal probabilities of all classes."""
+    return 2.0 * math.log(n_classes)

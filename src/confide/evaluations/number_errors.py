@@ -1,0 +1,154 @@
+"""How good a regression is on private rows: errors, R^2 and calibration, from one release of tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.evaluations.bernstein import weights_of_polynomial, weights_of_power
+from confide.evaluations.layouts import ERROR_DEGREE, LOSS_DEGREE, NumberTables
+from confide.evaluations.noisy_table import UNKNOWN, NoisyTable, transformed
+from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, written
+from confide.inference.bands import level_of_each
+from confide.inference.rates import Rate
+from confide.types import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberEvaluation(TablesEvaluation):
+    """Errors of a regression, of all rows and of groups.
+
+    Targets and predictions are clipped to the declared range of the target, and absolute errors to at most `layout.clip`.
+
+    Attributes
+    ----------
+    layout : NumberTables
+        Which tables were released.
+    target : str
+        What is predicted, with its unit if the schema names one.
+    """
+
+    layout: NumberTables
+    target: str
+
+    @property
+    def kind(self) -> str:
+        return "errors of predicted numbers"
+
+    @property
+    def r2(self) -> Rate:
+        """R^2: 1 for perfect predictions, 0 for those of the mean."""
+        return self.rates["R^2"]
+
+    @property
+    def rmse(self) -> Rate:
+        """The root of the mean squared error, in the unit of the target."""
+        return self.rates["RMSE"]
+
+    @property
+    def mae(self) -> Rate:
+        """The mean absolute error, in the unit of the target."""
+        return self.rates["MAE"]
+
+    @property
+    def calibration(self) -> tuple[Rate, ...]:
+        """For each bin of the prediction the mean of the target: for a calibrated model it lies within the bin."""
+        return self._calibration(self.level)
+
+    @property
+    def calibration_band(self) -> tuple[Rate, ...]:
+        """The same with intervals that all hold together with probability `level`: a band."""
+        return self._calibration(level_of_each(self.level, self.layout.n_bins))
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """The ends of the bins of `calibration`, in the unit of the target."""
+        return tuple(np.linspace(self.layout.low, self.layout.high, self.layout.n_bins + 1).tolist())
+
+    def _calibration(self, level: float) -> tuple[Rate, ...]:
+        if not self.layout.n_bins:
+            raise ParameterError("no calibration was released: n_bins is 0.")
+        released = self.tables[-1]
+        table = NoisyTable(released.counts, released.deviation, released.total_is_public, level)
+        first, second = (weights_of_power(power, LOSS_DEGREE) for power in (1, 2))
+        found = []
+        for row in np.eye(self.layout.n_bins):
+            of = np.outer(row, np.ones(LOSS_DEGREE + 1))
+            mean = table.mean(np.outer(row, first), of, np.outer(row, second), 0.0, 1.0)
+            found.append(transformed(mean, self.layout.high - self.layout.low, self.layout.low))
+        return tuple(found)
+
+    def rates_of(self, groups: Array) -> dict[str, Rate]:
+        table, marks = self.tables[0], groups[:, None, None]
+        sizes = [marks * weights_of_power(power, ERROR_DEGREE)[None, None, :] for power in range(ERROR_DEGREE + 1)]
+        of, first, second, _, fourth = (each + np.zeros(table.counts.shape) for each in sizes)
+        clip = self.layout.clip
+        squared = table.mean(second, of, fourth, 0.0, 1.0)
+        ratio = ratio_to_spread(table, groups, weights_of_power(2, ERROR_DEGREE), fourth)
+        # Errors are in units of the clip, and targets in units of their range.
+        units = (clip / (self.layout.high - self.layout.low)) ** 2
+        return {
+            "R^2": transformed(ratio, -units, 1.0),
+            "RMSE": _root(transformed(squared, clip**2)),
+            "MAE": transformed(table.mean(first, of, second, 0.0, 1.0), clip),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        calibration = None
+        if self.layout.n_bins:
+            calibration = {
+                "edges": list(self.edges),
+                "means": [written(rate) for rate in self.calibration],
+                "band": [written(rate) for rate in self.calibration_band],
+            }
+        facts = {"target": self.target, "low": self.layout.low, "high": self.layout.high, "clip": self.layout.clip}
+        return facts | {"calibration": calibration}
+
+    def further_tables(self) -> list[ShownTable]:
+        if not self.layout.n_bins:
+            return []
+        rows = [
+            (f"{low:,.6g} to {high:,.6g}", *digits_of(rate), *digits_of(band)[1:])
+            for low, high, rate, band in zip(
+                self.edges, self.edges[1:], self.calibration, self.calibration_band, strict=False
+            )
+        ]
+        title = f"Calibration: of rows with such a prediction, the mean of {self.target}"
+        return [ShownTable(title, ("prediction", "mean", "low", "high", "band low", "band high"), tuple(rows))]
+
+
+def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: Array) -> Rate:
+    """A sum over rows, by the sum of squared distances of targets from their mean, both in units of their ranges.
+
+    Parameters
+    ----------
+    table : (groups, shares of the target, shares of another number)
+    groups : marks the groups that count with 1
+    weights : weights of the shares of the other number that add up to its part of the sum
+    squares : weights of all cells for the sum of the squares of those parts
+    """
+    marks, flat = groups[:, None, None], np.ones(table.counts.shape[2])
+
+    def of_target(polynomial: tuple[float, ...]) -> Array:
+        return marks * np.outer(weights_of_polynomial(polynomial, ERROR_DEGREE), flat)[None]
+
+    n_rows = of_target((1.0,))
+    if not table.is_known(n_rows):
+        return UNKNOWN
+    mean = min(1.0, max(0.0, table.sum(of_target((0.0, 1.0))) / table.sum(n_rows)))
+    # (t - m)^2 and (t - m)^4
+    spread = (mean**2, -2.0 * mean, 1.0)
+    fourth = tuple(np.polynomial.polynomial.polymul(spread, spread).tolist())
+    part = marks * np.broadcast_to(weights, table.counts.shape)
+    mixed = marks * np.outer(weights_of_polynomial(spread, ERROR_DEGREE), weights)[None]
+    return table.quotient(part, of_target(spread), (squares, mixed, of_target(fourth)))
+
+
+def _root(rate: Rate) -> Rate:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return UNKNOWN
+    return Rate(*(math.sqrt(max(0.0, each)) for each in (rate.value, rate.low, rate.high)))

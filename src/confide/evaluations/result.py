@@ -1,0 +1,223 @@
+"""What all evaluations from several tables have in common: rates of all rows and of groups, as text, as JSON, as frames."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.evaluations.noisy_table import NoisyTable, difference_of
+from confide.inference.rates import Rate
+from confide.privacy.tables import TablesPlan
+from confide.types import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_LISTED = "(not listed)"
+"""The group of rows whose category the schema does not list and gives no level. Most often there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of an evaluation.
+
+    Attributes
+    ----------
+    column : str or None
+        The column whose levels they are; None if there is one group, of all rows.
+    names : tuple of str
+    """
+
+    column: str | None = None
+    names: tuple[str, ...] = ("all rows",)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table for people.
+
+    Attributes
+    ----------
+    title : str
+    columns : tuple of str
+    rows : tuple of tuples of str
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TablesEvaluation(ABC):
+    """An evaluation that was released as several tables at once. Public: made of noisy tables and of public facts.
+
+    Attributes
+    ----------
+    tables : tuple of NoisyTable
+        The noisy numbers of rows.
+    plan : TablesPlan
+        What the tables cost, and their noise.
+    level : float
+        Of each interval by itself.
+    groups : Groups
+    n_rows : int or None
+        None where it is private: of persons with a column in the schema, it is after rows beyond the cap were dropped.
+    void : str or None
+        Why there is no guarantee; None if there is one.
+    """
+
+    tables: tuple[NoisyTable, ...]
+    plan: TablesPlan
+    level: float
+    groups: Groups
+    n_rows: int | None
+    void: str | None
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What was evaluated, in a few words."""
+
+    @abstractmethod
+    def rates_of(self, groups: Array) -> dict[str, Rate]:
+        """The rates of the rows of some groups, which are marked by 1, by name."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What else `to_dict` writes."""
+
+    def further_tables(self) -> list[ShownTable]:
+        """What else is shown, beside the rates."""
+        return []
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The rates of all rows, by name."""
+        return self.rates_of(np.ones(len(self.groups.names)))
+
+    @property
+    def by_group(self) -> dict[str, dict[str, Rate]]:
+        """For each group its rates by name; empty if no column of groups was given.
+
+        Each interval has its level by itself. Groups are disjoint, so all of this costs no more than the rates of all rows.
+        """
+        if self.groups.column is None:
+            return {}
+        return {
+            name: self.rates_of(row) for name, row in zip(self.groups.names, np.eye(len(self.groups.names)), strict=True)
+        }
+
+    def difference(self, rate: str, first: str, second: str) -> Rate:
+        """How much larger a rate is in the first group than in the second, with an interval.
+
+        Parameters
+        ----------
+        rate : str
+            One of the names in `rates`.
+        first, second : str
+            Two different groups.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such rate or group.
+        """
+        found = self.by_group
+        if first not in found or second not in found or first == second:
+            raise ParameterError(f"first and second must be two different groups out of {', '.join(found) or 'none'}.")
+        if rate not in found[first]:
+            raise ParameterError(f"rate must be one of {', '.join(found[first])}.")
+        return difference_of(found[first][rate], found[second][rate])
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "kind": self.kind,
+            "budget": self.plan.budget.to_dict(),
+            "neighbours": str(self.plan.neighbours),
+            "void": self.void,
+            "level": self.level,
+            "n_rows": self.n_rows,
+            "count_deviation": self.plan.deviation,
+            "rates": written_all(self.rates),
+            "group_column": self.groups.column,
+            "by_group": {name: written_all(rates) for name, rates in self.by_group.items()},
+            **self.facts(),
+            "tables": [table.counts.tolist() for table in self.tables],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rates as a pandas frame: value, low and high, by group (if there are groups) and name of the rate."""
+        import pandas as pd
+
+        blocks = {"all rows": self.rates} | self.by_group
+        keys = [(group, name) for group, rates in blocks.items() for name in rates]
+        values = [[rate.value, rate.low, rate.high] for rates in blocks.values() for rate in rates.values()]
+        index = pd.MultiIndex.from_tuples(keys, names=["rows", "rate"])
+        return pd.DataFrame(values, index=index, columns=["value", "low", "high"], dtype=float)
+
+    def shown_tables(self) -> list[ShownTable]:
+        """All of it as tables for people."""
+        tables = [shown(f"{self.heading}, with intervals at {self.level:g}", "rate", self.rates)]
+        for name, rates in self.by_group.items():
+            tables.append(shown(f"Rows with {self.groups.column} = {name}", "rate", rates))
+        return tables + self.further_tables()
+
+    @property
+    def heading(self) -> str:
+        """What was measured, on how many rows."""
+        rows = "private rows" if self.n_rows is None else f"{self.n_rows:,} private rows"
+        return f"{self.kind[0].upper()}{self.kind[1:]}, on {rows}"
+
+    def guarantee_in_words(self) -> str:
+        """Under which budget it was released, or why there is no guarantee."""
+        return f"NOT PRIVATE. {self.void}" if self.void else f"Released under {self.plan.budget} ({self.plan.neighbours})."
+
+    def noise_in_words(self) -> str:
+        """Of how many counts it is made, with what noise."""
+        n_tables = len(self.tables)
+        return (
+            f"It is made of {sum(self.plan.sizes)} counts in {n_tables} table{'s'[: n_tables != 1]}, each with noise of "
+            f"standard deviation {self.plan.deviation:.4g}."
+        )
+
+    def __str__(self) -> str:
+        lines = []
+        for table in self.shown_tables():
+            cells = [table.columns, *table.rows]
+            widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
+            shown_rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+            lines += [table.title, *shown_rows, ""]
+        return "\n".join([*lines, self.noise_in_words(), self.guarantee_in_words()])
+
+
+def written(rate: Rate) -> dict[str, float | None]:
+    """A rate as JSON values."""
+    return {"value": rate.value, "low": rate.low, "high": rate.high}
+
+
+def written_all(rates: Mapping[str, Rate]) -> dict[str, dict[str, float | None]]:
+    """Rates as JSON values, by name."""
+    return {name: written(rate) for name, rate in rates.items()}
+
+
+def shown(title: str, what: str, rates: Mapping[str, Rate]) -> ShownTable:
+    """A table of rates with their intervals, by name."""
+    rows = tuple((name, *digits_of(rate)) for name, rate in rates.items())
+    return ShownTable(title, (what, "value", "low", "high"), rows)
+
+
+def digits_of(rate: Rate) -> tuple[str, str, str]:
+    """A number with the ends of its interval, with four digits behind the point or of a larger number."""
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "hidden", "", ""
+    values: Sequence[float] = (rate.value, rate.low, rate.high)
+    largest = max(map(abs, values))
+    places = 4 if largest < 10.0 else max(0, 5 - len(f"{largest:.0f}"))
+    return tuple(f"{value:,.{places}f}" for value in values)  # type: ignore[return-value]

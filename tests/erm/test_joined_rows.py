@@ -1,0 +1,70 @@
+"""Joined blocks of coded rows: the sums of their blocks, made block by block."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from confide.erm import joined_rows
+from confide.erm.coded_rows import CodedLayout, CodedRows
+from confide.erm.joined_rows import JoinedRows
+
+LAYOUT = CodedLayout(12, ((0, 3), (8, 12)), ((3, 8),))
+
+
+def block(n_rows: int, seed: int) -> CodedRows:
+    """Rows of two categories and a number with knots, with entries of many sizes."""
+    rng = np.random.default_rng(seed)
+    columns, entries = np.empty(n_rows * LAYOUT.width, np.int32), np.exp(5.0 * rng.normal(size=n_rows * LAYOUT.width))
+    single, first, second = LAYOUT.parts(columns)
+    single[...] = np.column_stack([rng.integers(*interval, n_rows) for interval in LAYOUT.singles])
+    first[:, 0] = rng.integers(3, 7, n_rows)
+    second[...] = first + 1
+    return CodedRows(LAYOUT, columns, entries)
+
+
+BLOCKS = [block(n_rows, seed) for seed, n_rows in enumerate((40, 40, 40, 7))]
+
+
+@pytest.mark.parametrize("k", [1, 3], ids=["one problem", "several scores"])
+def test_products_and_sums_are_those_of_the_rows(k):
+    """Of one vector and of several, in the order of the blocks; the last block may be shorter."""
+    rng = np.random.default_rng(9)
+    rows, whole = JoinedRows.of(BLOCKS), np.vstack([each.dense() for each in BLOCKS])
+    assert rows.shape == whole.shape == (127, 12)
+    vectors, weights = rng.normal(size=(12, k)), rng.normal(size=(127, k))
+    np.testing.assert_allclose(rows.times(vectors), whole @ vectors, rtol=1e-12)
+    np.testing.assert_allclose(rows.weighted_sums(weights), weights.T @ whole, rtol=1e-11)
+    np.testing.assert_allclose(rows.sums_of(weights), weights.sum(axis=0), rtol=1e-12)
+    assert rows.weighted_sums(weights).flags.c_contiguous
+
+
+def test_sums_are_made_block_by_block():
+    """A block beside others has the sums that it has alone, to the bit, and no number of one meets those of another."""
+    rows, weights = JoinedRows.of(BLOCKS[:2]), np.random.default_rng(8).normal(size=(80, 1))
+    for own in (slice(0, 40), slice(40, 80)):
+        alone = np.zeros((80, 1))
+        alone[own] = weights[own]
+        of_block = JoinedRows.of(BLOCKS[:1] if own.start == 0 else BLOCKS[1:2])
+        np.testing.assert_array_equal(rows.weighted_sums(alone), of_block.weighted_sums(weights[own]))
+        np.testing.assert_array_equal(rows.sums_of(alone), of_block.sums_of(weights[own]))
+
+
+def test_the_matrix_and_its_transpose_share_their_memory():
+    """A fit keeps the entries once."""
+    rows = JoinedRows.of(BLOCKS)
+    for name in ("data", "indices"):
+        assert np.shares_memory(getattr(rows.stacked, name), getattr(rows.transposed, name))
+    assert rows.stacked.indices.dtype == np.int32
+
+
+def test_blocks_that_32_bit_integers_cannot_count_are_not_joined(monkeypatch):
+    """Columns times blocks, or entries of all rows: compiled code would follow wrong columns into memory."""
+    monkeypatch.setattr(joined_rows, "_MOST", 127 * LAYOUT.width)
+    assert JoinedRows.of(BLOCKS) is not None
+    monkeypatch.setattr(joined_rows, "_MOST", 127 * LAYOUT.width - 1)
+    assert JoinedRows.of(BLOCKS) is None
+    monkeypatch.setattr(joined_rows, "_MOST", 12 * 2 - 1)
+    few = [block(1, 0), block(1, 1)]
+    assert JoinedRows.of(few[:1]) is not None
+    assert JoinedRows.of(few) is None

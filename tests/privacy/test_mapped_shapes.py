@@ -1,0 +1,53 @@
+"""Noise of groups in the norm of a form: the image of the noise of groups."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.errors import ParameterError
+from confide.features.quadratic_forms import QuadraticForm
+from confide.privacy.group_shapes import Groups, Linked
+from confide.privacy.mapped_shapes import shape_of_groups
+from confide.privacy.mechanism import Noise
+from confide.privacy.noise import LOG_FAILURE, Entropy
+from tests.privacy.densities import shape_norm
+from tests.privacy.laws import check_law
+
+SIZES, SCALES = (3, 2, 1), (0.8, 1.3, 0.6)
+MATRIX = np.array([[2.0, -0.9, 0.3], [-0.9, 1.5, 0.1], [0.3, 0.1, 0.2]])
+FORM = QuadraticForm.of(np.array([1.0, 1.0, 1.0, 4.0, 0.25]), [(0, MATRIX)])
+BASES = {"groups": Groups(SIZES, SCALES), "linked": Linked(SIZES, SCALES, (True, True, False))}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_draws_are_images_of_the_noise_of_groups(name):
+    """|M^-1 b|_K times the rate has a Gamma law, and the root mean square is the one that plans compare; 30% off fails."""
+    base, rate = BASES[name], 2.5
+    noise = Noise(shape_of_groups(base, FORM, 3.0), "laplace", rate)
+    entropy = Entropy.seeded(1)
+    draws = np.vstack([noise.draw(entropy) for _ in range(600)])
+    back = draws @ np.linalg.inv(FORM.sums_in_norm(np.eye(6)))
+    check_law(shape_norm(back, SIZES, SCALES)[:300] * rate, stats.gamma(base.free_dimension).cdf)
+    assert math.sqrt(np.square(draws).sum(axis=1).mean()) == pytest.approx(noise.norm, rel=0.12)
+    assert np.linalg.norm(draws, axis=1).max() <= noise.bound(LOG_FAILURE)
+
+
+def test_the_length_of_a_row_is_that_in_the_norm_and_the_bound_is_stretched():
+    """The constant stays, so noise is never shrunk."""
+    shape = shape_of_groups(BASES["groups"], FORM, 3.0)
+    assert shape.l2_norm == 3.0
+    largest = 1.0 / math.sqrt(min(np.linalg.eigvalsh(MATRIX)[0], 0.25))
+    assert shape.stretch == pytest.approx(largest, rel=1e-6)
+    assert shape.laplace_bound(2.0, -9.0) == pytest.approx(largest * BASES["groups"].laplace_bound(2.0, -9.0), rel=1e-6)
+    weak = shape_of_groups(BASES["groups"], QuadraticForm.of(np.full(5, 100.0)), 3.0)
+    assert weak.stretch == pytest.approx(1.0)
+
+
+def test_there_is_no_gaussian_law():
+    """Under Gaussian noise the ball in the norm of the form is better."""
+    with pytest.raises(ParameterError, match="pure budgets"):
+        shape_of_groups(BASES["groups"], FORM, 3.0).gaussian_norm(1.0)

@@ -1,0 +1,273 @@
+"""The mean of predicted counts: sensitivity of its two sums by search, the law of their noise, rounding, and the factor."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.erm.centred_rows import Centred
+from confide.erm.row_bounds import BallBound
+from confide.erm.target_losses import PoissonLoss
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
+from confide.privacy.gaussian import gaussian_delta
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.matching import COUNT_SCALE, LARGEST_FACTOR, factor_of, matched, matching_plan, sum_of_residuals
+from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from tests.privacy.problems import problem, rows_and_labels
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+BOUND, CONSTANT = 5.0, 1.5
+BUDGETS = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-5), "concentrated": ZCDP(0.1)}
+LAWS = {("pure", "laplace"), ("approximate", "laplace"), ("approximate", "gaussian"), ("concentrated", "gaussian")}
+ACCEPT, REJECT = 1e-3, 1e-8
+
+
+def facts(neighbours=REPLACE, **others):
+    """A small problem of counts up to 5, whose rows have an intercept."""
+    high = others.pop("high", 60 if neighbours is ADD else None)
+    given = {"loss": PoissonLoss(BOUND, 2.0), "n": 40, "intercept": CONSTANT, "neighbours": neighbours, "high": high}
+    return problem(**(given | others))
+
+
+def with_matching(neighbours=REPLACE, kind="approximate", law="gaussian", share=0.1, **others):
+    """A plan of weights that leaves what the two sums cost."""
+    plain, budget = facts(neighbours, l2=60.0, **others), BUDGETS[kind]
+    matching = matching_plan(plain, budget, share, law)
+    if kind == "approximate" and law == "gaussian":
+        plan = ObjectivePerturbation().plan(replace(plain, beside_mu=matching.mu * (1.0 + 2.0**-30)), budget)
+    else:
+        left = replace(budget, **{name: 0.9 * getattr(budget, name) * (1.0 - 2.0**-40) for name in ("epsilon", "rho")
+                                  if hasattr(budget, name)})  # fmt: skip
+        plan = ObjectivePerturbation().plan(plain, left)
+    event = plan.event if plan.budget == budget else plain.event(budget)
+    return replace(plan, matching=matching, event=event)
+
+
+class Silent:
+    """Noise that is 0, in place of what a plan draws, and the sums that came to it."""
+
+    def __init__(self, monkeypatch):
+        self.sums = []
+        for kind in (LatticeGaussian, LatticeLaplace):
+            monkeypatch.setattr(kind, "release", lambda _, sums, *__: self.sums.append(sums.copy()) or sums)
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.5])
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours, weight, monkeypatch):
+    """Over counts, scores of rows and weights of rows, in both norms; the bound is attained to within a few percent."""
+    silent, pairs = Silent(monkeypatch), itertools.product((-1.0, 0.0, 1.0), (0.0, 1.0, BOUND, 99.0), (0.0, 0.5, 1.0))
+    found = []
+    plan = with_matching(neighbours, d=1, n=1, high=None if neighbours is REPLACE else 2, largest_weight=weight)
+    # Some weights predict 0 for the row and others far more than the bound.
+    for (x, count, w), size in itertools.product(pairs, (-3.0, 0.0, 4.0)):
+        rows = rows_and_labels([[x]], np.array([count]), np.array([w * weight]))
+        matched(plan, np.array([[size, 0.0]]), rows, Entropy.seeded(0))
+        found.append((size, silent.sums.pop()[0]))
+    apart = [a - (b if neighbours is REPLACE else 0.0) for (s, a), (t, b) in itertools.product(found, found) if s == t]
+    unit = CONSTANT * weight * BOUND
+    rows = 2.0 if neighbours is REPLACE else 1.0
+    for law, order, exact in (
+        ("gaussian", 2, math.hypot(rows, COUNT_SCALE)),
+        ("laplace", 1, rows + COUNT_SCALE),
+    ):
+        largest = max(float(np.linalg.norm(each, order)) for each in apart)
+        lattice = matching_plan(facts(neighbours, d=1, largest_weight=weight), BUDGETS["approximate"], 0.1, law).lattice
+        allowed = lattice.l2_sensitivity * (math.sqrt(2.0) if law == "laplace" else 1.0)
+        assert largest <= allowed
+        assert 0.93 * exact * unit <= largest
+        assert allowed <= exact * unit * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(("kind", "law"), sorted(LAWS))
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+@pytest.mark.parametrize("persons", [1, 3])
+def test_released_sums_scatter_by_the_theorems_law(kind, law, neighbours, persons):
+    """1,000 draws; noise 0.7 or 1.4 times as large would be rejected. The law is computed here again."""
+    budget, share = BUDGETS[kind], 0.05
+    matching = matching_plan(facts(neighbours, rows_per_person=persons), budget, share, law)
+    noise = matching.lattice.release(np.zeros((1000, 2)), Entropy.seeded(3)).ravel()
+    of_row, unit, rows = budget_of_row(budget, persons), CONSTANT * BOUND, 2.0 if neighbours is REPLACE else 1.0
+    if law == "laplace":
+        expected = stats.laplace(scale=unit * (rows + COUNT_SCALE) / (share * budget.epsilon / persons))
+    else:
+        if kind == "concentrated":
+            mu = math.sqrt(2.0 * of_row.rho)
+        else:
+            low, high = 0.0, 10.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                cost = stats.norm.cdf(middle / 2 - of_row.epsilon / middle)
+                cost -= math.exp(of_row.epsilon) * stats.norm.cdf(-middle / 2 - of_row.epsilon / middle)
+                low, high = (middle, high) if cost <= of_row.delta else (low, middle)
+            mu = low
+        assert matching.mu == pytest.approx(math.sqrt(share) * mu, rel=1e-3)
+        expected = stats.norm(scale=unit * math.hypot(rows, COUNT_SCALE) / (math.sqrt(share) * mu))
+    assert stats.kstest(noise, expected.cdf).pvalue > ACCEPT
+    for factor in (0.7, 1.4):
+        assert stats.kstest(factor * noise, expected.cdf).pvalue < REJECT
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+def test_one_gaussian_account_covers_the_weights_and_the_sums(neighbours):
+    """The curve of the event knows the mu of the sums, costs the budget, and would exceed it were the sums less noisy."""
+    plan, budget = with_matching(neighbours, share=0.3), BUDGETS["approximate"]
+    curve = plan.event.curve
+    assert plan.matching.mu <= curve.beside_mu <= plan.matching.mu * (1.0 + 1e-6)
+    assert 0.99 * budget.delta <= curve.delta(budget.epsilon) <= budget.delta
+    assert replace(curve, beside_mu=2.0 * curve.beside_mu).delta(budget.epsilon) > budget.delta
+    assert gaussian_delta(budget.epsilon, plan.matching.mu) < budget.delta
+
+
+@pytest.mark.parametrize(("kind", "law"), sorted(LAWS))
+def test_the_best_attack_on_worst_neighbours_finds_no_more_than_the_share_allows(kind, law):
+    """Its privacy loss, by the exact law on the grid, is within the share of the budget and no less than 98% of it."""
+    share, budget = 0.3, BUDGETS[kind]
+    lattice = matching_plan(facts(), budget, share, law).lattice
+    worst = np.array([2.0, COUNT_SCALE]) * CONSTANT * BOUND / lattice.step
+    if law == "laplace":
+        assert 0.99 * share <= np.abs(worst).sum() * lattice.step / lattice.scale <= share * budget.epsilon
+    else:
+        mu = float(np.linalg.norm(worst)) * lattice.step / lattice.deviation
+        allowed = math.sqrt(2.0 * share * 0.1) if kind == "concentrated" else None
+        if allowed is None:
+            cost = gaussian_delta(budget.epsilon, mu / math.sqrt(share))
+            assert 0.98 * budget.delta <= cost <= budget.delta
+        else:
+            assert 0.99 * allowed <= mu <= allowed
+
+
+@pytest.mark.parametrize(("kind", "law"), sorted(LAWS))
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+def test_the_intercept_alone_moves_by_what_the_noisy_sums_say(kind, law, neighbours, monkeypatch):
+    """Replayed with the same two noisy sums over other rows: the same intercept to the bit, and the other weights stay."""
+    plan = with_matching(neighbours, kind, law)
+    noisy = np.array([[-40.0, 100.0]])
+    for lattice in (LatticeGaussian, LatticeLaplace):
+        monkeypatch.setattr(lattice, "release", lambda *_: noisy.copy())
+    weights, rng = np.array([[0.3, -0.2, 0.1]]), np.random.default_rng(0)
+    found = [
+        matched(plan, weights, rows_and_labels(rng.normal(size=(40, 2)), rng.poisson(2.0, 40) * 1.0), Entropy.seeded(seed))
+        for seed in range(3)
+    ]
+    assert all((each == found[0]).all() for each in found)
+    assert (found[0][0, :2] == weights[0, :2]).all()
+    shift = (found[0][0, 2] - weights[0, 2]) * CONSTANT
+    assert shift == pytest.approx(math.log(factor_of(plan.matching, noisy[0])))
+
+
+def test_predictions_become_right_in_the_mean_where_noise_is_small(monkeypatch):
+    """At weights that predict a quarter too few, the factor is that of the sums, less what is drawn off it for noise."""
+    rng = np.random.default_rng(0)
+    rows = BallBound(1.0).clip(rng.normal(size=(4000, 2)))
+    means = np.exp(rows @ [0.5, -0.3] + 0.2)
+    counts = np.minimum(rng.poisson(means), BOUND).astype(float)
+    given = np.array([[0.5, -0.3, (0.2 + math.log(0.75)) / CONSTANT]])
+    plan = with_matching(n=4000, d=2)
+    Silent(monkeypatch)
+    moved = matched(plan, given, rows_and_labels(rows, counts), Entropy.seeded(0))
+    predicted = np.exp(rows @ moved[0, :2] + CONSTANT * moved[0, 2])
+    assert predicted.mean() == pytest.approx(counts.mean(), rel=0.02)
+    assert 0.75 * means.mean() < 0.8 * counts.mean()
+
+
+def test_whatever_was_released_gives_a_factor_between_a_half_and_two():
+    """Nothing after the charge may fail: sums of any size and sign."""
+    rng = np.random.default_rng(0)
+    for budget, bound in itertools.product(BUDGETS.values(), (2.0**-290, BOUND, 2.0**290)):
+        law = "gaussian" if isinstance(budget, ZCDP) else "laplace"
+        plan = matching_plan(facts(loss=PoissonLoss(bound, bound)), budget, 0.1, law)
+        for size in (0.0, 1e-300, 1e-3, 1.0, 1e3, 1e12):
+            for _ in range(20):
+                factor = factor_of(plan, rng.normal(size=2) * size * bound)
+                assert 1.0 / LARGEST_FACTOR <= factor <= LARGEST_FACTOR
+
+
+def test_weights_beyond_the_radius_are_released_as_they_are():
+    """Their sums would be made where nothing is proven of rounding. The two sums are drawn all the same."""
+    plan = with_matching()
+    far = np.array([[0.0, 0.0, 2.0 * plan.matching.radius]])
+    rows = rows_and_labels(np.zeros((40, 2)), np.ones(40))
+    assert matched(plan, far, rows, Entropy.seeded(0)) is far
+
+
+@pytest.mark.parametrize(("kind", "law"), sorted(LAWS))
+def test_a_plan_whose_charge_does_not_cover_the_sums_is_not_released(kind, law):
+    """Less left for the sums, noise of other counts or shares, sums of no plan, or a plan without them."""
+    plan = with_matching(kind=kind, law=law)
+    budget = BUDGETS[kind]
+    rows, weights = rows_and_labels(np.zeros((40, 2)), np.ones(40)), np.zeros((1, 3))
+    beside = replace(plan.problem, beside_mu=0.99 * plan.problem.beside_mu)
+    wrong = [
+        replace(plan, matching=matching_plan(facts(), budget, 0.12, law)),
+        replace(plan, matching=matching_plan(facts(loss=PoissonLoss(2.0, 2.0)), budget, 0.1, law)),
+        replace(plan, matching=replace(plan.matching, share=0.05)),
+        replace(plan, matching=None),
+        replace(plan, problem=beside) if plan.problem.beside_mu else replace(plan, budget=budget),
+    ]
+    for each in wrong:
+        with pytest.raises(ParameterError, match="another mechanism"):
+            matched(each, weights, rows, Entropy.seeded(0))
+
+
+def test_a_centre_and_the_sums_share_what_is_beside_the_weights():
+    """Both squared mus must fit into that of the problem."""
+    plan = with_matching()
+    rows = rows_and_labels(np.zeros((40, 2)), np.ones(40))
+
+    class Centre:
+        mu = 0.5 * plan.matching.mu
+
+    with pytest.raises(ParameterError, match="another mechanism"):
+        matched(replace(plan, centring=Centre()), np.zeros((1, 3)), rows, Entropy.seeded(0))
+    both = replace(plan.problem, beside_mu=1.2 * plan.matching.mu)
+    matched(replace(plan, centring=Centre(), problem=both), np.zeros((1, 3)), rows, Entropy.seeded(0))
+
+
+def test_what_cannot_be_matched_is_refused_when_it_is_planned():
+    """Other losses, no intercept, a law that the budget does not pay for, and sums that are too inexact."""
+    wrong = [
+        (problem(intercept=1.0), BUDGETS["pure"], "laplace"),
+        (facts(intercept=0.0), BUDGETS["pure"], "laplace"),
+        (facts(), BUDGETS["pure"], "gaussian"),
+        (facts(), BUDGETS["concentrated"], "laplace"),
+        (facts(intercept=1e-9, n=10**9), BUDGETS["pure"], "laplace"),
+    ]
+    for given, budget, law in wrong:
+        with pytest.raises(ParameterError):
+            matching_plan(given, budget, 0.1, law)
+
+
+@pytest.mark.parametrize("is_centred", [False, True])
+def test_computed_sums_are_as_exact_as_the_plan_allows_for(is_centred):
+    """Against 60 digits, at weights near the radius and elsewhere: error over bound at most 1, and not tiny."""
+    rng, largest = np.random.default_rng(0), 0.0
+    for scale in (1e-3, 1.0, 300.0):
+        n, d = 30, 4
+        rows = rng.normal(size=(n, d)) * rng.uniform(0.1, 3.0)
+        counts = rng.poisson(2.0, n).astype(float)
+        centre = BallBound(1.0).clip(rng.normal(size=(1, d)))[0] * 0.4
+        bound = Centred(BallBound(1.0), tuple(centre), 0.7) if is_centred else BallBound(1.0)
+        given = facts(d=d, n=n, row_bound=bound)
+        w = rng.normal(size=(1, d + 1))
+        w *= scale / np.linalg.norm(w)
+        computed = rows_and_labels(rows, counts).sum_over_rows(sum_of_residuals(given), w).gradient[0, -1]
+        with mp.workdps(60):
+            exact = mp.mpf(0)
+            for row, count in zip(bound.clip(rows), counts, strict=True):
+                score = mp.fdot(map(mp.mpf, row), map(mp.mpf, w[0, :-1])) + CONSTANT * mp.mpf(float(w[0, -1]))
+                slope = mp.exp(score) - mp.mpf(min(count, BOUND))
+                exact += CONSTANT * min(max(slope, -BOUND), BOUND)
+            error = float(abs(mp.mpf(float(computed)) - exact))
+        matching = matching_plan(given, BUDGETS["pure"], 0.1, "laplace")
+        allowed = (matching.lattice.l2_sensitivity * math.sqrt(2.0) - 2.25 * CONSTANT * BOUND) / 2.5
+        largest = max(largest, error / allowed)
+    assert 1e-9 < largest <= 1.0
