@@ -10,7 +10,6 @@ import pytest
 
 from confide.errors import ParameterError
 from confide.inference.interest import (
-    DEVIATIONS_OF_ROWS,
     Combination,
     Facts,
     InterestEvidence,
@@ -106,7 +105,33 @@ def test_directions_do_not_meet_other_columns_and_have_the_clip_as_their_unit():
     along = evidence.curvature @ direction
     assert np.abs(along[1:]).max() <= 1e-4 * along[0]
     rows = evidence.curvature[-1, -1] / SHORT**2
-    assert math.sqrt(direction @ evidence.curvature @ direction / rows) == pytest.approx(1.0 / DEVIATIONS_OF_ROWS)
+    assert math.sqrt(direction @ evidence.curvature @ direction / rows) == pytest.approx(1.0 / 3.0)
+
+
+def test_a_spread_far_below_that_of_typical_rows_is_not_believed():
+    """The clip is at least three quarters of the spread that independent typical columns would have."""
+    evidence = released(facts_of(usual_norm=10.0), WEIGHTS)
+    (direction,) = directions_of(evidence.facts, (FIRST,), WEIGHTS, evidence.curvature)
+    assert 3.0 * 0.25 * np.linalg.norm(direction[:2]) * 10.0 / math.sqrt(2.0) == pytest.approx(1.0)
+
+
+def test_errors_of_second_order_may_be_twice_those_of_first_order():
+    """Beyond, nothing is known."""
+    evidence = released(facts_of(sums_deviations=(5.0, 0.0, 0.0)), WEIGHTS)
+
+    def found(spread):
+        return uncertainty_of_interest(
+            replace(evidence, facts=replace(evidence.facts, noise_in_objective=spread, curvature_deviation=3.0))
+        )
+
+    spreads = np.geomspace(1.0, 1e4, 400)
+    known = [np.isfinite(found(spread).sampling_error[0]) for spread in spreads]
+    last = spreads[max(np.flatnonzero(known))]
+    errors = found(last)
+    first = math.hypot(errors.sampling_error[0], 5.0 / 20.0 * errors.sampling_error[0])
+    assert known[0]
+    assert not known[-1]
+    assert 1.6 < errors.privacy_error[0] / first < 2.2
 
 
 def test_rows_of_a_rare_level_are_not_clipped():

@@ -51,6 +51,28 @@ def test_a_plan_whose_weights_are_mostly_noise_is_refused_before_any_row():
             bad.check()
 
 
+@pytest.mark.parametrize(("size", "is_refused"), [(0.98, False), (1.02, True)])
+def test_the_limits_are_those_that_simulations_gave(size, is_refused):
+    """A mean squared error of scores of one half, and errors of second order as large as those of first order."""
+    good = plan_of().intervals
+    facts = replace(good.facts, curvature_deviation=0.0)
+    low, high = 1.0, 1e6
+    for _ in range(80):
+        middle = math.sqrt(low * high)
+        score_error = replace(good, facts=replace(facts, noise_in_objective=middle)).score_error
+        low, high = (middle, high) if score_error < 0.5 * size else (low, middle)
+    ratio = good.second_order / good.first_order
+    for changed in (
+        replace(good, facts=replace(facts, noise_in_objective=low)),
+        replace(good, facts=replace(good.facts, curvature_deviation=good.facts.curvature_deviation * size / ratio)),
+    ):
+        if is_refused:
+            with pytest.raises(ParameterError, match="not be trustworthy"):
+                changed.check()
+        else:
+            changed.check()
+
+
 def test_the_plan_says_what_to_expect():
     """In lines for people and as JSON: the width, and the effect that is found with power 80%."""
     plan = plan_of()

@@ -35,9 +35,9 @@ def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Se
     if given is None or (isinstance(given, tuple | list) and not given):
         return ()
     if isinstance(given, str):
-        raise ParameterError(f'interest must be a list of names of columns: give interest=["{given}"].')
+        raise ParameterError(f'interest must be a list of names of columns, also for one: ["{given}"].')
     if not isinstance(given, tuple | list) or not all(isinstance(each, str) for each in given):
-        raise ParameterError('interest must be a list of names of columns, for example interest=["treatment"].')
+        raise ParameterError('interest must be a list of names of columns, for example ["treatment"].')
     if len(set(given)) < len(given):
         raise ParameterError("interest names a column twice; name it once.")
     known = list(map(str, names())) if encoder is None else list(encoder.schema.column_names)

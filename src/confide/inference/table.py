@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from confide.errors import ParameterError
 from confide.guarantee import Guarantee
 from confide.inference.intervals import Uncertainty
+from confide.inference.risks import checked_baseline, risk_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,6 +292,37 @@ class CoefficientTable:
             ratios = [self.ratio_of(one) or (math.nan,) * 3 for one in self.coefficients]
             frame[[name, f"{name}_low", f"{name}_high"]] = ratios
         return frame
+
+    def risk_differences(self, baseline: float) -> pd.DataFrame:
+        """Turn coefficients of a logistic loss into differences of risks, for a person whose risk is stated.
+
+        Parameters
+        ----------
+        baseline : float
+            The probability of the outcome that the table speaks of before the change, strictly between 0 and 1. It must be
+            chosen without looking at the rows, or come from a release.
+
+        Returns
+        -------
+        DataFrame (n_coefficients, 4)
+            For each coefficient but the intercept its unit, the difference of the two probabilities, and the ends of its
+            interval, at the level of the table. They follow from those of the coefficient, which costs no privacy.
+
+        Raises
+        ------
+        ParameterError
+            If the baseline is no probability, or coefficients are no log-odds.
+        """
+        import pandas as pd
+
+        base = checked_baseline(baseline)
+        if self.ratio != "odds ratio":
+            raise ParameterError("differences of risks are for models whose coefficients are log-odds.")
+        lines = [one for one in self.coefficients if one.unit]
+        columns = {"risk_difference": "estimate", "low": "low", "high": "high"}
+        found: dict[str, list[Any]] = {"unit": [one.unit for one in lines]}
+        found |= {name: [risk_difference(getattr(one, part), base) for one in lines] for name, part in columns.items()}
+        return pd.DataFrame(found, index=pd.Index([one.name for one in lines], name="coefficient"))
 
     def to_latex(self) -> str:
         """A LaTeX tabular for the package booktabs, with the notes below."""
