@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
+from confide.inference import interest
 from confide.inference.interest import (
     Combination,
     Facts,
@@ -96,6 +97,17 @@ def test_the_pull_of_the_ridge_is_taken_back():
     evidence = released(facts, weights)
     assert corrected_weights(facts, weights, evidence.curvature) == pytest.approx(expected, abs=0.03)
     assert uncertainty_of_interest(evidence).estimates[0] == pytest.approx(expected[0], abs=0.01)
+
+
+def test_what_one_step_leaves_is_the_pull_times_the_scores_that_it_moves():
+    """Without noise on the curvature the pull is H^-1 times the ridge's gradient."""
+    evidence = released(facts_of(l2=30.0), WEIGHTS)
+    design, _ = rows_of()
+    fitted = 1.0 / (1.0 + np.exp(-design @ WEIGHTS))
+    bends = fitted * (1.0 - fitted)
+    pull = np.linalg.solve((design * bends[:, None]).T @ design, 30.0 * WEIGHTS)
+    expected = abs(pull[0]) * math.sqrt(bends @ (design @ pull) ** 2 / bends.sum())
+    assert interest._left_by_one_step(evidence, np.array([1.0, 0.0, 0.0])) == pytest.approx(expected, rel=1e-6)
 
 
 def test_directions_do_not_meet_other_columns_and_have_the_clip_as_their_unit():
