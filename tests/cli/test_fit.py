@@ -59,6 +59,23 @@ def test_fit_with_intervals_shows_them_and_keeps_them(folder):
     assert json.loads(fit("--format", "json").stdout)["intervals"] is None
 
 
+def test_fit_with_interest_shows_intervals_of_named_columns(folder):
+    """Beside all weights, on the screen, in JSON and again by inspect; the plan forecasts them before any row is read."""
+    write_rows(Path("people.csv"), rows_of(3000))
+    options = ("--model", "logistic", "--epsilon", "8", "--delta", "1e-6", "--interest", "age")
+    planned = run("plan", "--rows", "3000", "--schema", "people.toml", *options).stdout
+    assert re.search(r"- age \(per 1\): about \+- [0-9.e-]+ at 95%; a test of size 5%", planned)
+    text = fit(*options, "--out", "named.json").stdout
+    assert text.index("Released coefficients") < text.index("with intervals of 0.95") < text.index("Odds ratios")
+    shown = json.loads(run("inspect", "named.json", "--format", "json").stdout)["intervals"]
+    assert [row["name"] for row in shown["coefficients"]] == ["age"]
+    assert "with intervals of 0.95" in run("inspect", "named.json").stdout
+    assert "Verified: what can be checked holds" in run("verify", "named.json").stdout
+    assert "--interest is for --model logistic alone" in refused(
+        "fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--interest", "age"
+    )
+
+
 def test_fit_reads_all_files_of_a_pattern(folder):
     """Two files are the rows of both, with and without a cache; a pattern that matches nothing is refused."""
     Path("parts").mkdir()

@@ -20,6 +20,7 @@ def test_values_are_read_as_python_takes_them():
     assert option_values.knots("6") == 6
     assert option_values.knots("age:6,a:b:0") == {"age": 6, "a:b": 0}
     assert option_values.monotone("age:up,debt:down") == {"age": "up", "debt": "down"}
+    assert option_values.columns("treatment, age") == ["treatment", "age"]
     assert option_values.penalty("smooth") == "smooth"
     assert option_values.penalty("age:smooth,a:b:4") == {"age": "smooth", "a:b": "4"}
     assert option_values.class_weight("<=50K:1,>50K:2.5") == {"<=50K": 1.0, ">50K": 2.5}
@@ -33,6 +34,7 @@ def test_values_are_read_as_python_takes_them():
         (option_values.knots, "age:many", "--knots"),
         (option_values.knots, "-1", "--knots"),
         (option_values.monotone, "age:left", "--monotone"),
+        (option_values.columns, "age,", "--interest"),
         (option_values.monotone, "age:up,age:down", "--monotone"),
         (option_values.penalty, "age:4,debt:", "--penalty"),
         (option_values.class_weight, "yes:much", "--class-weight"),

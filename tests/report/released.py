@@ -55,6 +55,11 @@ def of_two_rows():
 
 
 @cache
+def with_interest():
+    return LogisticRegression(100.0, schema=schema(), interest=["work"]).fit(*people())
+
+
+@cache
 def with_intervals():
     return LogisticRegression(100.0, schema=schema(), inference_share=0.3).fit(*people())
 

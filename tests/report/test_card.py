@@ -7,7 +7,9 @@ import re
 
 from confide.report.card import card_of
 from confide.report.contents import contents_of
-from tests.report.released import logistic, rates, with_intervals, without_privacy
+from confide.report.document import document_of_report
+from confide.report.page import page_of
+from tests.report.released import logistic, rates, with_interest, with_intervals, without_privacy
 
 
 def fields_of(card):
@@ -34,6 +36,18 @@ def test_the_card_says_what_the_page_says():
         assert part in card
     assert "not-private" in fields_of(card_of(contents_of(without_privacy())))["tags"]
     assert "95% interval" in card_of(contents_of(with_intervals()))
+
+
+def test_the_card_page_and_document_show_named_coefficients_beside_the_released_ones():
+    """Their intervals first, and then all weights, of which nothing is said."""
+    contents = contents_of(with_interest())
+    card = card_of(contents)
+    assert card.index("## Coefficients of interest") < card.index("95% interval") < card.index("## Coefficients\n")
+    assert "No intervals of all coefficients were bought" in card
+    page = page_of(contents)
+    assert page.index("Coefficients of interest") < page.index("All released coefficients")
+    assert "used for intervals of all coefficients" in page
+    assert document_of_report(contents)["intervals"] == with_interest().summary().to_dict()
 
 
 def test_names_stay_text():

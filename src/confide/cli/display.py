@@ -30,7 +30,7 @@ from confide.estimators.model_effects import effects_of
 from confide.estimators.released_coefficients import RANDOM_FEATURE, ReleasedCoefficients, outcome_of
 from confide.inference.table import readable
 from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
-from confide.report.findings import has_intervals
+from confide.report.findings import has_interest, has_intervals
 
 if TYPE_CHECKING:
     from confide.cli.kernels import ShownKernel
@@ -329,7 +329,7 @@ def model_document(model: PrivateLinearModel) -> dict[str, Any]:
         "coefficients": _coefficients_document(model),
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
-        "intervals": model.summary().to_dict() if has_intervals(model) else None,
+        "intervals": model.summary().to_dict() if has_intervals(model) or has_interest(model) else None,
         **curves_document(getattr(model, "schema_", None)),
         **map_document(getattr(model, "fourier_map_", None)),
     }

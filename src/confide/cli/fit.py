@@ -118,10 +118,12 @@ def show_release(
 
 def show_model(screen: Screen, model: PrivateLinearModel, *, with_intervals: bool) -> None:
     """The guarantee of a model, and its coefficients or largest weights."""
-    from confide.report.findings import has_intervals
+    from confide.report.findings import has_interest, has_intervals
 
     screen.guarantee(model.guarantee_)
     if with_intervals and has_intervals(model):
         screen.coefficients(model)
-    else:
-        screen.weights(model, _MAX_WEIGHTS_SHOWN)
+        return
+    screen.weights(model, _MAX_WEIGHTS_SHOWN)
+    if has_interest(model):
+        screen.coefficients(model)

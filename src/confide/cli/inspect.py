@@ -9,7 +9,7 @@ from confide.cli.outputs import exit_without_guarantee
 def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
     """Show the guarantee, effects and weights of a model file, with intervals if a share of the budget paid for them."""
     from confide.cli import display
-    from confide.report.findings import has_intervals
+    from confide.report.findings import has_interest, has_intervals
     from confide.saved_models.loading import load
 
     model = load(model_file)
@@ -24,5 +24,7 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
             screen.coefficients(model)
         else:
             screen.weights(model)
+            if has_interest(model):
+                screen.coefficients(model)
         screen.text("The file was read, not checked: `confide verify` makes its plan again and compares.")
     exit_without_guarantee(model)

@@ -57,6 +57,14 @@ def monotone(text: str) -> dict[str, str]:
     return dict(pairs)
 
 
+def columns(text: str) -> list[str]:
+    """Names of columns, from text such as treatment,age."""
+    named = [name.strip() for name in text.split(",")]
+    if not all(named):
+        raise ParameterError("--interest must name columns with commas between, such as treatment,age.")
+    return named
+
+
 def penalty(text: str) -> str | dict[str, str]:
     """The penalty of each column, from text such as age:smooth,pay:4; or a name that the estimators know."""
     return dict(_pairs("--penalty", text, "age:smooth,pay:4")) if ":" in text else text

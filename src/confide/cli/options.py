@@ -195,6 +195,14 @@ Monotone = Annotated[
         help="For additive: columns whose effect may only rise or only fall, such as age:up,debt:down. Costs no budget.",
     ),
 ]
+Interest = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        help="For logistic: columns whose coefficients have intervals and a test of no effect, such as treatment,age. They "
+        "are shorter than those of --intervals, which are for all coefficients.",
+    ),
+]
 Penalty = Annotated[
     str | None,
     typer.Option(
@@ -253,6 +261,7 @@ class ModelOptions:
     knots: Knots = None
     interactions: Interactions = None
     monotone: Monotone = None
+    interest: Interest = None
     penalty: Penalty = None
     kernel: KernelName = None
     length_scale: LengthScale = None
@@ -376,6 +385,7 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "knots": option_values.knots,
     "interactions": option_values.interactions,
     "monotone": option_values.monotone,
+    "interest": option_values.columns,
     "penalty": option_values.penalty,
     "kernel": str,
     "length_scale": float,

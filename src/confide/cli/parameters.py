@@ -25,6 +25,7 @@ OPTION_OF = {
     "held_out": "--held-out",
     "inference_share": "--intervals",
     "interactions": "--interactions",
+    "interest": "--interest",
     "intercept_scaling": "--intercept-scaling",
     "intervals": "--intervals",
     "kernel": "--kernel",

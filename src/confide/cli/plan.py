@@ -162,14 +162,14 @@ def _document(planned: _Planned) -> dict[str, Any]:
 def _show(planned: _Planned, output_format: str, *, with_details: bool, with_curve: bool) -> None:
     from confide.cli import display
     from confide.cli.forecasts import show_forecasts
-    from confide.planning.verdict import budget_sentence
+    from confide.planning.verdict import budget_sentence, sentences_of_interest
 
     if output_format == "json":
         display.print_json(_document(planned))
         return
     screen, verdict = display.Screen(), planned.verdict
     screen.heading("Verdict, from public facts alone")
-    for sentence in (verdict.error, verdict.columns, verdict.rows):
+    for sentence in (verdict.error, verdict.columns, verdict.rows, *sentences_of_interest(planned.decided)):
         if sentence:
             screen.text(f"- {sentence}")
     if with_details:

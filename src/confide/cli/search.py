@@ -32,7 +32,7 @@ Grid = Annotated[
 ]
 
 
-@takes_model_options(without=("row_norm", "intervals", "jobs"))
+@takes_model_options(without=("row_norm", "intervals", "interest", "jobs"))
 def search(
     data: DataFiles,
     schema: SchemaFile,
@@ -117,7 +117,15 @@ def grid_of(given: list[str], options: ModelOptions) -> list[dict[str, list[Any]
             if field in texts:
                 raise ParameterError(f"--grid names {option} twice; give all its values at once.")
             texts[field] = values_of_option
-    known = {field.name for field in fields(options)} - {"kind", "prior", "public_prior", "jobs", "seed", "intervals"}
+    known = {field.name for field in fields(options)} - {
+        "kind",
+        "prior",
+        "public_prior",
+        "jobs",
+        "seed",
+        "intervals",
+        "interest",
+    }
     unknown = [name for name in texts if name not in known]
     if unknown or not texts:
         raise ParameterError("--grid must name options of a model and values for each, as in --grid alpha=.001,.01.")

@@ -15,6 +15,7 @@ from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.features.public_maps import PublicMap
 from confide.inference.evidence import Evidence
+from confide.inference.interest import InterestEvidence, uncertainty_of_interest
 from confide.inference.intervals import JointUncertainty, Uncertainty, joint_uncertainty, of_all_scores, uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.sparse_columns import with_known_zeros
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _WITHOUT_INTERVALS = (
     "Each fit spends budget anew. The released coefficients without intervals are in coef_; `confide inspect` shows them."
 )
+
+_USUAL_TARGET = "regularised"
 
 
 SINGLE_WEIGHTS = "single weights of random features mean nothing, so there are no intervals for them."
@@ -41,11 +44,12 @@ class CoefficientIntervals:
     coefficient_names_: Any
     guarantee_: Any
     _evidence: Evidence | SumsEvidence | None = None
+    _interest: InterestEvidence | None = None
     _encoder: Encoder | None = None
     _fourier: PublicMap | None = None
     _row_bound: Any
 
-    def uncertainty(self, target: str = "regularised") -> Uncertainty:
+    def uncertainty(self, target: str | None = None) -> Uncertainty:
         """Estimate how far the released coefficients may lie from those of the population.
 
         This costs no privacy, because it uses only what was released. The intercept comes last. With three or more classes,
@@ -54,11 +58,12 @@ class CoefficientIntervals:
 
         Parameters
         ----------
-        target : {"regularised", "unregularised"}, default "regularised"
+        target : {"regularised", "unregularised"} or None, default None
             Which coefficients of the population are meant: those that minimise its objective with the same alpha, or those
-            that minimise it without a ridge. "unregularised" corrects the bias of the ridge by one Newton step; it is exact
-            for `Ridge`, and not available after output perturbation, whose noise is too large for that step, nor where the
-            noise in the released curvature makes the step unreliable.
+            that minimise it without a ridge. None means "regularised", but with `interest` "unregularised", which is the
+            only target then; the coefficients are those of interest alone. "unregularised" corrects the bias of the ridge by
+            one Newton step; it is exact for `Ridge`, and not available after output perturbation, whose noise is too large
+            for that step, nor where the noise in the released curvature makes the step unreliable.
 
         Returns
         -------
@@ -72,13 +77,16 @@ class CoefficientIntervals:
         ParameterError
             If nothing was released for intervals, or the target is unknown or not available.
         """
+        if self._interest is not None:
+            _refuse_other_target(target)
+            return uncertainty_of_interest(self._interest)
         self._refuse_single_weights()
-        evidence = self._known_evidence()
+        evidence, target = self._known_evidence(), target or _USUAL_TARGET
         if isinstance(evidence, SumsEvidence):
             return uncertainty_of_sums(evidence, target)
         return uncertainty(evidence, target)
 
-    def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
+    def conf_int(self, level: float = 0.95, target: str | None = None) -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
 
         The rows of the array have no names. They stand in the order of `coefficient_names_`, without the intercept, and
@@ -90,13 +98,14 @@ class CoefficientIntervals:
         ----------
         level : float, default 0.95
             Confidence level of each interval by itself, strictly between 0 and 1.
-        target : {"regularised", "unregularised"}, default "regularised"
+        target : {"regularised", "unregularised"} or None, default None
             As in `uncertainty`.
 
         Returns
         -------
         array (n_coefficients, 2)
-            Lower and upper ends; (n_classes, n_coefficients, 2) for three or more classes.
+            Lower and upper ends; (n_classes, n_coefficients, 2) for three or more classes. With `interest`, a row for each
+            line of `summary`, in its units.
 
         Raises
         ------
@@ -104,11 +113,13 @@ class CoefficientIntervals:
             As in `uncertainty`, or if the level is out of range.
         """
         known = self.uncertainty(target)
+        if self._interest is not None:
+            return known.intervals(level)
         n_vectors, width = np.atleast_2d(self.coef_).shape
         ends = known.intervals(level).reshape(n_vectors, -1, 2)[:, :width]
         return ends[0] if n_vectors == 1 else ends
 
-    def summary(self, level: float = 0.95, target: str = "regularised", units: str | None = None) -> CoefficientTable:
+    def summary(self, level: float = 0.95, target: str | None = None, units: str | None = None) -> CoefficientTable:
         """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
 
         For a classifier with two classes, the coefficients are those for the schema's positive class, or without one for
@@ -118,7 +129,7 @@ class CoefficientIntervals:
         ----------
         level : float, default 0.95
             Confidence level of each interval by itself, strictly between 0 and 1.
-        target : {"regularised", "unregularised"}, default "regularised"
+        target : {"regularised", "unregularised"} or None, default None
             As in `uncertainty`.
         units : {"original", "encoded"} or None, default None
             "original": per unit of each column of the table, against a reference level, or per doubling on a log scale, with
@@ -135,9 +146,13 @@ class CoefficientIntervals:
         ParameterError
             As in `conf_int`; if `units` is unknown, or "original" without a schema.
         """
-        self._refuse_single_weights()
+        if self._interest is None:
+            self._refuse_single_weights()
         sign, outcome = self._shown_outcome()
         shown = checked_units(units, self._encoder)
+        if self._interest is not None:
+            return self._summary_of_interest(level, target, shown, sign, outcome)
+        target = target or _USUAL_TARGET
         if shown == "original":
             named, known = self._in_original_units(target)
         else:
@@ -163,12 +178,35 @@ class CoefficientIntervals:
             is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
         )
 
-    def covariance(self, target: str = "regularised", units: str | None = None) -> pd.DataFrame:
+    def _summary_of_interest(
+        self, level: float, target: str | None, shown: str, sign: float, outcome: str
+    ) -> CoefficientTable:
+        """The table of the coefficients of interest."""
+        assert self._interest is not None  # noqa: S101 - the caller asks
+        if self._encoder is not None and shown == "encoded":
+            raise ParameterError("intervals for interest are in units of the table: leave units out, or give 'original'.")
+        named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
+        return CoefficientTable.of(
+            self.uncertainty(target),
+            units=named,
+            level=level,
+            sign=sign,
+            target="unregularised",
+            shown_units=shown,
+            ratio=ratio_of_scores(self),
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            is_of_interest=True,
+        )
+
+    def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:
         """Compute the covariance of the errors of coefficients, due to sampling and to the noise for privacy together.
 
         Parameters
         ----------
-        target : {"regularised", "unregularised"}, default "regularised"
+        target : {"regularised", "unregularised"} or None, default None
             As in `uncertainty`.
         units : {"original", "encoded"} or None, default None
             As in `summary`.
@@ -190,6 +228,10 @@ class CoefficientIntervals:
         """
         import pandas as pd
 
+        if self._interest is not None:
+            raise ParameterError(
+                "covariance is for models with intervals for all coefficients: give inference_share in place of interest."
+            )
         self._refuse_single_weights()
         if self._n_scores > 1:
             raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
@@ -204,7 +246,7 @@ class CoefficientIntervals:
             if self._known_evidence().intercept == 0.0:
                 shown, combinations = shown[:-1], combinations[:-1]
         names = [each.name for each in shown]
-        return pd.DataFrame(self._errors_of(combinations, target)[0].covariance, index=names, columns=names)
+        return pd.DataFrame(self._errors_of(combinations, target or _USUAL_TARGET)[0].covariance, index=names, columns=names)
 
     @property
     def _n_scores(self) -> int:
@@ -262,3 +304,9 @@ class CoefficientIntervals:
     def _shown_outcome(self) -> tuple[float, str]:
         """The factor, 1 or -1, that makes coefficients speak for the outcome shown, and its name; "" for a number."""
         return 1.0, ""
+
+
+def _refuse_other_target(target: str | None) -> None:
+    """Refuse what is no target of intervals for named coefficients."""
+    if target not in (None, "unregularised"):
+        raise ParameterError("intervals for interest are for coefficients without a ridge: leave target out.")

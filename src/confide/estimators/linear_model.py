@@ -24,6 +24,7 @@ from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
 from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
+from confide.estimators.columns_of_interest import checked_interest
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.predicted_means import PredictedMeans
 from confide.estimators.priors import given_prior
@@ -38,6 +39,7 @@ from confide.features.quadratic_forms import QuadraticForm
 from confide.features.schema import Schema
 from confide.files import document_text, write_text
 from confide.inference.evidence import Evidence
+from confide.inference.interest import Combination, InterestEvidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
@@ -250,6 +252,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         if prior is not None:
             prior.refuse_columns(encoder)
         penalty, form = checked_penalty(getattr(self, "penalty", None)), self._form(encoder, names)
+        interest = self._interest_in(encoder, names)
         settings = Settings(
             minimised=self._minimised(encoder),
             budget=budget,
@@ -278,6 +281,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
                 has_form=penalty is not None,
             ),
             has_schema=encoder is not None,
+            interest=interest,
         )
         if isinstance(penalty, StronglyConvex):
             return with_own_penalty(settings, penalty)
@@ -289,6 +293,18 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         """Whether two classes, and no more, were declared."""
         return False
 
+    def _interest_in(self, encoder: Encoder | None, names: NamesOfColumns | None) -> tuple[Combination, ...]:
+        """The combinations of weights that the parameter `interest` stands for; empty without it."""
+        found = checked_interest(getattr(self, "interest", ()), encoder, names or _no_names_of_interest)
+        if found:
+            parameters.refuse_with_interest(
+                has_share=getattr(self, "inference_share", 0.0) != 0.0,
+                has_prior=self.prior is not None,
+                has_penalty=getattr(self, "penalty", None) is not None,
+                has_features=encoder is not None and encoder.appended is not None,
+            )
+        return found
+
     def _form(self, encoder: Encoder | None, names: NamesOfColumns | None) -> QuadraticForm | None:
         """The quadratic form that the parameter `penalty` stands for; None for |w|^2 and for functions of the user's."""
         given = checked_penalty(getattr(self, "penalty", None))
@@ -297,7 +313,8 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
     @property
     def _asks_for_intervals(self) -> bool:
         """Whether a part of the budget is asked for intervals."""
-        return parameters.checked_share(getattr(self, "inference_share", 0.0)) != 0.0
+        has_share = parameters.checked_share(getattr(self, "inference_share", 0.0)) != 0.0
+        return has_share or bool(getattr(self, "interest", ()))
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
         """The requirements of a fit with these settings on rows."""
@@ -334,6 +351,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         self._fourier = released.fourier
         self._row_bound = released.scoring.row_bound
         self._evidence: Evidence | SumsEvidence | None = released.evidence
+        self._interest: InterestEvidence | None = released.interest
         self._prior, self._charged_to = released.prior, None
 
     def _blocks_to_score(self, X: Any) -> Blocks:
@@ -504,6 +522,11 @@ def _no_names() -> tuple[str, ...]:
     raise ParameterError("a penalty by the names of columns needs a schema, or rows whose columns have names.")
 
 
+def _no_names_of_interest() -> tuple[str, ...]:
+    """What stands for the names of columns where nobody knows them."""
+    raise ParameterError("interest names columns, so it needs a schema, or rows whose columns have names.")
+
+
 def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str, ...]:
     """Names of the columns of an array in a plan.
 
@@ -543,6 +566,7 @@ def released_model(model: PrivateLinearModel) -> ReleasedModel:
         fourier=model._fourier,
         evidence=model._evidence,
         prior=model._prior,
+        interest=model._interest,
     )
 
 

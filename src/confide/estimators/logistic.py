@@ -11,6 +11,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import (
+    InterestParameter,
     IntervalsParameter,
     PenaltyParameter,
     RowNormParameter,
@@ -26,7 +27,9 @@ from confide.types import Array
 
 
 @estimator
-class LogisticRegression(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
+class LogisticRegression(
+    InterestParameter, IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier
+):
     """Logistic regression released under differential privacy.
 
     Minimises mean log(1 + exp(-y w . x)) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are

@@ -277,6 +277,8 @@ def _check_parameters(estimator: Any, n_parts: Any) -> None:
             "intervals from parts need nothing beside the coefficients, so no budget may be kept for other intervals: leave "
             "inference_share or intervals at the default."
         )
+    if len(getattr(estimator, "interest", None) or ()):
+        raise ParameterError("intervals from parts are for all coefficients: leave out interest.")
     whole = isinstance(n_parts, (int, np.integer)) and not isinstance(n_parts, bool)
     if not whole or n_parts < _FEWEST_PARTS:
         raise ParameterError(f"n_parts must be a whole number of at least {_FEWEST_PARTS}, chosen without the rows.")

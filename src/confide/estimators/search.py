@@ -56,6 +56,7 @@ _SAME_FOR_ALL_CANDIDATES = (
     "schema",
     "classes",
     "inference_share",
+    "interest",
     "prior",
 )
 
@@ -568,6 +569,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             raise ParameterError(
                 "intervals are not valid after a choice among models, so a search has none. Leave inference_share at 0."
             )
+        if len(getattr(estimator, "interest", None) or ()):
+            raise ParameterError("intervals are not valid after a choice among models: leave interest out of a search.")
         try:
             grid = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError):

@@ -113,6 +113,12 @@ _DESCRIPTIONS = {
     expected to be narrowest, by public facts. Under (epsilon, delta), weights and the sums that intervals are made from have
     one account where that is better. The share is then one of the squared ratio of a row's effect to the noise, because
     these squares add up there. If the intervals could not be trusted, the fit is refused before anything is charged.""",
+    "interest": """list of str or None, default None
+    Columns whose coefficients are to have intervals, such as ["treatment"]. With a schema a category gives a coefficient for
+    each level, against the reference. The intervals are for coefficients without a ridge. A part of the budget is kept for
+    them, with shares that follow from public facts. They are far shorter than those of `inference_share`, which are for all
+    coefficients and cannot be asked for beside them. For two classes. If the intervals could not be trusted, the fit is
+    refused before anything is charged.""",
     "centre": """"auto" or False, default "auto"
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
@@ -274,6 +280,13 @@ class AdditiveParameters:
     interactions: Any = ()
     monotone: Any = None
     bounds: Any = None
+
+
+@estimator
+class InterestParameter:
+    """The columns whose coefficients have intervals of their own, for models with one score."""
+
+    interest: Any = None
 
 
 @estimator

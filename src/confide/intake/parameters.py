@@ -77,6 +77,19 @@ def refuse_intervals_of_features(inference_share: float | str, encoder: Encoder 
         )
 
 
+def refuse_with_interest(*, has_share: bool, has_prior: bool, has_penalty: bool, has_features: bool) -> None:
+    """Refuse what intervals for named coefficients do not go with."""
+    if has_share:
+        raise ParameterError(
+            "give interest or inference_share, not both: interest has intervals for the columns that it names, and "
+            "inference_share for all coefficients."
+        )
+    refused = {"a prior": has_prior, "a penalty of your own": has_penalty, "random features": has_features}
+    for name, is_given in refused.items():
+        if is_given:
+            raise ParameterError(f"there are no intervals for interest with {name}. Leave out one of both.")
+
+
 def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:
     """Refuse a private budget if rows or targets have no bound."""
     if budget.is_private and not math.isfinite(row_bound.l2_norm):

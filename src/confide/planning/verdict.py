@@ -12,6 +12,7 @@ from typing import Any
 from confide.errors import ParameterError
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Schema
+from confide.inference.interest_plan import InterestPlan
 from confide.plan_text import noise_in_rows
 from confide.planning.estimator_copies import estimator_with_chosen_schema
 from confide.planning.simulation import Forecast, simulate
@@ -115,6 +116,11 @@ def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
         else "sums, of which weights and intervals are made"
     )
     return (*parts, (name, left))
+
+
+def sentences_of_interest(plan: Any) -> tuple[str, ...]:
+    """What to expect of each coefficient of interest; none where none is named."""
+    return plan.intervals.sentences() if isinstance(plan.intervals, InterestPlan) else ()
 
 
 def budget_sentence(plan: Any) -> str:

@@ -10,6 +10,7 @@ from confide.features.public_maps import PublicMap
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
+from confide.inference.interest import InterestEvidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.specification import CheckedRows, Columns
 from confide.released_models.prior import FittedTo, Prior
@@ -32,6 +33,7 @@ class ReleasedModel:
     fourier : the public feature map, or None
     evidence : what intervals are computed from, or None if it was not released
     prior : the public weights towards which the ridge pulled, or None
+    interest : what intervals of named coefficients are computed from, or None
     """
 
     scoring: LinearModel
@@ -44,6 +46,7 @@ class ReleasedModel:
     fourier: PublicMap | None
     evidence: Evidence | SumsEvidence | None
     prior: Prior | None = None
+    interest: InterestEvidence | None = None
 
     @classmethod
     def of(
@@ -54,10 +57,11 @@ class ReleasedModel:
         guarantee: Guarantee,
         rows: CheckedRows,
         prior: Prior | None = None,
+        interest: InterestEvidence | None = None,
     ) -> ReleasedModel:
         """What a fit to these rows released, with the public facts about the rows."""
         names, columns, domain = rows.coefficient_names, rows.columns, rows.domain
-        return cls(scoring, alpha, guarantee, names, columns, domain, rows.encoder, rows.fourier, evidence, prior)
+        return cls(scoring, alpha, guarantee, names, columns, domain, rows.encoder, rows.fourier, evidence, prior, interest)
 
     def as_prior(self, ledger: str | None = None) -> Prior:
         """These weights as the prior of another fit. `ledger` is the identity of the ledger that was charged for them."""

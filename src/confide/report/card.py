@@ -11,7 +11,7 @@ from confide.inference.table import readable
 from confide.report.accuracy import charge_of_rates, forecast_note, rates_of, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents
-from confide.report.findings import has_intervals
+from confide.report.findings import has_interest, has_intervals
 from confide.report.odds import percent, question_of
 
 _METRICS = {
@@ -89,7 +89,8 @@ def _gain(contents: Contents) -> str:
 
 def _coefficients(contents: Contents) -> str:
     model = contents.model
-    if has_intervals(model):
+    named = ""
+    if has_intervals(model) or has_interest(model):
         table = model.summary(level=contents.level)
         rows = []
         for one in table.coefficients:
@@ -104,7 +105,10 @@ def _coefficients(contents: Contents) -> str:
             f"{100.0 * table.level:g}% interval",
             *([table.ratio] if table.ratio else []),
         )
-        return f"## Coefficients\n\n{_table(heads, rows)}\n\n" + "\n\n".join(map(_plain, table.notes[:-1]))
+        text = f"{_table(heads, rows)}\n\n" + "\n\n".join(map(_plain, table.notes[:-1]))
+        if has_intervals(model):
+            return f"## Coefficients\n\n{text}"
+        named = f"## Coefficients of interest\n\n{text}\n\n"
     shown = ReleasedCoefficients.of(model)
     if shown.units == "encoded" and model.schema is not None:
         return "## Coefficients\n\nThe model works with random features, which mean nothing one by one."
@@ -118,7 +122,8 @@ def _coefficients(contents: Contents) -> str:
         for one in shown.coefficients
     ]
     heads = ("Column", "Unit", "Coefficient", *([shown.ratio] if shown.ratio else []))
-    return f"## Coefficients\n\nIn {_plain(shown.outcome)}. No intervals were bought.\n\n{_table(heads, lines)}"
+    bought = "No intervals of all coefficients were bought" if named else "No intervals were bought"
+    return f"{named}## Coefficients\n\nIn {_plain(shown.outcome)}. {bought}.\n\n{_table(heads, lines)}"
 
 
 def _accuracy(contents: Contents) -> str:

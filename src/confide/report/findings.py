@@ -31,6 +31,11 @@ def has_intervals(model: Any) -> bool:
     return released_model(model).has_intervals
 
 
+def has_interest(model: Any) -> bool:
+    """Whether the release holds what is needed for intervals of named coefficients."""
+    return released_model(model).interest is not None
+
+
 def has_curves(model: Any) -> bool:
     """Whether the model is best shown by pictures of its effects: some column has a curve."""
     return has_effects(released_model(model)) and any(
@@ -148,14 +153,19 @@ def size_of(effect: Effect, *, with_bands: bool = False) -> float:
 def _main_coefficients(model: Any, level: float) -> str:
     if has_intervals(model):
         return _with_intervals(model.summary(level=level), outcome_of(model))
+    named = ""
+    if has_interest(model):
+        named = f"<h3>Coefficients of interest</h3>{_with_intervals(model.summary(level=level), outcome_of(model))}"
+        named += "<h3>All released coefficients</h3>"
     found = ReleasedCoefficients.of(model)
     shown = _that_fit(found.coefficients)
     bars = [(one.name, one.estimate * one.span) for one in found.coefficients if one.unit]
     drawn = weight_plot(bars, _what_bars_are(found.units), found.outcome)
     is_private = model.guarantee_.budget.is_private
     why = "No part of the budget was used for intervals" if is_private else "No intervals were computed"
+    why += " of all coefficients" if named else ""
     return (
-        f"<p>{why}, so it is not known how precise these coefficients are.</p>"
+        f"{named}<p>{why}, so it is not known how precise these coefficients are.</p>"
         f"{drawn}{scroll(_table_without_intervals(replace(found, coefficients=tuple(shown))), 'Coefficients')}"
         f"{_few(len(shown), len(found.coefficients))}"
     )

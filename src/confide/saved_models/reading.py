@@ -21,18 +21,20 @@ from confide.features.schema import Schema
 from confide.files import read_document
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
+from confide.inference.interest import InterestEvidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.specification import Columns
 from confide.intake.targets import MOST_CLASSES
 from confide.released_models.model import ReleasedModel
 from confide.released_models.prior import FittedTo, Prior
 from confide.released_models.scores import LinearModel
+from confide.types import Array
 
 _PARTS = {
     "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
-    "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals", "prior",
+    "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals", "interest", "prior",
 }  # fmt: skip
-_PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals", "prior"}
+_PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals", "interest", "prior"}
 """Parts that files of the first version do not have. A prior is there if the model has one."""
 _MOST_COLUMNS = 10**7
 """More than any model file has; so a file that claims a huge number of columns takes no memory."""
@@ -69,6 +71,7 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
     fourier = None if content.get("fourier_map") is None else map_from_dict(content["fourier_map"])
     evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
+    interest = None if content.get("interest") is None else InterestEvidence.from_dict(content["interest"])
     names, domain = content["feature_names_in"], _domain(content["classes"])
     columns = Columns(int(content["n_features_in"]), None if names is None else np.array(names, dtype=object))
     encoder = None if schema is None else Encoder(schema)
@@ -84,9 +87,12 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
         fourier=fourier,
         evidence=evidence,
         prior=None if prior is None else Prior.from_dict(prior, FittedTo(columns, domain, encoder, fourier)),
+        interest=interest,
     )
     # Monotone effects replace released weights, and the evidence keeps those that were released.
     if evidence is not None and not content["parameters"].get("monotone") and not _belongs_to(evidence, released.scoring):
+        raise FileError(DO_NOT_FIT)
+    if interest is not None and not _are_its_weights(interest.weights, interest.facts.intercept, released.scoring):
         raise FileError(DO_NOT_FIT)
     if encoder is None:
         inputs = tuple(map(str, range(min(columns.n_features_in, _MOST_COLUMNS))))
@@ -140,10 +146,17 @@ def _evidence_of(value: dict[str, Any]) -> Evidence | SumsEvidence:
 
 def _belongs_to(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:
     """Whether what intervals are computed from was released with exactly these weights."""
-    n_vectors, width = scoring.coef.shape
-    if isinstance(evidence, Evidence) and evidence.n_outputs != n_vectors:
+    if isinstance(evidence, Evidence) and evidence.n_outputs != len(scoring.coef):
         return False
-    weights, constant = evidence.weights.reshape(n_vectors, -1), evidence.intercept
+    return _are_its_weights(evidence.weights, evidence.intercept, scoring)
+
+
+def _are_its_weights(released: Array, constant: float, scoring: LinearModel) -> bool:
+    """Whether these are the weights of the model, those of the constant of the intercept last."""
+    n_vectors, width = scoring.coef.shape
+    if released.size != n_vectors * (width + (constant > 0.0)):
+        return False
+    weights = released.reshape(n_vectors, -1)
     intercept = constant * weights[:, width:].ravel() if constant > 0.0 else np.zeros(n_vectors)
     return np.array_equal(weights[:, :width], scoring.coef) and np.array_equal(intercept, scoring.intercept)
 

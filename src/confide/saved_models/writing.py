@@ -56,6 +56,7 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
         "feature_names_in": None if names is None else [str(each) for each in names],
         "guarantee": guarantee.to_dict(),
         "intervals": None if released.evidence is None else released.evidence.to_dict(),
+        **({} if released.interest is None else {"interest": released.interest.to_dict()}),
         # A model or a file may have been given as the prior. What was used of it is written.
         **({} if released.prior is None else {"prior": released.prior.to_dict()}),
     }

@@ -17,6 +17,7 @@ from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
+from confide.inference.interest_plan import InterestPlan
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
@@ -104,9 +105,9 @@ def void_because(budget: Budget, seed: int | None, consequence: str) -> str | No
     return None
 
 
-def _intervals_of(plan: AnyPlan) -> IntervalsPlan | None:
-    """The plan of the moments that are released besides the weights, or None if no moments are released."""
-    intervals: IntervalsPlan | None = plan.intervals if isinstance(plan, Plan) else None
+def _intervals_of(plan: AnyPlan) -> IntervalsPlan | InterestPlan | None:
+    """The plan of what is released besides the weights for intervals, or None if nothing is."""
+    intervals: IntervalsPlan | InterestPlan | None = plan.intervals if isinstance(plan, Plan) else None
     return intervals
 
 
@@ -156,6 +157,8 @@ def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
     intervals = _intervals_of(plan)
     if intervals is not None:
         cost = f"; they cost {intervals.share:.3g} of the budget, which covers both." if plan.budget.is_private else "."
+        if isinstance(intervals, InterestPlan):
+            return (f"Besides the weights, {_of_interest(intervals)} are released with noise, for intervals{cost}",)
         moments = (
             "the second moments of the rows' slopes and curvatures at these weights are released with noise, for intervals"
         )
@@ -163,6 +166,15 @@ def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
     if isinstance(plan, StatisticsPlan) and plan.problem.with_square:
         return ("Besides the other sums, the sum of the squared targets is released with noise, for intervals.",)
     return ()
+
+
+def _of_interest(intervals: InterestPlan) -> str:
+    """What is released for coefficients of interest."""
+    names = " and ".join(dict.fromkeys(f'"{name}"' for each in intervals.combinations for name in each.columns))
+    return (
+        f"the curvature of the objective at these weights and then, for each coefficient of {names}, three sums of "
+        f"the rows' slopes and curvatures along a direction"
+    )
 
 
 def _released_centre(plan: AnyPlan) -> tuple[str, ...]:
@@ -195,9 +207,10 @@ def _private_release(
     """The assumptions of a private release that do not concern its rows."""
     problem, intervals, lattice = plan.problem, _intervals_of(plan), plan.lattice
     assert lattice is not None  # noqa: S101 - the caller asks this only for private releases
-    parts = [plan, *([] if intervals is None else [intervals.moments])]
+    parts = [plan, *([intervals.moments] if isinstance(intervals, IntervalsPlan) else [])]
+    others = "" if intervals is None else " and sums" if isinstance(intervals, InterestPlan) else " and moments"
     exact = (
-        f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
+        f"It holds for every bit of the released weights{others}, which are "
         f"{_exact_part(plan, lattice.exponent, intervals)} with "
         f"exact noise; it relies on the operating system's random numbers, which every draw reads, and on functions of "
         f"the mathematical library whose errors are no larger than the proof pages allow for."
@@ -225,7 +238,10 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
     )
 
 
-def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
+def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | InterestPlan | None) -> str:
+    if isinstance(intervals, InterestPlan):
+        grids = [each.lattice.exponent for each in (intervals.curvature, intervals.sums) if each.lattice is not None]
+        return f"multiples of 2^{exponent} and, up to public factors, {' and '.join(f'of 2^{each}' for each in grids)}"
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
     centring, matching = (plan.centring, plan.matching) if isinstance(plan, Plan) else (None, None)

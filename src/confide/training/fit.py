@@ -18,10 +18,14 @@ from confide.effects.monotone import monotone_weights
 from confide.features.penalised_bounds import ShortenedInNorm
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
+from confide.inference.interest import InterestEvidence, corrected_weights, directions_of
+from confide.inference.interest_plan import InterestPlan
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.given_rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.privacy.centring import with_centre
+from confide.privacy.curvature import NoisyCurvature
+from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.lattice import LatticeNoise
@@ -41,6 +45,7 @@ from confide.training.mechanism_choice import MECHANISMS
 from confide.training.plan import AnyPlan, plan_for
 from confide.training.released_support import with_zeros
 from confide.training.settings import Settings
+from confide.types import Weights
 
 
 def train(given: GivenRows, specification: RowSpecification, settings: Settings, charge: Charge) -> ReleasedModel:
@@ -68,7 +73,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
     model = model_of_columns(fit.model, settings)
-    released = ReleasedModel.of(model, fit.evidence, alpha, guarantee, rows, settings.prior)
+    released = ReleasedModel.of(model, fit.evidence, alpha, guarantee, rows, settings.prior, fit.interest)
     if not settings.monotone:
         return released
     return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))
@@ -93,10 +98,12 @@ class Fit:
     ----------
     model : the released weights
     evidence : what intervals are computed from, or None if it was not released
+    interest : what intervals of named coefficients are computed from, or None
     """
 
     model: LinearModel
     evidence: Evidence | SumsEvidence | None
+    interest: InterestEvidence | None = None
 
 
 def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
@@ -115,14 +122,29 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     model = with_zeros(model, plan, release.weights)
     if plan.intervals is None:
         return Fit(model, None)
+    if isinstance(plan.intervals, InterestPlan):
+        return Fit(model, None, interest_of(plan.intervals, release.weights, source, entropy))
     moments = SecondMoments().release(plan.intervals.moments, release.weights, source, entropy)
     return Fit(model, Evidence.of(plan, release.weights[0], moments))
+
+
+def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy: Entropy) -> InterestEvidence:
+    """Release the curvature at released weights (1, D), and then the sums along the directions that follow from it."""
+    facts = plan.facts
+    curvature = NoisyCurvature().release(plan.curvature, weights, source, entropy)
+    near = corrected_weights(facts, weights[0], curvature)
+    # A row has the constant of the intercept here, and the shortened one in the matrix from which directions are made.
+    along = directions_of(facts, plan.combinations, weights[0], curvature) / facts.stretch
+    sums = NoisyDirectionSums().release(plan.sums, near[None], along, source, entropy)
+    return InterestEvidence(facts, plan.combinations, weights[0], curvature, sums)
 
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws."""
     if isinstance(plan, StatisticsPlan):
         return (plan.lattice,)
+    if isinstance(plan.intervals, InterestPlan):
+        return (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice)
     of_moments = () if plan.intervals is None else (plan.intervals.moments.lattice,)
     of_centre = () if plan.centring is None else (plan.centring.lattice,)
     of_means = () if plan.matching is None else (plan.matching.lattice,)

@@ -16,6 +16,7 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.centring_choice import plan_with_centring
 from confide.training.gradient_choice import gradients_or
+from confide.training.interest_choice import plan_with_interest
 from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
 from confide.training.least_squares_choice import sums_or_loss
 from confide.training.loss_choice import chosen_loss
@@ -64,6 +65,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
 @lru_cache(maxsize=64)
 def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
     """The plan of a loss of the score. It is a pure function of frozen values, so it is remembered."""
+    if settings.interest:
+        return plan_with_interest(settings, replace(score_loss, if_noisy=None), n_features, n_rows)
     if settings.has_intervals:
         refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))

@@ -16,6 +16,7 @@ from confide.erm.strongly_convex import StronglyConvex
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
+from confide.inference.interest import Combination
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
 from confide.privacy.matching import whole_slopes
@@ -135,6 +136,7 @@ class Settings:
     keeps_groups : whether rows stay as they are, with noise of the shape of their groups, and the form is that of the fit
     own_penalty : a strongly convex penalty of the user's own; None for a quadratic one
     set_aside : explained in `Problem`, for a release that is one of several
+    interest : the coefficients for which a part of the budget is kept, see `interest_choice`
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
 
@@ -167,6 +169,7 @@ class Settings:
     bound_before_penalty: RowBound | None = None
     own_penalty: StronglyConvex | None = None
     keeps_groups: bool = False
+    interest: tuple[Combination, ...] = ()
 
     @property
     def largest_weight(self) -> float:
@@ -189,7 +192,7 @@ class Settings:
     @property
     def has_intervals(self) -> bool:
         """Whether a part of the budget is kept for intervals."""
-        return self.inference_share != 0.0
+        return self.inference_share != 0.0 or bool(self.interest)
 
     def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
         """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""

@@ -1,0 +1,163 @@
+"""How often intervals for a named coefficient hold it, how wide they are, and where they must be refused.
+
+Labels are drawn from a logistic model of rows, so the coefficient without a ridge is known. The interval is for the first
+column. One JSON line a cell: coverage, median width over that of statsmodels without privacy (from the population's
+information), how often the release itself says that nothing is known, and what the plan forecast. A file of lines is
+continued where it ends.
+
+    python benchmarks/interest.py --repetitions 500 --out interest.jsonl           the cells of benchmarks/README.md
+    python benchmarks/interest.py --cells limits --repetitions 200 --out limits.jsonl   other rows, with the gate open
+    python benchmarks/interest.py --out interest.jsonl --table                     show what is there
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from scipy.special import expit
+
+import confide
+from confide.inference import interest_plan
+
+POPULATION = 20_000
+DELTA = 1e-6
+KINDS = ("ball", "correlated", "treatment", "skewed", "steep")
+
+
+def population_of(kind: str, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows within the unit ball, and true weights with the intercept last.
+
+    ball : directions uniform, lengths uniform up to 1. correlated : the same, from a Gaussian law with correlations of .6.
+    treatment : the first column is 0 or a constant with odds that depend on the others, which are uniform. skewed : all
+    columns are exponential and cut off. steep : as ball, with log-odds twice as large.
+    """
+    rng = np.random.default_rng((KINDS.index(kind), d))
+    if kind in ("ball", "correlated", "steep"):
+        rows = rng.normal(size=(POPULATION, d))
+        if kind == "correlated":
+            rows = rows @ np.linalg.cholesky(np.full((d, d), 0.6) + 0.4 * np.eye(d)).T
+        rows *= rng.uniform(size=(POPULATION, 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
+    elif kind == "treatment":
+        rows = rng.uniform(-1.0, 1.0, size=(POPULATION, d)) / d**0.5
+        rows[:, 0] = (rng.uniform(size=POPULATION) < expit(2.0 * rows[:, 1:].sum(axis=1))) / d**0.5
+    else:
+        rows = np.minimum(rng.exponential(size=(POPULATION, d)) / 3.0, 1.0) / d**0.5
+    weights = np.append(rng.normal(size=d), 0.3)
+    spread = 1.8 if kind == "steep" else 0.9
+    weights[:-1] *= spread / np.std(rows @ weights[:-1])
+    weights[-1] -= float(np.mean(rows @ weights[:-1])) if kind in ("treatment", "skewed") else 0.0
+    return rows, weights
+
+
+def measured(kind: str, d: int, n: int, epsilon: float, currency: str, neighbours: str, repetitions: int) -> dict:
+    """One cell."""
+    rows, weights = population_of(kind, d)
+    chances = expit(rows @ weights[:-1] + weights[-1])
+    budget = confide.PureDP(epsilon) if currency == "pure" else confide.ApproxDP(epsilon, DELTA)
+    bounds = None if neighbours == "replace-one" else (n // 2, 2 * n)
+    model = confide.LogisticRegression(
+        budget, interest=["x0"], classes=[0, 1], row_norm=1.0, neighbours=neighbours, n_rows_bounds=bounds
+    )
+    try:
+        plan = model.plan(None if bounds else n, d)
+    except confide.ParameterError as refusal:
+        return {"refused": True, "reason": str(refusal)}
+    design = np.column_stack([rows, np.ones(POPULATION)])
+    information = (design * (chances * (1.0 - chances))[:, None]).T @ design / POPULATION
+    plain = float(np.sqrt(np.linalg.inv(information)[0, 0] / n))
+    rng = np.random.default_rng((d, n, int(100 * epsilon), KINDS.index(kind)))
+    errors, margins, hits = [], [], []
+    for _ in range(repetitions):
+        places = rng.integers(POPULATION, size=n)
+        labels = (rng.uniform(size=n) < chances[places]).astype(int)
+        found = model.fit(rows[places], labels).uncertainty()
+        margin = float(found.margins(0.95)[0])
+        errors.append(float(found.estimates[0]) - weights[0])
+        margins.append(margin)
+        hits.append(abs(errors[-1]) <= margin)
+    known = np.isfinite(margins)
+    coverage = float(np.mean(np.array(hits)[known])) if known.any() else float("nan")
+    facts = plan.intervals
+    return {
+        "coverage": round(coverage, 4),
+        "standard_error": round(float((coverage * (1.0 - coverage) / max(1, known.sum())) ** 0.5), 4),
+        "width": round(float(np.median(margins)) / (1.96 * plain), 3),
+        "unknown": round(float(1.0 - known.mean()), 4),
+        "forecast_width": round(facts.margin(facts.combinations[0]) / (1.96 * plain), 3),
+        "score_error": round(facts.score_error, 4),
+        "second_order": round(facts.second_order / facts.first_order, 3),
+        "median_error": round(float(np.median(np.abs(errors))) / (0.6745 * plain), 3),
+    }
+
+
+def cells_of(name: str) -> Iterator[dict]:
+    """The cells of the table, or those from which the limits of the plan were found."""
+    if name == "table":
+        sizes = [(4, 2_000, 1.0), (4, 2_000, 0.5), (4, 10_000, 1.0), (4, 10_000, 0.5), (20, 10_000, 1.0)]
+        sizes += [(20, 50_000, 1.0), (20, 50_000, 0.5)]
+        for (d, n, epsilon), kind in ((size, kind) for size in sizes for kind in ("ball", "correlated")):
+            yield cell(kind, d, n, epsilon, "approximate", "replace-one")
+        for kind in ("ball", "correlated"):
+            yield cell(kind, 4, 10_000, 1.0, "pure", "replace-one")
+            yield cell(kind, 4, 10_000, 1.0, "approximate", "add-or-remove-one")
+        return
+    for kind in ("treatment", "skewed", "steep"):
+        for d, n, epsilon in [
+            (3, 500, 1.0), (3, 1_000, 1.0), (3, 2_000, 0.5), (3, 4_000, 0.5), (3, 4_000, 1.0), (8, 2_000, 1.0),
+            (8, 5_000, 1.0), (8, 5_000, 0.5), (8, 10_000, 0.5), (8, 20_000, 0.5), (15, 5_000, 1.0), (15, 10_000, 1.0),
+            (15, 20_000, 0.5),
+        ]:  # fmt: skip
+            yield cell(kind, d, n, epsilon, "approximate", "replace-one")
+
+
+def cell(kind: str, d: int, n: int, epsilon: float, currency: str, neighbours: str) -> dict:
+    """The facts of one cell, by name."""
+    return {"kind": kind, "d": d, "n": n, "epsilon": epsilon, "currency": currency, "neighbours": neighbours}
+
+
+def show(lines: list[dict[str, Any]]) -> None:
+    """The table of README.md."""
+    print("rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown")
+    for line in lines:
+        start = f"{line['kind']:11s} {line['d']:3d} {line['n']:6d} {line['epsilon']:5g}  {line['currency']:11s}"
+        start += f"  {line['neighbours']:17s}"
+        if line.get("refused"):
+            print(f"{start}  refused")
+            continue
+        print(
+            f"{start}  {line['coverage']:.3f} +- {line['standard_error']:.3f}  {line['width']:5.2f}  "
+            f"{line['forecast_width']:5.2f}     {line['unknown']:.3f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--cells", choices=["table", "limits"], default="table")
+    parser.add_argument("--out", type=Path, default=Path("interest.jsonl"))
+    parser.add_argument("--table", action="store_true", help="show the file and stop")
+    arguments = parser.parse_args()
+    lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
+    if not arguments.table:
+        if arguments.cells == "limits":
+            interest_plan.LARGEST_SCORE_ERROR = interest_plan.LARGEST_SECOND_ORDER = float("inf")
+        for facts in cells_of(arguments.cells):
+            asked = facts | {"repetitions": arguments.repetitions}
+            if any(asked.items() <= line.items() for line in lines):
+                continue
+            lines.append(asked | measured(**facts, repetitions=arguments.repetitions))
+            with arguments.out.open("a") as file:
+                file.write(json.dumps(lines[-1]) + "\n")
+    show(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,403 @@
+"""Intervals for named coefficients, by an orthogonal score: what is computed from the release, and how sure it is.
+
+A released weight w errs because of the noise, and because a ridge pulled it. The rows' slopes at w tell by how much: with H
+the curvature and v = H^-1 a, one step of Newton's method moves the coefficient a . w by v . (sum of the slopes times the
+rows). That is one number, so it is hidden by far less noise than all weights together. An error in the other weights enters
+only as a product with the error in H v, which is the noise on H along v. The variance of this product is known from the
+release, and it is a part of the interval.
+
+Sources: V. Chernozhukov et al., *Double/debiased machine learning*, Econometrics Journal 21(1), 2018 (orthogonal scores);
+S. van de Geer et al., *On asymptotically optimal confidence regions and tests*, Annals of Statistics 42(3), 2014 (one step).
+Everything here is post-processing of released numbers and costs no privacy. Rows have the shortened constant of
+`confide.privacy.curvature` here, and weights belong to such rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide.errors import ParameterError
+from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_of
+from confide.inference.intervals import Uncertainty
+from confide.types import Array
+
+DEVIATIONS_OF_ROWS = 3.0
+"""Rows are clipped along a direction at this many of their standard deviations. Few rows lie beyond, and the noise grows
+with the clip."""
+_LEAST_SPREAD = 0.25
+"""The least standard deviation along a direction that is believed, over that of independent typical columns."""
+_LEAST_PART_KEPT = 0.75
+"""The part of the curvature along a direction that clipping must leave. Where it leaves less, the direction was one of few
+rows with large numbers, and clipping them leaves a bias."""
+_LEAST_CURVATURE = 4.0
+"""The least curvature along a direction, in standard deviations of its noise, at which there is an interval."""
+_LARGEST_SECOND_ORDER = 2.0
+"""The largest error of second order, in errors of first order, at which there is an interval (benchmarks/interest.py)."""
+_QUANTILE = 1.96
+_N_POINTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A coefficient of interest: a combination of the weights. Public.
+
+    Attributes
+    ----------
+    name, unit, columns, span : as in `confide.inference.table.NamedUnit`
+    factors : tuple of (int, float)
+        Places of the weights and their factors; the place -1 is the intercept.
+    has_levels : bool
+        Whether it compares levels of a category, so that rows lie along it at a few public places.
+    usual_spread, usual_clip : float
+        For forecasts: the variance of typical rows along the direction of the combination, and where they are clipped, if
+        the other columns are independent of it. 0 where nothing is known but the bound on rows.
+    """
+
+    name: str
+    unit: str
+    columns: tuple[str, ...]
+    span: float
+    factors: tuple[tuple[int, float], ...]
+    has_levels: bool = False
+    usual_spread: float = 0.0
+    usual_clip: float = 0.0
+
+    def vector(self, n_features: int, constant: float) -> Array:
+        """The combination (D,) of weights for rows with this constant, which is 0 without an intercept."""
+        vector = np.zeros(n_features + (constant > 0.0))
+        for place, factor in self.factors:
+            if place >= 0:
+                vector[place] = factor
+            elif constant > 0.0:
+                vector[-1] = factor * constant
+        return vector
+
+    @property
+    def size(self) -> float:
+        """The L2 norm of the factors of columns."""
+        return math.hypot(*(factor for place, factor in self.factors if place >= 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Public facts about a release of interest.
+
+    Attributes
+    ----------
+    n_features : int
+    intercept, constant : float
+        The constant of the intercept, and the shortened one; 0 without an intercept.
+    l2 : float
+        Ridge of the sum form.
+    largest_slope, largest_curvature : float
+        Of the loss of a row with its weight.
+    n_rows : int
+        The least number of rows.
+    usual_norm : float
+        L2 norm of a typical row without its constant.
+    noise_in_objective : float
+        Standard deviation of the noise on each entry of the summed objective.
+    curvature_deviation : float
+        Standard deviation of the noise on an entry of the curvature off the diagonal.
+    sums_deviations : (float, float, float)
+        Standard deviations of the noise on the sums of slopes, of curvatures and of squared slopes.
+    is_laplace : bool
+        Whether the noise on the sums has the Laplace law.
+    """
+
+    n_features: int
+    intercept: float
+    constant: float
+    l2: float
+    largest_slope: float
+    largest_curvature: float
+    n_rows: int
+    usual_norm: float
+    noise_in_objective: float
+    curvature_deviation: float
+    sums_deviations: tuple[float, float, float]
+    is_laplace: bool
+
+    @property
+    def stretch(self) -> Array:
+        """(D,): what turns released weights into those for rows with the shortened constant."""
+        of_constant = [self.intercept / self.constant] if self.intercept > 0.0 else []
+        return np.array([*[1.0] * self.n_features, *of_constant])
+
+
+def _careful_inverse(facts: Facts, curvature: Array) -> Array:
+    """(D, D): an inverse of the noisy curvature that does not blow up what the noise hides: (H^2 + (D + 1) s^2 I)^-1 H.
+
+    It minimises the expected squared error of H x = a over the noise on H, of deviation s, for the least x.
+    """
+    ridge = (len(curvature) + 1) * facts.curvature_deviation**2
+    # Without noise a combination that no row tells apart has the least inverse.
+    ridge = max(ridge, (1e-9 * float(np.abs(curvature).max())) ** 2, float(np.finfo(float).tiny))
+    found = np.linalg.solve(curvature @ curvature + ridge * np.eye(len(curvature)), curvature)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _wide_inverse(facts: Facts, curvature: Array) -> Array:
+    """(D, D): an inverse of the noisy curvature that is rather too large than too small, for errors that must be covered.
+
+    Noise of deviation s alone gives eigenvalues of the size s sqrt(D). Smaller ones are replaced by this.
+    """
+    values, vectors = np.linalg.eigh(curvature)
+    least = facts.curvature_deviation * math.sqrt(len(values))
+    least = max(least, 1e-9 * float(np.abs(values).max()), float(np.finfo(float).tiny))
+    answer: Array = (vectors / np.maximum(values, least)) @ vectors.T
+    return answer
+
+
+def corrected_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
+    """(D,): released weights without the pull of the ridge, as far as the noisy curvature tells."""
+    first, second = _pulls_of_ridge(facts, weights, curvature)
+    answer: Array = weights + (first + second) / facts.stretch
+    return answer
+
+
+def _pulls_of_ridge(facts: Facts, weights: Array, curvature: Array) -> tuple[Array, Array]:
+    """By how much the ridge moved released weights, and a second step of what the noise hid from the first.
+
+    Both are for rows with the shortened constant.
+    """
+    inverse = _careful_inverse(facts, curvature)
+    first = inverse @ (facts.l2 * weights / facts.stretch)
+    return first, first - inverse @ (curvature @ first)
+
+
+def directions_of(facts: Facts, combinations: tuple[Combination, ...], weights: Array, curvature: Array) -> Array:
+    """(k, D): for rows with the shortened constant, the direction of each combination in units of its clip.
+
+    With C the covariance of the errors u of the weights, v minimises the expected square of (H v - a) . u over these errors
+    and the noise on H: (H C H + s^2 (tr(C) I + C))^-1 H C a.
+    """
+    covariance = _covariance_of_weights(facts, weights, curvature)
+    noise = float(np.trace(covariance)) * np.eye(len(curvature)) + covariance
+    pulled = curvature @ covariance
+    whole = pulled @ curvature + facts.curvature_deviation**2 * noise
+    # Without noise a combination that no row tells apart has the least direction.
+    whole = whole + 1e-12 * float(np.trace(whole)) * np.eye(len(whole))
+    inverse: Array = np.asarray(np.linalg.solve(whole, pulled), dtype=np.float64)
+    return np.array([_direction(facts, each, inverse, curvature) for each in combinations])
+
+
+def _direction(facts: Facts, combination: Combination, inverse: Array, curvature: Array) -> Array:
+    d = facts.n_features
+    direction = inverse @ combination.vector(d, facts.constant)
+    rows = facts.n_rows * facts.largest_curvature / 2.0
+    means = np.zeros(d)
+    if facts.intercept > 0.0 and curvature[-1, -1] > 0.0:
+        rows = curvature[-1, -1] / facts.constant**2
+        means = curvature[-1, :-1] / (rows * facts.constant)
+    length = float(np.linalg.norm(direction[:d]))
+    least = _LEAST_SPREAD * length * facts.usual_norm / math.sqrt(d)
+    spread = math.sqrt(max(float(direction @ curvature @ direction) / rows, least**2, float(np.finfo(float).tiny)))
+    clip = DEVIATIONS_OF_ROWS * spread
+    if combination.has_levels:
+        # A level is 1 or 0. Its rows must not be clipped, however few they are.
+        own = [place for place, _ in combination.factors if place >= 0]
+        clip = max(clip, float(np.abs(direction[own]).max() + abs(direction[own] @ means[own])))
+    answer: Array = direction / clip
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class InterestEvidence(CheckedEvidence):
+    """What was released for coefficients of interest, and what is publicly known about the noise.
+
+    Attributes
+    ----------
+    facts : Facts
+    combinations : tuple of Combination
+    weights : (D,)
+        The released weights.
+    curvature : (D, D)
+        The released curvature, for rows with the shortened constant.
+    sums : (k, 3)
+        For each combination the released sums of slopes, of curvatures and of squared slopes along its direction.
+    """
+
+    facts: Facts
+    combinations: tuple[Combination, ...]
+    weights: Array
+    curvature: Array
+    sums: Array
+
+    def _has_consistent_shapes(self) -> bool:
+        facts = self.facts
+        width = facts.n_features + (facts.intercept > 0.0)
+        places = [place for each in self.combinations for place, _ in each.factors]
+        return (
+            self.weights.shape == (width,)
+            and self.curvature.shape == (width, width)
+            and self.sums.shape == (len(self.combinations), 3)
+            and len(self.combinations) >= 1
+            and all(-1 <= place < facts.n_features for place in places)
+        )
+
+    def _has_possible_values(self) -> bool:
+        facts = self.facts
+        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name != "sums_deviations"]
+        factors = [factor for each in self.combinations for _, factor in each.factors]
+        return (
+            all(
+                np.isfinite(np.asarray(each, dtype=np.float64)).all()
+                for each in (self.weights, self.curvature, self.sums, numbers, facts.sums_deviations, factors)
+            )
+            and min(*numbers, *facts.sums_deviations) >= 0.0
+            and min(facts.largest_slope, facts.largest_curvature, facts.n_rows, facts.usual_norm) > 0.0
+            and (facts.constant > 0.0) == (facts.intercept > 0.0)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "facts": {each.name: _listed(getattr(self.facts, each.name)) for each in fields(self.facts)},
+            "combinations": [
+                {each.name: _listed(getattr(one, each.name)) for each in fields(one)} for one in self.combinations
+            ],
+            "weights": self.weights.tolist(),
+            "curvature": triangle_of(self.curvature),
+            "sums": self.sums.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Self:
+        """Read the form written by `to_dict`."""
+        is_known = set(value) == {each.name for each in fields(cls)}
+        if not is_known or set(value["facts"]) != {each.name for each in fields(Facts)}:
+            raise ParameterError(
+                "the data for intervals of named coefficients were written by another version of confide, which this "
+                "version cannot read."
+            )
+        facts = dict(value["facts"])
+        facts["sums_deviations"] = tuple(map(float, facts["sums_deviations"]))
+        combinations = []
+        for each in value["combinations"]:
+            factors = tuple((int(place), float(factor)) for place, factor in each["factors"])
+            combinations.append(Combination(**{**each, "columns": tuple(map(str, each["columns"])), "factors": factors}))
+        weights = np.array(value["weights"], dtype=np.float64)
+        curvature = symmetric_of(value["curvature"], len(weights))
+        sums = np.array(value["sums"], dtype=np.float64)
+        return cls(Facts(**facts), tuple(combinations), weights, curvature, sums).checked()
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
+
+
+def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
+    """Estimates of the combinations, without the pull of the ridge, and the distribution of their errors.
+
+    An interval is infinite where the noise hides the curvature along its direction, where clipping left too little of it, or
+    where the error of second order is too large to be believed.
+    """
+    facts, curvature = evidence.facts, evidence.curvature
+    weights = corrected_weights(facts, evidence.weights, curvature)
+    directions = directions_of(facts, evidence.combinations, evidence.weights, curvature)
+    covariance = _covariance_of_weights(facts, evidence.weights, curvature)
+    found = [
+        _errors(evidence, place, facts.stretch * weights, directions[place], covariance)
+        for place in range(len(evidence.combinations))
+    ]
+    estimates, sampling, gaussian, of_sums = (np.array(column) for column in zip(*found, strict=True))
+    has_noise = facts.noise_in_objective > 0.0 or max(facts.sums_deviations) > 0.0
+    errors = np.zeros((0, len(found)))
+    if has_noise:
+        known = np.isfinite(sampling)
+        others, own = (part[:, None] for part in _independent_points(is_laplace=facts.is_laplace))
+        errors = others * np.where(known, gaussian, 0.0) + own * np.where(known, of_sums, 0.0)
+    return Uncertainty(estimates, sampling, errors)
+
+
+def _independent_points(*, is_laplace: bool) -> tuple[Array, Array]:
+    """Points of a standard Gaussian error and of an independent one of the law of the noise, each pair equally likely."""
+    shares = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
+    gaussian = ndtri(shares)
+    laplace = np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
+    first, second = (each / np.sqrt(np.mean(each**2)) for each in (gaussian, laplace if is_laplace else gaussian))
+    return np.repeat(first, _N_POINTS), np.tile(second, _N_POINTS)
+
+
+def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
+    """The covariance of the errors of the corrected weights, for rows with the shortened constant.
+
+    The last step of the correction stands for what it may have missed.
+    """
+    inverse = _wide_inverse(facts, curvature)
+    values, vectors = np.linalg.eigh(curvature)
+    # The squared slopes of a usual row are its curvature times the square of the largest slope over four times the largest
+    # curvature: for the logistic loss they are equal.
+    steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
+    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * steep
+    spread = spread + np.diag((facts.noise_in_objective / facts.stretch) ** 2)
+    _, missed = _pulls_of_ridge(facts, weights, curvature)
+    answer: Array = inverse @ spread @ inverse + np.outer(missed, missed)
+    return answer
+
+
+def _errors(
+    evidence: InterestEvidence, place: int, weights: Array, direction: Array, covariance: Array
+) -> tuple[float, float, float, float]:
+    """The estimate of one combination, and the standard deviations of its errors.
+
+    They are due to sampling, to Gaussian parts of the noise, and to the noise on the sum of slopes.
+    """
+    facts, combination = evidence.facts, evidence.combinations[place]
+    wanted = combination.vector(facts.n_features, facts.constant)
+    pull, bend, square = evidence.sums[place].tolist()
+    of_pull, of_bend, of_square = facts.sums_deviations
+    reach = float(wanted @ direction)
+    estimate = float(wanted @ weights)
+    kept = float(direction @ evidence.curvature @ direction)
+    spread = facts.curvature_deviation * math.sqrt(2.0) * float(direction @ direction)
+    is_known = (
+        reach > 0.0
+        and bend > max(_LEAST_CURVATURE * of_bend, 0.0)
+        and bend + 2.0 * math.hypot(of_bend, spread) >= _LEAST_PART_KEPT * kept
+    )
+    if not is_known:
+        return estimate, math.inf, 0.0, 0.0
+    per_pull = reach / bend
+    change = -pull * per_pull
+    doubt = of_bend / bend
+    sampling = per_pull * math.sqrt(max(square, of_square, float(np.finfo(float).tiny)))
+    of_sums = per_pull * of_pull
+    second = per_pull * _second_order(evidence, wanted, direction, covariance)
+    if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
+        return estimate, math.inf, 0.0, 0.0
+    second = math.hypot(second, _left_by_one_step(evidence, wanted))
+    # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
+    factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
+    return estimate + change, factor * sampling, factor * math.hypot(second, change * doubt), factor * of_sums
+
+
+def _left_by_one_step(evidence: InterestEvidence, wanted: Array) -> float:
+    """What one step may leave of the pull of the ridge: the pull, times the root mean square by which it moves scores.
+
+    The remainder grows with the square of the pull. This size was found by simulation (benchmarks/README.md).
+    """
+    facts, curvature = evidence.facts, evidence.curvature
+    pull = sum(_pulls_of_ridge(facts, evidence.weights, curvature), np.zeros(len(curvature)))
+    rows = curvature[-1, -1] / facts.constant**2 if facts.intercept > 0.0 else 0.0
+    rows = rows if rows > 0.0 else facts.n_rows * facts.largest_curvature / 2.0
+    return abs(float(wanted @ pull)) * math.sqrt(max(float(pull @ curvature @ pull), 0.0) / rows)
+
+
+def _second_order(evidence: InterestEvidence, wanted: Array, direction: Array, covariance: Array) -> float:
+    """Standard deviation of (H v) . u, u the errors of the weights but along the combination, and H without noise.
+
+    The noise E on H gives E v the covariance s^2 (|v|^2 I + v v^T), and what is left of H v with the noisy H is known.
+    """
+    apart = np.eye(len(direction)) - np.outer(direction, wanted) / float(wanted @ direction)
+    spread = apart @ covariance @ apart.T
+    of_noise = float(direction @ direction) * float(np.trace(spread)) + float(direction @ spread @ direction)
+    left = evidence.curvature @ direction
+    square = evidence.facts.curvature_deviation**2 * of_noise + float(left @ spread @ left)
+    return math.sqrt(max(square, 0.0))

@@ -1,0 +1,203 @@
+"""The plan of a release for coefficients of interest, and a forecast of their intervals, from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.special import ndtri
+
+from confide.errors import ParameterError
+from confide.inference.interest import DEVIATIONS_OF_ROWS, Combination, Facts
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget
+from confide.privacy.curvature import CurvaturePlan
+from confide.privacy.direction_sums import DirectionSumsPlan
+from confide.privacy.lattice import LatticeLaplace
+from confide.privacy.mechanism import Plan
+
+LARGEST_SCORE_ERROR = 0.5
+"""Largest mean squared error of scores by the released weights at which there is a plan. One step of Newton's method takes
+back what is linear in this error, and what is left grows with its square (benchmarks/interest.py)."""
+LARGEST_SECOND_ORDER = 1.0
+"""Largest error of second order, in errors of first order, at which there is a plan (benchmarks/interest.py)."""
+POWER = 0.8
+"""The power at which a plan says which effect is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterestPlan:
+    """What is released besides the weights for coefficients of interest, and what to expect. Public; made before any row.
+
+    Attributes
+    ----------
+    budget : Budget
+        Budget of the whole release, which a ledger is charged.
+    shares : (float, float)
+        Shares of the curvature and of the sums along directions. If weights, curvature and sums share one account, they are
+        shares of the squared ratio of a row's largest effect to the noise, which is what adds up there.
+    curvature : CurvaturePlan
+    sums : DirectionSumsPlan
+    combinations : tuple of Combination
+    facts : Facts
+    """
+
+    budget: Budget
+    shares: tuple[float, float]
+    curvature: CurvaturePlan
+    sums: DirectionSumsPlan
+    combinations: tuple[Combination, ...]
+    facts: Facts
+
+    @classmethod
+    def of(
+        cls,
+        shares: tuple[float, float],
+        training: Plan,
+        curvature: CurvaturePlan,
+        sums: DirectionSumsPlan,
+        combinations: tuple[Combination, ...],
+        usual_norm: float,
+    ) -> InterestPlan:
+        """The plan and its facts. The event of `training` is that of the whole release."""
+        problem, loss = training.problem, training.problem.loss_bounds
+        noise = 0.0 if training.noise is None else training.noise.norm / math.sqrt(problem.n_weights)
+        units = sums.units * sums.deviation
+        facts = Facts(
+            n_features=problem.n_features,
+            intercept=problem.intercept,
+            constant=curvature.constant,
+            l2=training.l2,
+            largest_slope=loss.lipschitz,
+            largest_curvature=loss.smoothness,
+            n_rows=problem.n_rows_low,
+            usual_norm=usual_norm,
+            noise_in_objective=float(noise),
+            curvature_deviation=curvature.entry_deviation,
+            sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
+            is_laplace=isinstance(sums.lattice, LatticeLaplace),
+        )
+        return cls(training.event.budget, shares, curvature, sums, combinations, facts)
+
+    @property
+    def share(self) -> float:
+        """What curvature and sums cost together, as a share."""
+        return sum(self.shares)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether all releases share one account. Otherwise each has a part of the budget."""
+        return isinstance(self.budget, ApproxDP) and isinstance(self.sums.budget, ZCDP)
+
+    @property
+    def usual_curvature(self) -> float:
+        """What typical rows add to the curvature in each direction, spread evenly over the columns: n (c / 2) |x|^2 / d."""
+        facts = self.facts
+        return facts.n_rows * facts.largest_curvature / 2.0 * facts.usual_norm**2 / facts.n_features
+
+    @property
+    def _error_of_weights(self) -> float:
+        """Standard deviation of the error of a typical weight without the ridge."""
+        facts, curvature = self.facts, self.usual_curvature
+        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
+        return math.sqrt(curvature * steep + facts.noise_in_objective**2) / curvature
+
+    @property
+    def score_error(self) -> float:
+        """Mean squared error of the scores of typical rows by the released weights, without the ridge."""
+        facts = self.facts
+        of_columns = (self._error_of_weights * facts.usual_norm) ** 2
+        of_constant = facts.noise_in_objective / (facts.n_rows * facts.largest_curvature / 2.0)
+        return of_columns + (of_constant**2 / facts.intercept**2 if facts.intercept > 0.0 else 0.0)
+
+    @property
+    def first_order(self) -> float:
+        """Standard deviation of the error of first order, for a coefficient of one column."""
+        facts, curvature = self.facts, self.usual_curvature
+        clip = DEVIATIONS_OF_ROWS * facts.usual_norm / math.sqrt(facts.n_features)
+        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
+        return math.sqrt(curvature * steep + (clip * facts.sums_deviations[0]) ** 2) / curvature
+
+    @property
+    def second_order(self) -> float:
+        """Standard deviation of the error of second order, for a coefficient of one column."""
+        facts = self.facts
+        on_curvature = facts.curvature_deviation * math.sqrt(facts.n_features)
+        return on_curvature * self._error_of_weights / self.usual_curvature
+
+    @property
+    def error(self) -> float:
+        """Expected standard error of the coefficient of one column as it enters the fit."""
+        return math.hypot(self.first_order, self.second_order)
+
+    def error_of(self, combination: Combination) -> float:
+        """Expected standard error of a combination."""
+        if not combination.usual_spread:
+            return self.error * combination.size
+        facts = self.facts
+        curvature = facts.n_rows * facts.largest_curvature / 2.0 * combination.usual_spread
+        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
+        first = math.hypot(math.sqrt(curvature * steep), combination.usual_clip * facts.sums_deviations[0]) / curvature
+        return math.hypot(first, self.second_order * combination.size)
+
+    def margin(self, combination: Combination, level: float = 0.95) -> float:
+        """Expected half width of the interval of a combination."""
+        return float(ndtri(0.5 + 0.5 * level)) * self.error_of(combination)
+
+    def smallest_effect(self, combination: Combination, size: float = 0.05, power: float = POWER) -> float:
+        """The effect that a test of this size finds with this power: the null hypothesis is that there is none."""
+        return float(ndtri(1.0 - 0.5 * size) + ndtri(power)) * self.error_of(combination)
+
+    def check(self) -> None:
+        """Raise ParameterError if intervals cannot be trusted."""
+        if not self.budget.is_private:
+            return
+        ratio = self.second_order / self.first_order
+        if self.score_error <= LARGEST_SCORE_ERROR and ratio <= LARGEST_SECOND_ORDER:
+            return
+        raise ParameterError(
+            f"intervals for interest would not be trustworthy: the weights near which they are made would be mostly noise. "
+            f"The mean squared error of scores would be {self.score_error:.2g}, where {LARGEST_SCORE_ERROR:g} is allowed, "
+            f"and errors of second order {ratio:.2g} times those of first order, where {LARGEST_SECOND_ORDER:g} is allowed. "
+            f"Use more rows, a larger budget, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "budget": self.budget.to_dict(),
+            "shares": list(self.shares),
+            "is_joint": self.is_joint,
+            "curvature_deviation": self.facts.curvature_deviation,
+            "sums_deviations": list(self.facts.sums_deviations),
+            "score_error": self.score_error,
+            "first_order": self.first_order,
+            "second_order": self.second_order,
+            "interest": [
+                {
+                    "name": each.name,
+                    "unit": each.unit,
+                    "expected_margin": self.margin(each),
+                    "smallest_effect": self.smallest_effect(each),
+                    "power": POWER,
+                }
+                for each in self.combinations
+            ],
+        }
+
+    def lines(self) -> dict[str, str]:
+        """Lines of the plan for people: text by name."""
+        found = {
+            "interest": f"{self.share:.3g} of the whole budget, {self.budget}"
+            + (", in one account with the weights" if self.is_joint else "")
+            + f"; errors of second order {self.second_order / self.first_order:.2g} times those of first order",
+        }
+        return found | {f"interval {place + 1}": each for place, each in enumerate(self.sentences())}
+
+    def sentences(self) -> tuple[str, ...]:
+        """What to expect of each coefficient, in words."""
+        return tuple(
+            f"{each.name}{f' ({each.unit})' if each.unit else ''}: about +- {self.margin(each):.3g} at 95%; a test of size "
+            f"5% finds an effect of {self.smallest_effect(each):.3g} with probability {POWER:.0%}."
+            for each in self.combinations
+        )

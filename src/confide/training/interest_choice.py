@@ -1,0 +1,88 @@
+"""Intervals for named coefficients: the shares of the budget, and the plan of all that is released for them."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+
+from confide.errors import ParameterError
+from confide.inference.interest_plan import InterestPlan
+from confide.privacy.budgets import ApproxDP, Budget
+from confide.privacy.curvature import NoisyCurvature
+from confide.privacy.direction_sums import NoisyDirectionSums, joint_event
+from confide.privacy.mechanism import Plan
+from confide.training.alpha import usual_norm
+from confide.training.interval_share import beside_weights, share_of
+from confide.training.mechanism_choice import mechanism_for, plan_of_weights
+from confide.training.settings import ScoreLoss, Settings
+
+SHARES = (0.24, 0.34)
+"""Shares of the curvature and of the sums along directions. The weights have the rest. Of the shares that were compared
+these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
+_MOST_COLUMNS = 1000
+"""The largest number of weights: the curvature then has half a million entries with exact noise."""
+
+
+def plan_with_interest(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
+    """The plan of weights, curvature and sums together.
+
+    Raises
+    ------
+    ParameterError
+        If there is no proof for such a release, or intervals could not be trusted at this budget.
+    """
+    _refuse(settings, score_loss, n_features)
+    if settings.mechanism == "auto" and settings.budget.is_private:
+        settings = replace(settings, mechanism="objective")
+    plan = min(_plans(settings, score_loss, n_features, n_rows), key=lambda plan: plan.intervals.error)
+    plan.intervals.check()
+    return plan
+
+
+def _refuse(settings: Settings, score_loss: ScoreLoss, n_features: int) -> None:
+    if score_loss.loss.n_outputs > 1:
+        raise ParameterError(
+            "interest is for two classes: with three or more, inference_share has intervals for all coefficients."
+        )
+    if settings.budget.is_private and mechanism_for(settings, score_loss.loss) != "objective":
+        raise ParameterError(
+            "interest needs weights near the minimiser by a known law: give mechanism='objective' or 'auto', or leave out "
+            "interest."
+        )
+    if n_features > _MOST_COLUMNS:
+        raise ParameterError(
+            f"interest is for at most {_MOST_COLUMNS:,} columns as they enter the fit, and here are {n_features:,}. Use "
+            f"fewer columns or levels."
+        )
+
+
+def _plans(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> tuple[Plan, ...]:
+    """The plans: a part of the budget for each release, and for (epsilon, delta) one account of all.
+
+    The curvature is taken at the released weights, and the sums along directions that follow from both, so this is adaptive
+    composition. One charge covers all releases.
+    """
+    budget, plans = settings.budget, []
+    if isinstance(budget, ApproxDP):
+        parts = [beside_weights(budget, settings.rows_per_person, share) for share in SHARES]
+        beside = replace(settings, beside_mu=math.hypot(*(mu for mu, _ in parts)))
+        # There may be no plan with Gaussian noise in all releases.
+        with suppress(ParameterError):
+            training = plan_of_weights(beside, score_loss, n_features, n_rows, budget)
+            plans.append(_with_interest(settings, training, (parts[0][1], parts[1][1]), is_joint=True))
+    rest = share_of(budget, 1.0 - sum(SHARES))
+    training = plan_of_weights(settings, score_loss, n_features, n_rows, rest)
+    parted = (share_of(budget, SHARES[0]), share_of(budget, SHARES[1]))
+    plans.append(_with_interest(settings, training, parted, is_joint=False))
+    return tuple(plans)
+
+
+def _with_interest(settings: Settings, training: Plan, budgets: tuple[Budget, Budget], *, is_joint: bool) -> Plan:
+    curvature = NoisyCurvature().plan(training, budgets[0])
+    sums = NoisyDirectionSums().plan(training, len(settings.interest), budgets[1])
+    event = joint_event(training, curvature, sums) if is_joint else training.problem.event(settings.budget)
+    usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
+    usual = usual if math.isfinite(training.problem.row_norm) else 1.0
+    paid = replace(training, event=event)
+    return replace(paid, intervals=InterestPlan.of(SHARES, paid, curvature, sums, settings.interest, usual))

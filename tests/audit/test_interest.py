@@ -1,0 +1,96 @@
+"""Black-box attacks on the sums along a direction and on the curvature, at pairs of rows that move them the most.
+
+Sums: two rows with the steepest slope, of opposite signs, or one of them. Curvature: a row that bends as much as can be, or
+none. Each audit refutes a correct mechanism with probability 0.1% at most (attacks.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.losses import LogisticLoss
+from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.curvature import NoisyCurvature
+from confide.privacy.direction_sums import NoisyDirectionSums
+from confide.privacy.lattice import LatticeLaplace
+from confide.privacy.mechanism import Release
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from tests.audit.attacks import ADD, L2, REPLACE, Attack, promised_noise
+from tests.privacy.problems import problem
+
+CASES = [
+    ("sums", PureDP(1.0), REPLACE),
+    ("sums", ZCDP(0.1), REPLACE),
+    ("curvature", ApproxDP(1.0, 0.05), ADD),
+]
+NAMES = [f"{name}, {budget.kind}, {neighbours}" for name, budget, neighbours in CASES]
+FLAT = np.zeros((1, 2))
+
+
+@dataclass(frozen=True)
+class ReleasedAt:
+    """One of the two mechanisms at fixed weights, as a mechanism whose release is its vector in the units of the noise."""
+
+    mechanism: Any
+
+    def release(self, plan, source, _solver, entropy):
+        if isinstance(self.mechanism, NoisyCurvature):
+            vector = self.mechanism.release(plan, FLAT, source, entropy) / 0.25
+        else:
+            direction, weights = np.array([[0.0, 2.0]]), np.array([[-60.0, 0.0]])
+            vector = self.mechanism.release(plan, weights, direction, source, entropy) / plan.units
+        return Release(vector.reshape(1, -1), plan)
+
+
+def attack(name, budget, neighbours):
+    """Rows of two columns, at the bound of 1, all of one label; a row in common."""
+    mechanism = NoisyCurvature() if name == "curvature" else NoisyDirectionSums()
+    # At weights of (-60, 0) all are wrong, and they pull along the second column.
+    common, mine, theirs = [0.7, 0.1], [0.7, 0.7], [0.7, -0.7]
+    pair = [[common, mine], [common] if neighbours is ADD else [common, theirs]]
+    first, second = (MemorySource(ArrayBlocks(np.array(rows)), np.ones(len(rows), dtype=np.int8)) for rows in pair)
+    facts = problem(second.n_rows, 2, loss=LogisticLoss(), row_norm=1.0, l2=L2, neighbours=neighbours, high=first.n_rows)
+    training = ObjectivePerturbation().plan(facts, budget)
+    plan = mechanism.plan(training, budget) if name == "curvature" else mechanism.plan(training, 1, budget)
+    plan = replace(plan, largest_norm=np.inf)
+    bare = replace(plan, lattice=None)
+    centres = [ReleasedAt(mechanism).release(bare, source, None, None).weights[0] for source in (first, second)]
+    order = 1 if budget.kind == "pure" else 2
+    shift = float(np.linalg.norm(centres[0] - centres[1], ord=order))
+    scale = promised_noise(budget, shift)
+
+    def statistic(v):
+        sizes = [np.linalg.norm(v - centre, ord=order, axis=1) / scale for centre in centres]
+        return sizes[1] - sizes[0] if order == 1 else 0.5 * (sizes[1] ** 2 - sizes[0] ** 2)
+
+    return Attack(ReleasedAt(mechanism), plan, first, second, statistic)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
+def test_a_few_releases_do_not_refute_the_guarantee(number):
+    """100 releases from either data set: the lower bound on what was spent stays below the budget."""
+    assert attack(*CASES[number]).excess(100, 100 + number) <= 0.0
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
+def test_a_few_releases_refute_a_guarantee_with_much_less_noise(number):
+    """The same attack has power: with 20% of the noise, 300 releases from each suffice at 99.9%."""
+    made = attack(*CASES[number])
+    lattice = made.plan.lattice
+    less = (
+        {"epsilon": lattice.epsilon / 0.2} if isinstance(lattice, LatticeLaplace) else {"deviation": 0.2 * lattice.deviation}
+    )
+    weak = replace(made, plan=replace(made.plan, lattice=replace(lattice, **less)))
+    assert weak.excess(300, 200 + number, None if CASES[number][1].kind == "pure" else 0.0) > 0.0
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
+def test_many_releases_do_not_refute_the_guarantee(number):
+    """Fresh noise, 25,000 releases from either data set."""
+    assert attack(*CASES[number]).excess(25_000) <= 0.0

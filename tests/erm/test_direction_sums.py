@@ -1,0 +1,48 @@
+"""Sums along directions: their definition, row by row, and the bounds that proofs rest on."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.sparse import SparseBlocks
+from confide.erm.direction_sums import DirectionSum
+from confide.erm.losses import LogisticLoss
+from confide.erm.moment_sums import MomentSum
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+
+WINDOW = 2.0**-6
+
+
+def slope(margins):
+    return -1.0 / (1.0 + np.exp(margins))
+
+
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_sums_along_directions_equal_their_definition(intercept, layout):
+    """Slopes and curvatures times clipped products, in units of the largest ones; a direction is clipped, one is not."""
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(700, 3)) * (rng.uniform(size=(700, 3)) < 0.7)
+    labels, counts = rng.choice([-1, 1], 700).astype(np.int8), rng.uniform(0.0, 3.0, 700)
+    design = BallBound(1.0).clip(rows)
+    if intercept:
+        design = np.hstack([design, np.full((700, 1), intercept)])
+    width = design.shape[1]
+    theta, directions = rng.normal(size=(1, width)), np.array([4.0, 0.3])[:, None] * rng.normal(size=(2, width))
+    margins, weighing = labels * (design @ theta[0]), np.minimum(counts, 2.0)
+    bends = weighing * (slope(margins + WINDOW) - slope(margins - WINDOW)) / (2.0 * WINDOW) / (2.0 * 0.25)
+    steep = weighing * labels * slope(margins) / 2.0
+    along = np.clip(design @ directions.T, -1.0, 1.0)
+    assert (np.abs(along) == 1.0).any()
+    expected = [(steep @ each, bends @ each**2, steep**2 @ each**2) for each in along.T]
+    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
+    moments = MomentSum(RowSum(LogisticLoss(), BallBound(1.0), intercept, 1, 2.0), WINDOW)
+    row_sum = pickle.loads(pickle.dumps(DirectionSum(moments, tuple(map(tuple, directions.tolist())))))
+    totals = MemorySource(blocks, labels, counts).sum_over_rows(row_sum, theta)
+    np.testing.assert_allclose(totals.gradient, expected, rtol=1e-9, atol=1e-9)

@@ -1,0 +1,241 @@
+"""Intervals for named coefficients: what is computed from the release, beside formulas on rows without noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from confide.errors import ParameterError
+from confide.inference import interest
+from confide.inference.interest import (
+    Combination,
+    Facts,
+    InterestEvidence,
+    corrected_weights,
+    directions_of,
+    uncertainty_of_interest,
+)
+
+FIRST = Combination("x0", "per 1", ("x0",), 1.0, ((0, 1.0),))
+N, CONSTANT, SHORT = 5_000, 1.0, 0.4
+WEIGHTS = np.array([1.0, -0.5, 0.3])
+
+
+def facts_of(**changed):
+    facts = {
+        "n_features": 2, "intercept": CONSTANT, "constant": SHORT, "l2": 0.0, "largest_slope": 1.0,
+        "largest_curvature": 0.25, "n_rows": N, "usual_norm": 0.6, "noise_in_objective": 0.0, "curvature_deviation": 0.0,
+        "sums_deviations": (0.0, 0.0, 0.0), "is_laplace": False,
+    }  # fmt: skip
+    return Facts(**(facts | changed))
+
+
+def rows_of(seed=0):
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(-0.5, 0.5, size=(N, 2))
+    rows[:, 1] = 0.3 * rows[:, 0] + 0.7 * rows[:, 1] + 0.1
+    design = np.column_stack([rows, np.full(N, CONSTANT)])
+    return design, (rng.uniform(size=N) < 1.0 / (1.0 + np.exp(-design @ WEIGHTS))).astype(float)
+
+
+def released(facts, weights, combinations=(FIRST,), seed=0, noise=0.0, entropy=None):
+    """What would leave at these weights, with noise on the curvature alone."""
+    design, labels = rows_of(seed)
+    fitted = 1.0 / (1.0 + np.exp(-design @ weights))
+    bends = fitted * (1.0 - fitted)
+    short = design * np.array([1.0, 1.0, SHORT / CONSTANT])
+    curvature = (short * bends[:, None]).T @ short
+    curvature = 0.5 * (curvature + curvature.T)
+    if noise:
+        drawn = noise * entropy.normal(size=(3, 3))
+        curvature = curvature + (drawn + drawn.T) / math.sqrt(2.0)
+    near = corrected_weights(facts, weights, curvature)
+    along = directions_of(facts, combinations, weights, curvature) / facts.stretch
+    fitted = 1.0 / (1.0 + np.exp(-design @ near))
+    parts = np.clip(design @ along.T, -1.0, 1.0)
+    slopes = fitted - labels
+    sums = np.stack([slopes @ parts, (fitted * (1 - fitted)) @ parts**2, slopes**2 @ parts**2], axis=1)
+    return InterestEvidence(facts, combinations, weights, curvature, sums)
+
+
+def minimiser(seed=0):
+    """The weights without ridge and noise, and their sandwich errors."""
+    design, labels = rows_of(seed)
+    weights = np.zeros(3)
+    for _ in range(30):
+        fitted = 1.0 / (1.0 + np.exp(-design @ weights))
+        hessian = (design * (fitted * (1.0 - fitted))[:, None]).T @ design
+        weights = weights - np.linalg.solve(hessian, design.T @ (fitted - labels))
+    inverse = np.linalg.inv(hessian)
+    return weights, np.sqrt(np.diag(inverse @ ((design * ((fitted - labels) ** 2)[:, None]).T @ design) @ inverse))
+
+
+def test_without_noise_one_step_leads_to_the_minimiser_and_its_errors():
+    """From weights a little off; for a coefficient and for a difference of two."""
+    difference = Combination("x0 - x1", "", ("x0",), 1.0, ((0, 1.0), (1, -1.0)))
+    expected, errors = minimiser()
+    found = uncertainty_of_interest(released(facts_of(), expected + np.array([0.05, -0.04, 0.03]), (FIRST, difference)))
+    assert found.estimates == pytest.approx([expected[0], expected[0] - expected[1]], abs=3e-3)
+    assert found.sampling_error[0] == pytest.approx(errors[0], rel=0.01)
+    assert found.privacy_errors.shape == (0, 2)
+
+
+def test_the_pull_of_the_ridge_is_taken_back():
+    """Weights that a ridge shrank, and the intercept's in its own units."""
+    l2, design, labels = 30.0, *rows_of()
+    weights = np.zeros(3)
+    for _ in range(30):
+        fitted = 1.0 / (1.0 + np.exp(-design @ weights))
+        hessian = (design * (fitted * (1.0 - fitted))[:, None]).T @ design + l2 * np.eye(3)
+        weights = weights - np.linalg.solve(hessian, design.T @ (fitted - labels) + l2 * weights)
+    expected, _ = minimiser()
+    assert abs(weights[0] - expected[0]) > 0.1
+    facts = facts_of(l2=l2)
+    evidence = released(facts, weights)
+    assert corrected_weights(facts, weights, evidence.curvature) == pytest.approx(expected, abs=0.03)
+    assert uncertainty_of_interest(evidence).estimates[0] == pytest.approx(expected[0], abs=0.01)
+
+
+def test_what_one_step_leaves_is_the_pull_times_the_scores_that_it_moves():
+    """Without noise on the curvature the pull is H^-1 times the ridge's gradient."""
+    evidence = released(facts_of(l2=30.0), WEIGHTS)
+    design, _ = rows_of()
+    fitted = 1.0 / (1.0 + np.exp(-design @ WEIGHTS))
+    bends = fitted * (1.0 - fitted)
+    pull = np.linalg.solve((design * bends[:, None]).T @ design, 30.0 * WEIGHTS)
+    expected = abs(pull[0]) * math.sqrt(bends @ (design @ pull) ** 2 / bends.sum())
+    assert interest._left_by_one_step(evidence, np.array([1.0, 0.0, 0.0])) == pytest.approx(expected, rel=1e-6)
+
+
+def test_directions_do_not_meet_other_columns_and_have_the_clip_as_their_unit():
+    """The curvature along a direction is the combination alone, and rows spread by a third of the clip."""
+    evidence = released(facts_of(usual_norm=0.3), WEIGHTS)
+    (direction,) = directions_of(evidence.facts, (FIRST,), WEIGHTS, evidence.curvature)
+    along = evidence.curvature @ direction
+    assert np.abs(along[1:]).max() <= 1e-4 * along[0]
+    rows = evidence.curvature[-1, -1] / SHORT**2
+    assert math.sqrt(direction @ evidence.curvature @ direction / rows) == pytest.approx(1.0 / 3.0)
+
+
+def test_a_spread_far_below_that_of_typical_rows_is_not_believed():
+    """The clip is at least three quarters of the spread that independent typical columns would have."""
+    evidence = released(facts_of(usual_norm=10.0), WEIGHTS)
+    (direction,) = directions_of(evidence.facts, (FIRST,), WEIGHTS, evidence.curvature)
+    assert 3.0 * 0.25 * np.linalg.norm(direction[:2]) * 10.0 / math.sqrt(2.0) == pytest.approx(1.0)
+
+
+def test_errors_of_second_order_may_be_twice_those_of_first_order():
+    """Beyond, nothing is known."""
+    evidence = released(facts_of(sums_deviations=(5.0, 0.0, 0.0)), WEIGHTS)
+
+    def found(spread):
+        return uncertainty_of_interest(
+            replace(evidence, facts=replace(evidence.facts, noise_in_objective=spread, curvature_deviation=3.0))
+        )
+
+    spreads = np.geomspace(1.0, 1e4, 400)
+    known = [np.isfinite(found(spread).sampling_error[0]) for spread in spreads]
+    last = spreads[max(np.flatnonzero(known))]
+    errors = found(last)
+    first = math.hypot(errors.sampling_error[0], 5.0 / 20.0 * errors.sampling_error[0])
+    assert known[0]
+    assert not known[-1]
+    assert 1.6 < errors.privacy_error[0] / first < 2.2
+
+
+def test_rows_of_a_rare_level_are_not_clipped():
+    """The direction of a level keeps it within the clip, however few rows have it."""
+    level = replace(FIRST, has_levels=True)
+    curvature = np.diag([2.0, 50.0, 1_000.0 * SHORT**2])
+    curvature[0, 2] = curvature[2, 0] = 2.0 * SHORT
+    facts = facts_of()
+    (rare,) = directions_of(facts, (level,), WEIGHTS, curvature)
+    (other,) = directions_of(facts, (FIRST,), WEIGHTS, curvature)
+    assert 0.5 < abs(rare[0]) <= 1.0
+    assert abs(other[0]) > 1.0
+
+
+@pytest.mark.parametrize("is_laplace", [False, True])
+def test_the_errors_are_those_of_the_noise(is_laplace):
+    """Noise on the sum of slopes and on the curvature widens intervals by what it adds; 30% more or less would fail."""
+    design, _ = rows_of()
+    plain = uncertainty_of_interest(released(facts_of(), WEIGHTS))
+    evidence = released(facts_of(), WEIGHTS)
+    (direction,) = directions_of(evidence.facts, (FIRST,), WEIGHTS, evidence.curvature)
+    per_pull = direction[0] / evidence.sums[0, 1]
+    noisy = replace(evidence, facts=replace(evidence.facts, sums_deviations=(20.0, 0.0, 0.0), is_laplace=is_laplace))
+    found = uncertainty_of_interest(noisy)
+    assert found.privacy_error[0] == pytest.approx(20.0 * per_pull, rel=0.03)
+    assert found.sampling_error[0] == pytest.approx(plain.sampling_error[0])
+    tail = float(np.quantile(found.privacy_errors[:, 0], 0.995)) / found.privacy_error[0]
+    assert tail == pytest.approx(3.256 if is_laplace else 2.576, rel=0.08)
+    # A curvature that is itself noisy: the change divided by it errs as much, in relation.
+    doubtful = replace(evidence, facts=replace(evidence.facts, sums_deviations=(0.0, 0.1 * evidence.sums[0, 1], 0.0)))
+    change = abs(uncertainty_of_interest(doubtful).estimates[0] - WEIGHTS[0])
+    factor = 1.0 + 0.5 * (1.96**2 + 1.0) * 0.01
+    assert uncertainty_of_interest(doubtful).privacy_error[0] == pytest.approx(factor * 0.1 * change, rel=0.01)
+    assert uncertainty_of_interest(doubtful).sampling_error[0] == pytest.approx(factor * plain.sampling_error[0])
+    assert len(design) == N
+
+
+def test_the_error_of_second_order_is_that_of_a_simulation():
+    """Noise on the curvature, times errors of the weights: 300 draws of both; 30% more or less would fail."""
+    noise, spread = 4.0, 12.0
+    facts = facts_of(curvature_deviation=noise, noise_in_objective=spread)
+    expected, _ = minimiser()
+    design, _ = rows_of()
+    fitted = 1.0 / (1.0 + np.exp(-design @ expected))
+    hessian = (design * (fitted * (1.0 - fitted))[:, None]).T @ design
+    rng, errors, claimed = np.random.default_rng(3), [], []
+    for _ in range(300):
+        weights = expected - np.linalg.solve(hessian, spread * rng.normal(size=3))
+        found = uncertainty_of_interest(released(facts, weights, noise=noise, entropy=rng))
+        errors.append(found.estimates[0] - expected[0])
+        claimed.append(found.privacy_error[0])
+    # Errors of the weights due to sampling count in the claim, and these rows are the same in all draws.
+    assert 1.0 < np.median(claimed) / np.sqrt(np.mean(np.square(errors))) < 1.4
+
+
+def test_what_the_noise_hides_has_no_interval():
+    """Too little curvature along the direction, too much of it clipped, or too large an error of second order."""
+    evidence = released(facts_of(), WEIGHTS)
+    pull, bend, square = evidence.sums[0]
+    facts = evidence.facts
+    hidden = [
+        replace(evidence, facts=replace(facts, sums_deviations=(0.0, bend / 3.9, 0.0))),
+        replace(evidence, sums=np.array([[pull, 0.7 * bend, square]])),
+        replace(evidence, sums=np.array([[pull, -bend, square]])),
+        replace(evidence, facts=replace(facts, curvature_deviation=60.0, noise_in_objective=300.0)),
+    ]
+    for each in hidden:
+        found = uncertainty_of_interest(each)
+        assert np.isinf(found.sampling_error).all()
+        assert found.p_values().tolist() == [1.0]
+        assert np.isfinite(found.estimates).all()
+    for kept in (
+        replace(evidence, facts=replace(facts, sums_deviations=(0.0, bend / 4.1, 0.0))),
+        replace(evidence, sums=np.array([[pull, 0.8 * bend, square]])),
+    ):
+        assert np.isfinite(uncertainty_of_interest(kept).sampling_error).all()
+
+
+def test_evidence_is_the_same_after_a_file_and_damage_is_refused():
+    evidence = released(facts_of(is_laplace=True, sums_deviations=(1.0, 2.0, 3.0)), WEIGHTS)
+    content = evidence.to_dict()
+    again = InterestEvidence.from_dict(content)
+    assert again.facts == evidence.facts
+    assert again.combinations == evidence.combinations
+    for name in ("weights", "curvature", "sums"):
+        assert np.array_equal(getattr(again, name), getattr(evidence, name))
+    for damaged in (
+        content | {"weights": [0.0, math.nan, 0.0]},
+        content | {"sums": [[1.0, 2.0]]},
+        content | {"facts": content["facts"] | {"n_rows": 0}},
+        content | {"more": 1},
+        content | {"combinations": [content["combinations"][0] | {"factors": [[7, 1.0]]}]},
+    ):
+        with pytest.raises(ParameterError):
+            InterestEvidence.from_dict(damaged)

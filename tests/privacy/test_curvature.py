@@ -1,0 +1,160 @@
+"""The noisy curvature: its sensitivity by search in exact arithmetic, the law of the noise, and what leaves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.curvature import NoisyCurvature, largest_norm, least_noise, shortened
+from confide.privacy.gaussian import largest_mu
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.mechanism import Problem
+from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 0.1), "zcdp": ZCDP(0.1)}
+N, D = 40, 2
+
+
+def problem_of(neighbours=REPLACE, persons=1, **changed):
+    """Rows of two columns in the unit ball, with a constant of 1."""
+    bounds = (N, N) if neighbours is REPLACE else (N // 2, 2 * N)
+    facts = {
+        "loss": LogisticLoss(), "row_bound": BallBound(1.0), "intercept": 1.0, "n_features": D, "n_rows_low": bounds[0],
+        "n_rows_high": bounds[1], "summation_depth": 60, "neighbours": neighbours, "rows_per_person": persons, "l2": 8.0,
+    }  # fmt: skip
+    return Problem(**(facts | changed))
+
+
+def plan_of(budget, neighbours=REPLACE, persons=1, **changed):
+    """A plan of the curvature beside weights of a pure budget."""
+    training = ObjectivePerturbation().plan(problem_of(neighbours, persons, **changed), PureDP(1.0))
+    return NoisyCurvature().plan(training, budget)
+
+
+def source_of(rows, labels):
+    return MemorySource(ArrayBlocks(np.asarray(rows, dtype=np.float64)), np.asarray(labels, dtype=np.int8))
+
+
+def some_rows(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-0.6, 0.6, size=(n, D)), rng.choice([-1, 1], size=n)
+
+
+WEIGHTS = np.array([[0.4, -0.3, 0.2]])
+
+
+def exact(rows, labels, weights=WEIGHTS):
+    """The matrix without noise, through the release itself."""
+    plan = plan_of(PureDP(math.inf), n_rows_low=len(rows), n_rows_high=len(rows))
+    return NoisyCurvature().release(plan, weights, source_of(rows, labels), Entropy.seeded(0))
+
+
+def test_without_privacy_the_matrix_is_the_curvature_of_rows_with_a_shortened_constant():
+    """The constant of 1 counts as two fifths, in its row and its column."""
+    rows, labels = some_rows()
+    margins = labels * (np.hstack([rows, np.ones((N, 1))]) @ WEIGHTS[0])
+    w = 2.0**-6
+    bends = (np.tanh((margins + w) / 2.0) - np.tanh((margins - w) / 2.0)) / (4.0 * w)
+    short = np.hstack([rows, np.full((N, 1), 0.4)])
+    np.testing.assert_allclose(exact(rows, labels), (short * bends[:, None]).T @ short, rtol=1e-9)
+
+
+@BOTH
+def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
+    """Two orthogonal longest rows at a score of 0 attain the bound. All products of rows are exact, in rational numbers."""
+    # With the constant 2/5, a row (a, b) of length 1 is orthogonal to (3/5, 4/5) if 3a/5 + 4b/5 = -4/25.
+    x = (Fraction(3, 5), Fraction(4, 5))
+    angle = math.acos(-0.16) + math.atan2(0.8, 0.6)
+    y = (Fraction(math.cos(angle)), Fraction(math.sin(angle)))
+    k = Fraction(2, 5)
+
+    def term(row):
+        full = (*row, k)
+        return [[first * second for second in full] for first in full]
+
+    difference = [term(x)[i][j] - (term(y)[i][j] if neighbours is REPLACE else 0) for i in range(3) for j in range(3)]
+    attained = math.sqrt(sum(each * each for each in difference))
+    for budget in BUDGETS.values():
+        # Laplace noise is planned for the L1 distance, root 6 times this, and its lattice knows it over root 6.
+        assert attained <= plan_of(budget, neighbours).lattice.l2_sensitivity <= 1.001 * attained
+    # The same pair through the release, without noise. The window makes the curvature a little less than the largest.
+    rows, labels = some_rows()
+    mine, other = rows.copy(), rows.copy()
+    mine[0], other[0] = (0.6, 0.8), (float(y[0]), float(y[1]))
+    zero = np.zeros((1, 3))
+    if neighbours is ADD:
+        other, labels_of_other = np.delete(mine, 0, axis=0), np.delete(labels, 0)
+    else:
+        labels_of_other = labels
+    apart = np.linalg.norm(exact(mine, labels, zero) - exact(other, labels_of_other, zero)) / 0.25
+    assert 0.999 * attained <= apart <= attained * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@BOTH
+@pytest.mark.parametrize("persons", [1, 2])
+def test_released_matrices_scatter_by_the_theorems_law(name, neighbours, persons):
+    """The deviation is that of theorem 3, and that of 40 releases of 6 entries; noise 0.7 or 1.4 times as large fails."""
+    plan = plan_of(BUDGETS[name], neighbours, persons)
+    bound = 1.16 * (math.sqrt(2.0) if neighbours is REPLACE else 1.0) * 0.25
+    if name == "pure":
+        deviation = math.sqrt(2.0) * math.sqrt(6) * bound / (0.7 / persons)
+    elif name == "zcdp":
+        deviation = bound * persons / math.sqrt(0.2)
+    else:
+        epsilon = 0.7 / persons
+        delta = 0.1 * (1.0 if persons == 1 else math.expm1(epsilon) / math.expm1(0.7))
+        deviation = bound / largest_mu(epsilon, delta)
+    assert plan.entry_deviation == pytest.approx(deviation / math.sqrt(2.0), rel=3e-3)
+    rows, labels = some_rows()
+    entropy, source, centre = Entropy.seeded(3), source_of(rows, labels), exact(rows, labels)
+    noises = np.array([NoisyCurvature().release(plan, WEIGHTS, source, entropy) for _ in range(40)]) - centre
+    scaled = noises * np.where(np.eye(3) > 0, 1.0, math.sqrt(2.0)) / deviation
+    spread = np.mean(np.array([each[np.triu_indices(3)] for each in scaled]) ** 2)
+    assert 0.6 < spread < 1.6
+
+
+def test_the_noise_costs_what_the_ledger_counts():
+    """Curves of the events are those of the noise; a Laplace release counts its epsilon."""
+    gaussian = plan_of(ZCDP(0.1))
+    assert isinstance(gaussian.lattice, LatticeGaussian)
+    assert gaussian.event.curve.mu == 1.0 / gaussian.lattice.multiplier <= math.sqrt(0.2)
+    laplace, curve = least_noise(3, 1.0, 1.0, ApproxDP(1.0, 1e-12))
+    assert isinstance(laplace, LatticeLaplace)
+    assert curve.epsilon == 1.0
+
+
+def test_long_weights_are_shortened_and_short_ones_stay():
+    """By their own length alone."""
+    weights = np.array([[3.0, 4.0]])
+    assert shortened(weights, 5.0) is weights
+    assert np.linalg.norm(shortened(weights, 1.0)) == pytest.approx(1.0)
+    assert np.linalg.norm(shortened(weights, 1.0)) <= 1.0
+    training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
+    assert largest_norm(training, PureDP(1.0)) >= 2.0 * training.noise.bound(-200.0) / training.l2
+
+
+@pytest.mark.parametrize("changed", [{"row_bound": BallBound(2.0**260)}, {"n_rows_low": 2**50, "n_rows_high": 2**50}])
+def test_what_the_proof_does_not_cover_is_refused(changed):
+    """A norm whose fourth power is no double, and so many rows that rounding would be larger than a row."""
+    training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
+    facts = replace(training, problem=replace(training.problem, **changed))
+    with pytest.raises(ParameterError):
+        NoisyCurvature().plan(facts, PureDP(1.0))
+
+
+def test_a_plan_of_another_mechanism_is_refused():
+    with pytest.raises(ParameterError, match="another mechanism"):
+        NoisyCurvature().release(ObjectivePerturbation().plan(problem_of(), PureDP(1.0)), WEIGHTS, None, Entropy.seeded(0))

@@ -1,0 +1,108 @@
+"""The plan of a release for named coefficients: what each part costs, and what is refused before the charge."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import confide
+from confide.accounting.ledger import Ledger
+from confide.errors import ParameterError
+from confide.inference.interest_plan import InterestPlan
+from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, mu_within
+from confide.privacy.lattice import LatticeGaussian
+from confide.training.fit import lattices_of
+from confide.training.interest_choice import SHARES
+
+
+def plan_of(budget, **parameters):
+    return confide.LogisticRegression(budget, interest=["x0"], **parameters).plan(20_000, 3)
+
+
+def test_shares_of_pure_and_concentrated_budgets_add_up():
+    """Each release has its part, and the event is the whole."""
+    for budget in (PureDP(2.0), ZCDP(0.2)):
+        plan = plan_of(budget)
+        name, budgets = next(iter(budget.ranges)), (plan.intervals.curvature.budget, plan.intervals.sums.budget)
+        whole, *parts = (getattr(each, name) for each in (budget, plan.budget, *budgets))
+        assert whole * (1 - 1e-12) <= math.fsum(parts) <= whole
+        assert [part / whole for part in parts] == pytest.approx((0.42, 0.24, 0.34))
+        assert plan.event.budget == budget
+        assert plan.intervals.share == pytest.approx(sum(SHARES))
+
+
+@pytest.mark.parametrize("persons", [1, 3])
+def test_one_account_pays_for_weights_curvature_and_sums(persons):
+    """Under (epsilon, delta) the squared shifts of curvature and sums are the shares of the whole, for one row."""
+    budget = ApproxDP(1.0 if persons == 1 else 2.0, 1e-6)
+    model = confide.LogisticRegression(budget, interest=["x0"], max_rows_per_person=persons)
+    plan = model.plan(20_000, 10) if persons == 1 else model.plan(50_000, 20)
+    assert plan.intervals.is_joint
+    assert plan.event.budget == plan.budget == budget
+    lattices = (plan.intervals.curvature.lattice, plan.intervals.sums.lattice)
+    assert all(isinstance(each, LatticeGaussian) for each in lattices)
+    mus = [1.0 / each.multiplier for each in lattices]
+    assert math.hypot(*mus) <= plan.problem.beside_mu
+    if persons == 1:
+        whole = mu_within(budget)
+        assert [(mu / whole) ** 2 for mu in mus] == pytest.approx(SHARES, rel=1e-6)
+        assert gaussian_delta(1.0, whole) <= 1e-6
+        # What the ledger counts for the weights pays for the other two: a curve of no larger shift than all together.
+        assert plan.event.curve.renyi(2.0) > GaussianMechanism(math.hypot(*mus)).renyi(2.0)
+
+
+def test_all_noise_on_a_grid_is_shown_to_the_second_account():
+    """OpenDP confirms three lattices before the charge."""
+    plan = plan_of(ApproxDP(1.0, 1e-6))
+    assert lattices_of(plan) == (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice)
+    assert isinstance(plan.intervals, InterestPlan)
+
+
+REFUSED = {
+    "a share as well": ({"inference_share": 0.3}, "not both"),
+    "a prior": ({"prior": (np.zeros((1, 3)), np.zeros(1))}, "with a prior"),
+    "a penalty": ({"penalty": np.ones(3)}, "with a penalty"),
+    "an l1 penalty": ({"l1_ratio": 0.5}, "l1_ratio above 0"),
+    "noisy gradients": ({"mechanism": "gradient"}, "known law"),
+    "noise on the weights": ({"mechanism": "output"}, "known law"),
+    "no list": ({"interest": "x0"}, "list of names"),
+    "an unknown column": ({"interest": ["dose"]}, "is no column"),
+    "a column twice": ({"interest": ["x0", "x0"]}, "twice"),
+    "a number": ({"interest": [0]}, "list of names"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_covered_is_refused_before_the_charge(name):
+    """In a sentence, and the ledger stays as it was."""
+    changed, words = REFUSED[name]
+    rng = np.random.default_rng(0)
+    rows, labels = rng.uniform(-0.5, 0.5, size=(20_000, 3)), rng.integers(0, 2, 20_000)
+    ledger = Ledger(limit=ApproxDP(4.0, 1e-5))
+    parameters = {"interest": ["x0"], "classes": [0, 1], "ledger": ledger} | changed
+    with pytest.raises(ParameterError, match=words):
+        confide.LogisticRegression(ApproxDP(2.0, 1e-6), **parameters).fit(rows, labels)
+    assert len(ledger.entries()) == 0
+
+
+def test_very_many_columns_are_refused():
+    """Half a million entries with exact noise are enough."""
+    model = confide.LogisticRegression(ApproxDP(1.0, 1e-6), interest=["x0"])
+    with pytest.raises(ParameterError, match="at most 1,000 columns"):
+        model.plan(10**7, 1_001)
+
+
+def test_three_classes_and_too_few_rows_are_refused_before_the_charge():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-0.5, 0.5, size=(3_000, 3))
+    ledger = Ledger(limit=ApproxDP(4.0, 1e-5))
+    model = confide.LogisticRegression(ApproxDP(2.0, 1e-6), interest=["x0"], classes=[0, 1, 2], ledger=ledger)
+    with pytest.raises(ParameterError, match="two classes"):
+        model.fit(rows, rng.integers(0, 3, 3_000))
+    model = confide.LogisticRegression(ApproxDP(0.1, 1e-6), interest=["x0"], classes=[0, 1], ledger=ledger)
+    with pytest.raises(ParameterError, match="mostly noise"):
+        model.fit(rows, rng.integers(0, 2, 3_000))
+    assert len(ledger.entries()) == 0
