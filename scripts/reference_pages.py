@@ -43,7 +43,17 @@ GROUPS = {
     ),
     "rows_and_columns": (
         "Rows and columns",
-        ["Schema", "SchemaEncoder", "RandomFourierFeatures", "BallBound", "BoxBound", "GroupBound", "Smooth", "open_rows"],
+        [
+            "Schema",
+            "SchemaEncoder",
+            "RandomFourierFeatures",
+            "BallBound",
+            "BoxBound",
+            "GroupBound",
+            "Smooth",
+            "StronglyConvex",
+            "open_rows",
+        ],
     ),
     "parties": ("Several parties", ["FederatedRows", "take_part"]),
     "displays": (

@@ -28,8 +28,7 @@ def predict(
         str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - for CSV on standard output.")
     ],
     interval: Annotated[
-        float | None,
-        typer.Option(metavar="LEVEL", help="Add intervals of this level, between 0 and 1, as columns low and high."),
+        float | None, typer.Option(metavar="LEVEL", help="Add intervals of this level as columns low and high.")
     ] = None,
     force: Force = False,
     output_format: Format = "text",
