@@ -81,6 +81,7 @@ NOT_BY_A_COMMAND = {
 """Modules whose refusals no command meets, and the reason."""
 NOT_BY_A_COMMAND_EITHER = (
     "leave the limit out",
+    "has no penalty of your own",
     "Leave `accounting` out",
     "leave `limit` out",
     "in-memory ledger",
