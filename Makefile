@@ -49,7 +49,7 @@ CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
 RELEASE := $(VENV)/.has-release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz fuzz sanitize lock oldest release docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz sanitize lock oldest release docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -105,12 +105,6 @@ audit: $(TEST) ## try to break every guarantee, and print the table: replays, at
 
 audit-long: $(TEST) ## the attacks with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
-
-faults: $(TEST) ## kill fits a thousand times, and take disk, memory and files from them
-	$(RUN) scripts.faults $(ARGS)
-
-fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: an hour
-	$(RUN) scripts.fuzz $(ARGS)
 
 faults: $(TEST) ## kill fits a thousand times, and take disk, memory and files from them
 	$(RUN) scripts.faults $(ARGS)
