@@ -14,9 +14,9 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.curvature import NoisyCurvature, largest_norm, least_noise, shortened
+from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.gaussian import largest_mu
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -127,23 +127,10 @@ def test_released_matrices_scatter_by_the_theorems_law(name, neighbours, persons
 
 
 def test_the_noise_costs_what_the_ledger_counts():
-    """Curves of the events are those of the noise; a Laplace release counts its epsilon."""
+    """The curve of the event is that of the noise."""
     gaussian = plan_of(ZCDP(0.1))
     assert isinstance(gaussian.lattice, LatticeGaussian)
     assert gaussian.event.curve.mu == 1.0 / gaussian.lattice.multiplier <= math.sqrt(0.2)
-    laplace, curve = least_noise(3, 1.0, 1.0, ApproxDP(1.0, 1e-12))
-    assert isinstance(laplace, LatticeLaplace)
-    assert curve.epsilon == 1.0
-
-
-def test_long_weights_are_shortened_and_short_ones_stay():
-    """By their own length alone."""
-    weights = np.array([[3.0, 4.0]])
-    assert shortened(weights, 5.0) is weights
-    assert np.linalg.norm(shortened(weights, 1.0)) == pytest.approx(1.0)
-    assert np.linalg.norm(shortened(weights, 1.0)) <= 1.0
-    training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
-    assert largest_norm(training, PureDP(1.0)) >= 2.0 * training.noise.bound(-200.0) / training.l2
 
 
 @pytest.mark.parametrize("changed", [{"row_bound": BallBound(2.0**260)}, {"n_rows_low": 2**50, "n_rows_high": 2**50}])

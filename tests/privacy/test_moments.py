@@ -22,7 +22,16 @@ from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.mechanism import Problem
-from confide.privacy.moments import _WINDOW, SecondMoments, _scaled, joint_bound, joint_event, window_of
+from confide.privacy.moments import (
+    _WINDOW,
+    SecondMoments,
+    _scaled,
+    joint_bound,
+    joint_event,
+    largest_norm,
+    shortened,
+    window_of,
+)
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -292,3 +301,13 @@ def test_rows_whose_fourth_power_is_no_double_are_refused(norm):
     training = OutputPerturbation().plan(problem, PureDP(1.0))
     with pytest.raises(ParameterError, match="from 2"):
         SecondMoments().plan(training, PureDP(1.0))
+
+
+def test_long_weights_are_shortened_and_short_ones_stay():
+    """By their own length alone."""
+    weights = np.array([[3.0, 4.0]])
+    assert shortened(weights, 5.0) is weights
+    assert np.linalg.norm(shortened(weights, 1.0)) == pytest.approx(1.0)
+    assert np.linalg.norm(shortened(weights, 1.0)) <= 1.0
+    training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
+    assert largest_norm(training, PureDP(1.0)) >= 2.0 * training.noise.bound(-200.0) / training.l2

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide import expected_noise
-from confide.accounting.events import Event, PureMechanism
+from confide.accounting.events import Event
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.gaussian import GaussianMechanism, mu_within
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row
+from confide.privacy.lattice import LatticeNoise
+from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array
 
-_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
+_UP = 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,8 @@ class NoisyCounts:
         # Theorem 1: a replaced row leaves one cell and enters another.
         changed = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
         of_row = budget_of_row(budget, rows_per_person)
-        epsilon = pure_epsilon(of_row)
-        laplace = LatticeLaplace.of_l1(n_cells, changed, epsilon * _DOWN)
-        speaks = rows_per_person == 1 and not isinstance(budget, PureDP)
-        event = Event(budget, PureMechanism(epsilon) if speaks else None, rows_per_person, neighbours)
-        plans = [CountsPlan(n_cells, budget, neighbours, laplace, event)]
-        if not isinstance(of_row, PureDP):
-            mu = mu_within(of_row)
-            sensitivity = math.sqrt(changed) * _UP
-            exponent = lattice_exponent(sensitivity / max(1.0, mu), n_cells)
-            gaussian = LatticeGaussian.of_multiplier(n_cells, exponent, sensitivity, 1.0 / mu)
-            event = replace(event, curve=GaussianMechanism(1.0 / gaussian.multiplier) if speaks else None)
-            plans.append(CountsPlan(n_cells, budget, neighbours, gaussian, event))
-        return min(plans, key=lambda plan: plan.deviation)
+        lattice, curve = least_noise(n_cells, math.sqrt(changed) * _UP, changed, of_row)
+        return CountsPlan(n_cells, budget, neighbours, lattice, Event.of(budget, curve, rows_per_person, neighbours))
 
     def release(self, plan: CountsPlan, counts: NDArray[np.int64], entropy: Entropy) -> Array:
         """Release the numbers of rows by cell (n_cells,), sums of `counted` over all rows. The event was charged before."""

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide import expected_noise
-from confide.accounting.events import Event, PureMechanism
+from confide.accounting.events import Event
 from confide.data.source import RowSource
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.gaussian import GaussianMechanism, mu_within
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import ANOTHERS, Plan, Problem, log_failure, made_by
-from confide.privacy.moments import SecondMoments, window_of
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row
+from confide.privacy.lattice import LatticeNoise
+from confide.privacy.least_noise import least_noise
+from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
+from confide.privacy.moments import SecondMoments, largest_norm, shortened, window_of
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
@@ -143,42 +143,9 @@ def refuse_other_losses(problem: Problem) -> None:
         )
 
 
-def largest_norm(training: Plan, budget: Budget) -> float:
-    """The norm to which released weights are shortened: twice the bound on exact minimisers, plus ten times the noise."""
-    problem, noise_bound = training.problem, 0.0
-    if training.noise is not None and training.perturbs_objective:
-        noise_bound = training.noise.bound(log_failure(budget, problem))
-    return float(2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm)
-
-
-def shortened(vector: Array, longest: float) -> Array:
-    """A vector, shortened to this L2 norm if it is longer."""
-    norm = float(np.linalg.norm(vector))
-    answer: Array = vector if norm <= longest else vector * (longest / norm * _DOWN)
-    return answer
-
-
 def too_inexact(problem: Problem) -> ParameterError:
     """The refusal of sums whose rounding would be a tenth of what one row adds."""
     return ParameterError(
         f"sums for interest over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
         f"n_rows_bounds, or raise alpha."
     )
-
-
-def least_noise(
-    size: int, l2_distance: float, l1_distance: float, of_row: Budget
-) -> tuple[LatticeNoise, GaussianMechanism | PureMechanism]:
-    """The exact noise with the smaller deviation, Laplace or Gaussian, for vectors of neighbours of these distances.
-
-    It costs one row at most `of_row`. The second number is the curve that a ledger counts.
-    """
-    epsilon = pure_epsilon(of_row)
-    laplace = LatticeLaplace.of_l1(size, l1_distance, epsilon * _DOWN)
-    if isinstance(of_row, PureDP):
-        return laplace, PureMechanism(epsilon)
-    mu = mu_within(of_row)
-    gaussian = LatticeGaussian.of_multiplier(size, lattice_exponent(l2_distance / max(1.0, mu), size), l2_distance, 1.0 / mu)
-    if laplace.deviation < gaussian.deviation:
-        return laplace, PureMechanism(epsilon)
-    return gaussian, GaussianMechanism(1.0 / gaussian.multiplier)

@@ -23,15 +23,13 @@ from confide.privacy.curvature import (
     WINDOW,
     CurvaturePlan,
     curvature_sum,
-    largest_norm,
-    least_noise,
     refuse_other_losses,
-    shortened,
     too_inexact,
 )
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
+from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.moments import window_of
+from confide.privacy.moments import largest_norm, shortened, window_of
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 

@@ -92,6 +92,21 @@ def window_of(loss: LossBounds, window: float) -> float:
     return window if loss.self_concordant else window * loss.lipschitz / loss.smoothness
 
 
+def largest_norm(training: Plan, budget: Budget) -> float:
+    """The norm to which released weights are shortened: twice the bound on exact minimisers, plus ten times the noise."""
+    problem, noise_bound = training.problem, 0.0
+    if training.noise is not None and training.perturbs_objective:
+        noise_bound = training.noise.bound(log_failure(budget, problem))
+    return float(2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm)
+
+
+def shortened(vector: Array, longest: float) -> Array:
+    """A vector, shortened to this L2 norm if it is longer."""
+    norm = float(np.linalg.norm(vector))
+    answer: Array = vector if norm <= longest else vector * (longest / norm * _DOWN)
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class MomentsPlan:
     """Everything about the moments that is decided before any row is read. Public.
@@ -165,10 +180,7 @@ class SecondMoments:
         if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= problem.row_norm <= 2.0**250):
             # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
             raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
-        noise_bound = (
-            training.noise.bound(log_failure(budget, problem)) if training.noise and training.perturbs_objective else 0.0
-        )
-        longest = 2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm
+        longest = largest_norm(training, budget)
         rounding = self._rounding(problem, scale, longest)
         # Theorem 1: the distance between the positive semidefinite terms of two rows is at most sqrt(2) times their bound.
         shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
@@ -218,12 +230,9 @@ class SecondMoments:
             raise ParameterError(ANOTHERS)
         problem = plan.problem
         problem.check_source(source)
-        norm = float(np.linalg.norm(weights))
-        if norm > plan.largest_norm:
-            weights = weights * (plan.largest_norm / norm * _DOWN)
         row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
         window = window_of(problem.loss_bounds, _NARROW_WINDOW if plan.lattice is None else _WINDOW)
-        moments = _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window), weights))
+        moments = _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window), shortened(weights, plan.largest_norm)))
         if plan.noise is not None:
             moments = moments + plan.noise.draw(entropy)
         if plan.lattice is not None:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide import expected_noise
-from confide.accounting.events import Event, PureMechanism
+from confide.accounting.events import Event
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.gaussian import GaussianMechanism, mu_within
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row
+from confide.privacy.lattice import LatticeLaplace, LatticeNoise
+from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array
@@ -29,7 +29,7 @@ MOMENT_SCALE = 0.5
 budgets of benchmarks/description.py its noise is a small part of a percent of the half range."""
 _DIGITS = 20
 """Binary digits behind the point of the numbers that moments add up."""
-_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
+_UP = 1.0 + 2.0**-40
 _ROUNDED = 1.0 + 2.0**-16
 """What rounding to these digits may add to the distance of the moments of neighbours."""
 
@@ -102,19 +102,9 @@ class NoisyTables:
             return TablesPlan(*facts, None, Event(budget, None, rows_per_person, neighbours))
         size = sum(sizes) + 2 * n_moments
         of_row = budget_of_row(budget, rows_per_person)
-        epsilon = pure_epsilon(of_row)
-        laplace = LatticeLaplace.of_l1(size, l1_distance(len(sizes), n_moments, neighbours), epsilon * _DOWN)
-        speaks = rows_per_person == 1 and not isinstance(budget, PureDP)
-        event = Event(budget, PureMechanism(epsilon) if speaks else None, rows_per_person, neighbours)
-        plans = [TablesPlan(*facts, laplace, event)]
-        if not isinstance(of_row, PureDP):
-            mu = mu_within(of_row)
-            sensitivity = l2_distance(len(sizes), n_moments, neighbours)
-            exponent = lattice_exponent(sensitivity / max(1.0, mu), size)
-            gaussian = LatticeGaussian.of_multiplier(size, exponent, sensitivity, 1.0 / mu)
-            event = replace(event, curve=GaussianMechanism(1.0 / gaussian.multiplier) if speaks else None)
-            plans.append(TablesPlan(*facts, gaussian, event))
-        return min(plans, key=lambda plan: plan.deviation)
+        facts_of_rows = (len(sizes), n_moments, neighbours)
+        lattice, curve = least_noise(size, l2_distance(*facts_of_rows), l1_distance(*facts_of_rows), of_row)
+        return TablesPlan(*facts, lattice, Event.of(budget, curve, rows_per_person, neighbours))
 
     def release(
         self, plan: TablesPlan, counts: Sequence[NDArray[np.int64] | Array], moments: NDArray[np.int64], entropy: Entropy
