@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from dataclasses import replace
-from numbers import Real
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.row_bounds import LARGEST_BOUND
 from confide.errors import ParameterError
+from confide.intake.user_code import check_that_it_can_be_copied, positive_constant
 from confide.types import Array
 
 _FUNCTIONS = ("value", "derivative", "second_derivative")
@@ -43,7 +43,7 @@ def loss_with_slopes(loss: Any, target_bound: float | None) -> DeclaredLoss:
     """
     if not callable(getattr(loss, "derivative", None)):
         raise _refusal(loss, "it lacks derivative; give it this function, which takes arrays")
-    _check_that_it_can_be_copied(loss)
+    check_that_it_can_be_copied(loss, partial(_refusal, loss))
     scores, targets = _grid(target_bound)
     declared = DeclaredLoss(
         loss=loss,
@@ -89,7 +89,7 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
     monotone = getattr(loss, "monotone", False)
     if not isinstance(monotone, (bool, np.bool_)) or (monotone and target_bound is not None):
         raise _refusal(loss, "monotone must be True or False, and it may be True for a loss of the margin alone")
-    _check_that_it_can_be_copied(loss)
+    check_that_it_can_be_copied(loss, partial(_refusal, loss))
     scores, targets = _grid(target_bound)
     at_zero = np.zeros((1, len(targets)))
     declared = DeclaredLoss(
@@ -110,16 +110,6 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
         return declared
     # Between the targets of the grid the value may be larger, so it is doubled.
     return replace(declared, value_at_zero=largest if target_bound is None else 2.0 * largest)
-
-
-def _check_that_it_can_be_copied(loss: Any) -> None:
-    """Check that the loss can be copied: solvers, which are not trusted, get a copy, and it must not fail after a charge."""
-    try:
-        deepcopy(loss)
-        return
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        kind = type(error).__name__
-    raise _refusal(loss, f"copy.deepcopy cannot copy it and raises {kind}; keep locks and open files out of it")
 
 
 def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> None:
@@ -224,11 +214,10 @@ def _called(declared: DeclaredLoss, name: str, scores: Array, targets: Array) ->
 
 
 def _positive(loss: Any, name: str) -> float:
-    constant = getattr(loss, name, None)
-    ok = isinstance(constant, Real) and not isinstance(constant, bool)
-    if not ok or not 1.0 / LARGEST_BOUND <= constant <= LARGEST_BOUND:  # type: ignore[operator]  # a real number
+    number = positive_constant(loss, name)
+    if number is None:
         raise _refusal(loss, f"it must declare {name}, a positive finite number")
-    return float(constant)  # type: ignore[arg-type]  # a real number
+    return number
 
 
 def _name(loss: Any) -> str:

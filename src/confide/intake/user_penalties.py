@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
-from numbers import Real
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from confide.erm.row_bounds import LARGEST_BOUND
 from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
+from confide.intake.user_code import check_that_it_can_be_copied, positive_constant
 from confide.types import Array
 
 _SLACK = 1e-9
@@ -60,7 +58,7 @@ def check_penalty(penalty: StronglyConvex, n_features: int) -> None:
     for name in ("value", "gradient"):
         if not callable(getattr(penalty, name)):
             raise _refusal(penalty, f"{name} must be a function of the weights")
-    _check_that_it_can_be_copied(penalty)
+    check_that_it_can_be_copied(penalty, partial(_refusal, penalty))
     if np.any(_called(penalty, "gradient", np.zeros(n_features)) != 0.0):
         raise _refusal(penalty, "its gradient at 0 is not 0; add a linear function, so that it is least there")
     for first, second in _pairs(n_features):
@@ -138,20 +136,9 @@ def _called(penalty: StronglyConvex, name: str, weights: Array) -> Array:
     return answers[0]
 
 
-def _check_that_it_can_be_copied(penalty: StronglyConvex) -> None:
-    """Solvers, which are not trusted, get a copy, and that must not fail after a charge."""
-    try:
-        deepcopy(penalty)
-        return
-    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-        kind = type(error).__name__
-    raise _refusal(penalty, f"copy.deepcopy cannot copy it and raises {kind}; keep locks and open files out of it")
-
-
 def _positive(penalty: StronglyConvex, name: str) -> float:
-    constant: Any = getattr(penalty, name)
-    number = float(constant) if isinstance(constant, Real) and not isinstance(constant, bool) else 0.0
-    if not 1.0 / LARGEST_BOUND <= number <= LARGEST_BOUND:
+    number = positive_constant(penalty, name)
+    if number is None:
         raise _refusal(penalty, f"{name} must be a positive finite number")
     return number
 
