@@ -31,6 +31,7 @@ from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.renyi import concentrated_rho
 from confide.released_models.scores import LinearModel
 from confide.solvers.fallback import NewtonThenFallback
+from tests.privacy.laws import mu_of
 from tests.privacy.problems import GROUPS, problem, rows_and_labels, source
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
@@ -85,16 +86,7 @@ def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     entropy = Entropy.seeded(3)
     noise = np.vstack([plan.lattice.release(np.zeros((1, plan.lattice.dimension)), entropy) for _ in range(400)]).ravel()
     of_row = budget_of_row(budget, persons)
-    if name == "concentrated":
-        mu = math.sqrt(2.0 * of_row.rho)
-    else:
-        low, high = 0.0, 10.0
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            cost = stats.norm.cdf(middle / 2 - of_row.epsilon / middle)
-            cost -= math.exp(of_row.epsilon) * stats.norm.cdf(-middle / 2 - of_row.epsilon / middle)
-            low, high = (middle, high) if cost <= of_row.delta else (low, middle)
-        mu = low
+    mu = mu_of(of_row)
     longest = 2.0 if neighbours is REPLACE else math.hypot(1.0, 0.3)
     law = stats.norm(scale=longest / (math.sqrt(share) * mu))
     assert stats.kstest(noise, law.cdf).pvalue > ACCEPT

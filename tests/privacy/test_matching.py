@@ -21,6 +21,7 @@ from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.matching import COUNT_SCALE, LARGEST_FACTOR, factor_of, matched, matching_plan, sum_of_residuals
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from tests.privacy.laws import mu_of
 from tests.privacy.problems import problem, rows_and_labels
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
@@ -99,16 +100,7 @@ def test_released_sums_scatter_by_the_theorems_law(kind, law, neighbours, person
     if law == "laplace":
         expected = stats.laplace(scale=unit * (rows + COUNT_SCALE) / (share * budget.epsilon / persons))
     else:
-        if kind == "concentrated":
-            mu = math.sqrt(2.0 * of_row.rho)
-        else:
-            low, high = 0.0, 10.0
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                cost = stats.norm.cdf(middle / 2 - of_row.epsilon / middle)
-                cost -= math.exp(of_row.epsilon) * stats.norm.cdf(-middle / 2 - of_row.epsilon / middle)
-                low, high = (middle, high) if cost <= of_row.delta else (low, middle)
-            mu = low
+        mu = mu_of(of_row)
         assert matching.mu == pytest.approx(math.sqrt(share) * mu, rel=1e-3)
         expected = stats.norm(scale=unit * math.hypot(rows, COUNT_SCALE) / (math.sqrt(share) * mu))
     assert stats.kstest(noise, expected.cdf).pvalue > ACCEPT
