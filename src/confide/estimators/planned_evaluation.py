@@ -29,12 +29,14 @@ from confide.evaluations.scorers import Scorer
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.persons import RowsPerPerson
+from confide.features.public_maps import RowMap
 from confide.features.schema import Schema
 from confide.intake import parameters
 from confide.intake.specification import RowSpecification
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.tables import NoisyTables, TablesPlan
+from confide.released_models.model import ReleasedModel
 
 LEAST_BINS, MOST_BINS = 2, 1000
 USUAL_BINS, USUAL_BINS_OF_TABLES = 20, 10
@@ -79,12 +81,7 @@ class PlannedEvaluation:
     @property
     def reads_twice(self) -> bool:
         """Whether the two models read rows in different ways, so that each reads them by itself."""
-        first = self.scorers[0] if self.scorers else None
-        return any(
-            each.read_by != first.read_by or each.row_map != first.row_map or _width(each) != _width(first)
-            for each in self.scorers
-            if first is not None
-        )
+        return any(_reading(each) != _reading(self.scorers[0]) for each in self.scorers)
 
 
 def planned_evaluation(
@@ -134,8 +131,9 @@ def planned_evaluation(
     return PlannedEvaluation(models, tables_at(budget), layout, bins, chosen, scorers, tables_at)
 
 
-def _width(scorer: Scorer) -> int:
-    return int(scorer.scoring.coef.shape[1])
+def _reading(scorer: Scorer) -> tuple[Encoder | None, RowMap | None, int]:
+    """What decides how a model reads rows: encoder, map and number of columns."""
+    return scorer.read_by, scorer.row_map, int(scorer.scoring.coef.shape[1])
 
 
 def group_column(text: str | None) -> str | CategoryColumn | None:
@@ -157,31 +155,26 @@ def specifications(planned: PlannedEvaluation, persons: RowsPerPerson) -> list[R
 def specification_of(model: PrivateLinearModel, scorer: Scorer | None, persons: RowsPerPerson) -> RowSpecification:
     """The requirements on rows that a model is to score."""
     known = released_model(model)
-    # A fit refuses a schema's column that no row uses, because its weight would be noise alone. Scoring does not.
-    encoder = None if known.encoder is None else replace(known.encoder, of_part=True)
-    if scorer is not None and scorer.reads_more and scorer.read_by is not None:
-        # The model's own part of these rows is taken, and mapped, when they are scored.
-        read_by = scorer.read_by
-        return RowSpecification(
-            columns_of=model,
-            is_fit=False,
-            encoder=read_by,
-            target=_target_of(model),
-            row_bound=read_by.row_bound,
-            rows_per_person=persons,
-            fourier_map=lambda _: None,
-            accepts_sparse=False,
-        )
+    # Where rows are read with more columns than the model has, its own part is taken, and mapped, when they are scored.
+    wider = scorer.read_by if scorer is not None and scorer.reads_more else None
     return RowSpecification(
         columns_of=model,
         is_fit=False,
-        encoder=encoder,
+        encoder=_encoder_for_scores(known) if wider is None else wider,
         target=_target_of(model),
-        row_bound=known.scoring.row_bound,
+        row_bound=known.scoring.row_bound if wider is None else wider.row_bound,
         rows_per_person=persons,
-        fourier_map=lambda _: known.fourier,
-        accepts_sparse=model._accepts_sparse,
+        fourier_map=lambda _: known.fourier if wider is None else None,
+        accepts_sparse=wider is None and model._accepts_sparse,
     )
+
+
+def _encoder_for_scores(known: ReleasedModel) -> Encoder | None:
+    """The encoder of the model's schema, as it reads rows to be scored.
+
+    A fit refuses a schema's column that no row uses, because its weight would be noise alone. Scoring does not.
+    """
+    return None if known.encoder is None else replace(known.encoder, of_part=True)
 
 
 def _target_of(model: PrivateLinearModel) -> Any:
@@ -265,8 +258,7 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
 
 def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: int) -> Scorer:
     known = released_model(model)
-    encoder = None if known.encoder is None else replace(known.encoder, of_part=True)
-    read_by = encoder
+    read_by = encoder = _encoder_for_scores(known)
     if column is not None and encoder is not None and column.name not in encoder.schema.column_names:
         own = encoder.schema
         read_by = Encoder(Schema((*own.columns, column), own.target, own.person, own.interact), of_part=True)
