@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 import confide
 from confide.data.messages import packed
@@ -421,8 +422,8 @@ class Arrays:
             lambda: pd.DataFrame(rows, columns=list("aaa"[: rows.shape[1]])),
             lambda: np.ma.masked_greater(rows, 0.5),
             lambda: np.broadcast_to(rows[:1], rows.shape) if len(rows) else rows,
-            lambda: __import__("scipy.sparse").sparse.csr_array(rows),
-            lambda: __import__("scipy.sparse").sparse.coo_array(rows),
+            lambda: sparse.csr_array(rows),
+            lambda: sparse.coo_array(rows),
             lambda: draws.choice((None, 3, "rows", b"x", object(), {}, [[1], [2, 3]], np.array(1.0), range(3))),
         )
         return draws.choice(made)()
