@@ -193,7 +193,7 @@ class FederatedSource(RowsWithDefaults, SummableRows):
             answer = received(connection, "value", "gradient", "hessian", n_numbers=n_numbers, may_end=False)
             totals = Totals(answer["value"], answer["gradient"], answer["hessian"])
             sums = (totals.value, totals.gradient, totals.hessian)
-            pairs = tuple(zip(sums, (start.value, start.gradient, start.hessian), strict=True))
+            pairs = zip(sums, (start.value, start.gradient, start.hessian), strict=True)
             if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
                 raise InputError(
                     "a party sent sums of another shape than expected; all sides must run the same version of confide with "
