@@ -180,8 +180,11 @@ class Blocks(Protocol):
 
     made_anew: ClassVar[bool] = False
     """Whether each call of `block` makes an array that nobody else keeps. A solver may then write to it."""
-    blocks_in_group: ClassVar[int] = _BLOCKS_IN_GROUP
-    """How many blocks are summed in one group; 1 where each block is as long as a group of others."""
+
+    @property
+    def blocks_in_group(self) -> int:
+        """How many blocks are summed in one group; 1 where each block is as long as a group of others."""
+        return _BLOCKS_IN_GROUP
 
     @property
     def are_copies(self) -> bool:
@@ -297,7 +300,9 @@ class StoredBlocks(Blocks):
     rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
     are_copies: bool = field(default=False)
 
-    blocks_in_group: ClassVar[int] = 1
+    @property
+    def blocks_in_group(self) -> int:
+        return 1
 
     @property
     def n_rows(self) -> int:
@@ -338,8 +343,11 @@ class _LentBlocks:
     as_copies: Callable[[Indices], Blocks]
     are_copies: bool
 
-    blocks_in_group: ClassVar[int] = _BLOCKS_IN_GROUP
     made_anew: ClassVar[bool] = False
+
+    @property
+    def blocks_in_group(self) -> int:
+        return _BLOCKS_IN_GROUP
 
     def lent(self) -> Blocks:
         """These blocks, which are lent already."""
@@ -416,7 +424,9 @@ class KeptBlocks(Blocks):
 class JoinedBlocks(KeptBlocks):
     """The same, of coded rows: several blocks are joined to one, and a group has so many rows as before."""
 
-    blocks_in_group: ClassVar[int] = _BLOCKS_IN_GROUP // BLOCKS_IN_JOINED
+    @property
+    def blocks_in_group(self) -> int:
+        return _BLOCKS_IN_GROUP // BLOCKS_IN_JOINED
 
     @classmethod
     def of(cls, kept: KeptBlocks) -> KeptBlocks:
