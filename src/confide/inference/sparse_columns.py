@@ -36,9 +36,9 @@ from confide.features.encoder import Encoder
 from confide.inference.evidence import Evidence
 from confide.types import Array
 
-_PART_OF_NOISE_THAT_IS_LEFT = 0.15
-"""How much of the noise `denoised_curvature` still corrects for, of what the shrinking leaves. With all of it, intervals of
-rare levels and hats are too short, because it raises the curvature of directions that no row meets."""
+_PART_OF_NOISE_THAT_IS_LEFT = 0.22
+"""How much of the noise intervals still correct for, of what the shrinking leaves. With all of it, intervals of rare levels
+and hats are too short, because `denoised_curvature` raises the curvature of directions that no row meets."""
 _LOWERED_BY = 0.5
 """The curvature of a column with itself is lowered by so many standard deviations of its noise. Both numbers were chosen on
 other populations than that of benchmarks/effect_bands.py, which confirmed them."""
