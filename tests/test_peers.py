@@ -104,7 +104,7 @@ def test_a4_the_label_set_is_declared_and_one_class_is_no_error(rows):
     X, _ = rows
     model = LogisticRegression(1.0, classes=["no", "yes"]).fit(X, np.full(len(X), "yes"))
     assert model.classes_.tolist() == ["no", "yes"]
-    assert any("was declared" in sentence for sentence in model.guarantee_.assumptions)
+    assert any("were declared" in sentence for sentence in model.guarantee_.assumptions)
 
 
 def test_a5_bounds_that_begin_at_zero_have_a_width():

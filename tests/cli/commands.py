@@ -34,6 +34,7 @@ COMMANDS = [
     "run",
     "bounds",
     "describe",
+    "audit",
 ]
 SENTINEL = "SECRETVALUE"
 SENTINEL_NUMBER = "987654321"

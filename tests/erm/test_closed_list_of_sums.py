@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.source import RowSource
 from confide.erm.closed_list_of_sums import SumOverRows
+from confide.erm.direction_sums import DirectionSum
 from confide.erm.least_squares_sums import LeastSquaresSum
 from confide.erm.losses import LogisticLoss
 from confide.erm.moment_sums import MomentSum
@@ -17,14 +19,15 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 
 
-def test_trusted_code_sums_three_things_over_rows():
-    """A loss, the products of least squares, and moments. A fourth sum needs a proof page, and then this test."""
-    assert set(get_args(SumOverRows)) == {RowSum, LeastSquaresSum, MomentSum}
+def test_trusted_code_sums_four_things_over_rows():
+    """A loss, products of least squares, moments, sums along directions. A fifth needs a proof page, and then this test."""
+    assert set(get_args(SumOverRows)) == {RowSum, LeastSquaresSum, MomentSum, DirectionSum}
     assert get_type_hints(RowSource.sum_over_rows)["row_sum"] == SumOverRows
 
 
 LOSS_SUM = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
-SUMS = [LOSS_SUM, LeastSquaresSum(BallBound(1.0), 0.0, 1.0), MomentSum(LOSS_SUM, 0.1)]
+ALONG = DirectionSum(MomentSum(replace(LOSS_SUM, order=1), 0.1), ((0.5, -1.0), (1.0, 0.25)))
+SUMS = [LOSS_SUM, LeastSquaresSum(BallBound(1.0), 0.0, 1.0), MomentSum(LOSS_SUM, 0.1), ALONG]
 
 
 @pytest.mark.parametrize("row_sum", SUMS, ids=lambda row_sum: type(row_sum).__name__)

@@ -115,7 +115,7 @@ def test_frames_several_classes_and_labels_that_were_not_declared():
     frame = pd.DataFrame(X, columns=list("abc"))
     found = intervals_from_parts(LogisticRegression(5.0), frame, np.where(y, "yes", "no"))
     assert found.names == ("a", "b", "c", "(intercept)")
-    assert "taken from the labels present" in found.guarantee.statement()
+    assert "they were taken from the rows" in found.guarantee.statement()
     several = intervals_from_parts(LogisticRegression(5.0, fit_intercept=False), X, np.arange(3000) % 3)
     assert several.names[:4] == ("0: x0", "0: x1", "0: x2", "1: x0")
     assert several.conf_int().shape == (9, 2)

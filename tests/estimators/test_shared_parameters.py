@@ -22,11 +22,13 @@ CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
 SPARSE = {"l1_ratio": 0.0}
 ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
 DEFAULTS = {
-    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | {"multiclass": "softmax", "inference_share": 0.0},
+    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | {
+        "multiclass": "softmax", "inference_share": 0.0, "interest": None,
+    },
     "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
     "KernelSVC": SHARED | CLASSIFIER | {
         "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": "auto",
-        "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5,
+        "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5, "inference_share": 0.0,
     },
     "ERMClassifier": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "logistic"},
     "Ridge": SHARED | FORM | SPARSE | {"target_bound": None, "intervals": False},
@@ -36,7 +38,7 @@ DEFAULTS = {
     },
     "PoissonRegressor": SHARED | FORM | SPARSE | {
         "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
-        "match_mean": "auto",
+        "match_mean": "auto", "inference_share": 0.0,
     },
     "ERMRegressor": SHARED | FORM | SPARSE | {
         "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",

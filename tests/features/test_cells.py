@@ -128,7 +128,7 @@ def test_a_level_depends_on_its_cell_alone(cells):
         assert level == (-2 if label is None else known.get(label, -1))
 
 
-@pytest.mark.parametrize("read", [read_levels, read_identities])
+@pytest.mark.parametrize("read", [lambda what, cells: read_levels(what, cells, {"ab": 0}, -1, -2), read_identities])
 def test_text_that_is_not_utf_8_is_refused_in_one_line(read):
     """As a damaged Parquet file may hold it; the message shows no byte of it."""
     damaged = pa.array([b"ab", b"\xfe\xda"]).view(pa.string())

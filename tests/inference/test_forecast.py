@@ -79,7 +79,7 @@ def test_counts_have_a_curvature_far_below_their_bound():
     plan = PoissonRegressor(ApproxDP(4.0, 1e-6), target_bound=16.0, inference_share=0.3).plan(40_000, 4)
     found = plan.intervals
     assert found.usual_curvature == pytest.approx(40_000 * 2.0 / 3.0 / 4.0)
-    assert found.largest_ratio == 0.5
+    assert found.largest_ratio == 0.3
     noise = plan.noise_norm / (1.0 + found.usual_curvature / plan.l2) / math.sqrt(5.0)
     error = math.hypot(math.sqrt(found.usual_curvature) / (found.usual_curvature + plan.l2), noise)
     inflation = math.hypot(1.0, 0.5 * found.ratio)

@@ -28,7 +28,7 @@ def test_it_holds_the_release_and_public_facts_alone():
     """A closed list: whoever adds a field must say that it is public."""
     assert {field.name for field in fields(ReleasedModel)} == {
         "scoring", "alpha", "guarantee", "coefficient_names", "columns", "domain", "encoder", "fourier", "evidence",
-        "prior",
+        "prior", "interest",
     }  # fmt: skip
 
 

@@ -21,6 +21,9 @@ populations with dependent columns, columns of 0 and 1 or a rare class in 94% to
 LARGEST_RESIDUAL_RATIO = 0.5
 """The same limit for losses of a residual. It is lower because often far fewer than half of the rows have curvature, and
 most have the largest possible slope (benchmarks/coverage.py)."""
+LARGEST_COUNT_RATIO = 0.3
+"""The same limit for counts. It is lower because their mean may be far below the guess `_USUAL_COUNT`
+(benchmarks/prediction_intervals.py)."""
 LARGEST_SUMS_RATIO = 1.5
 """The same limit for intervals from sums of least squares (benchmarks/coverage.py)."""
 
@@ -117,7 +120,10 @@ class IntervalsPlan:
     @property
     def largest_ratio(self) -> float:
         """Largest ratio at which intervals can be trusted."""
-        return LARGEST_RATIO if self.moments.problem.loss.monotone else LARGEST_RESIDUAL_RATIO
+        loss = self.moments.problem.loss
+        if loss.monotone:
+            return LARGEST_RATIO
+        return LARGEST_COUNT_RATIO if isinstance(loss, PoissonLoss) else LARGEST_RESIDUAL_RATIO
 
     @property
     def is_valid(self) -> bool:

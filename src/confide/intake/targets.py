@@ -30,6 +30,8 @@ from confide.features.schema import Schema
 from confide.types import Array, Targets
 
 MOST_CLASSES = 100
+FROM_ROWS = "they were taken from the rows and are assumed to be public"
+"""What the guarantee says of labels that were not declared. The checklist looks for it."""
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
@@ -197,7 +199,7 @@ def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
     named = f"{', '.join(shown[:-1])} and {shown[-1]}"
     if declared:
         return f"The labels {named} were declared, not learned from the rows."
-    return f"The labels {named} were not declared: they were taken from the rows and are assumed to be public."
+    return f"The labels {named} were not declared: {FROM_ROWS}."
 
 
 def numbers_of(y: Any, n_rows: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from confide.guarantee import Guarantee
+from confide.intake.targets import FROM_ROWS
 from confide.report.ledger_facts import LedgerFacts
 
 NOT_PROMISED = (
@@ -31,7 +32,7 @@ def points_to_confirm(guarantee: Guarantee, ledger: LedgerFacts | None, person_c
     )
     labels = (
         ("The labels were not declared. None of them points to a single person.",)
-        if any("was not declared" in sentence for sentence in guarantee.assumptions)
+        if any(FROM_ROWS in sentence for sentence in guarantee.assumptions)
         else ()
     )
     prior = (
