@@ -13,7 +13,7 @@ from confide.accounting.events import Event
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.lattice import LatticeNoise
-from confide.privacy.least_noise import least_noise
+from confide.privacy.least_noise import event_of, least_noise
 from confide.privacy.mechanism import ANOTHERS, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array
@@ -60,7 +60,7 @@ class NoisyCounts:
         changed = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
         of_row = budget_of_row(budget, rows_per_person)
         lattice, curve = least_noise(n_cells, math.sqrt(changed) * _UP, changed, of_row)
-        return CountsPlan(n_cells, budget, neighbours, lattice, Event.of(budget, curve, rows_per_person, neighbours))
+        return CountsPlan(n_cells, budget, neighbours, lattice, event_of(budget, curve, rows_per_person, neighbours))
 
     def release(self, plan: CountsPlan, counts: NDArray[np.int64], entropy: Entropy) -> Array:
         """Release the numbers of rows by cell (n_cells,), sums of `counted` over all rows. The event was charged before."""

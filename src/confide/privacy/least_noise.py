@@ -5,8 +5,8 @@ Proofs: proofs/lattice.md, and the page of each mechanism, which bounds the dist
 
 from __future__ import annotations
 
-from confide.accounting.events import PureMechanism
-from confide.privacy.budgets import Budget, PureDP, pure_epsilon
+from confide.accounting.events import Event, PureMechanism
+from confide.privacy.budgets import Budget, Neighbours, PureDP, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 
@@ -35,3 +35,11 @@ def least_noise(
     if laplace.deviation <= gaussian.deviation:
         return laplace, PureMechanism(epsilon)
     return gaussian, GaussianMechanism(1.0 / gaussian.multiplier)
+
+
+def event_of(
+    budget: Budget, curve: GaussianMechanism | PureMechanism, rows_per_person: int, neighbours: Neighbours
+) -> Event:
+    """What a ledger counts for such a release where there is no problem of weights: as `ProblemFacts.event`."""
+    speaks = rows_per_person == 1 and not isinstance(budget, PureDP)
+    return Event(budget, curve if speaks else None, rows_per_person, neighbours)

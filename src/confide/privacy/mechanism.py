@@ -21,7 +21,7 @@ from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_text
-from confide.privacy.budgets import ZCDP, Budget, Neighbours
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian_objective import Curve
 from confide.privacy.group_shapes import Groups, Linked
@@ -83,8 +83,12 @@ class ProblemFacts:
         return self.row_width
 
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
-        """What a ledger counts for a release at this budget, see `Event.of`."""
-        return Event.of(budget, curve, self.rows_per_person, self.neighbours)
+        """What a ledger counts for a release at this budget.
+
+        The curve is kept for one row a person alone, since it describes one row. A pure budget needs no curve.
+        """
+        speaks = self.rows_per_person == 1 and not isinstance(budget, PureDP)
+        return Event(budget, curve if speaks else None, self.rows_per_person, self.neighbours)
 
     def check(self, n_rows: int, n_features: int) -> None:
         """Raise ParameterError unless the plan holds for rows of this shape."""

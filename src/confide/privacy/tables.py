@@ -19,7 +19,7 @@ from confide.accounting.events import Event
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.lattice import LatticeLaplace, LatticeNoise
-from confide.privacy.least_noise import least_noise
+from confide.privacy.least_noise import event_of, least_noise
 from confide.privacy.mechanism import ANOTHERS, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array
@@ -104,7 +104,7 @@ class NoisyTables:
         of_row = budget_of_row(budget, rows_per_person)
         facts_of_rows = (len(sizes), n_moments, neighbours)
         lattice, curve = least_noise(size, l2_distance(*facts_of_rows), l1_distance(*facts_of_rows), of_row)
-        return TablesPlan(*facts, lattice, Event.of(budget, curve, rows_per_person, neighbours))
+        return TablesPlan(*facts, lattice, event_of(budget, curve, rows_per_person, neighbours))
 
     def release(
         self, plan: TablesPlan, counts: Sequence[NDArray[np.int64] | Array], moments: NDArray[np.int64], entropy: Entropy
