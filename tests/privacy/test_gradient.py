@@ -235,6 +235,21 @@ def test_too_many_rows_are_refused_from_public_facts():
         mean_of_sums().plan(facts_of(n=10**14), ZCDP(0.1))
 
 
+def test_sums_whose_rounding_is_a_tenth_of_a_row_are_refused():
+    """At nine hundredths of the sensitivity there is a plan, at eleven there is none."""
+    descent = Descent(4, 0.5, 4.0, Mean())
+
+    def with_share(share):
+        n = 10**9
+        for _ in range(20):
+            n = round(n * share * descent.sensitivity(facts_of(n=n)) / (2.0 * descent.rounding(facts_of(n=n))))
+        return facts_of(n=n)
+
+    mean_of_sums().plan(with_share(0.09), ZCDP(0.1))
+    with pytest.raises(ParameterError, match="too inexact in double precision"):
+        mean_of_sums().plan(with_share(0.11), ZCDP(0.1))
+
+
 def test_rounding_is_covered_by_the_noise():
     """2 r more sensitivity."""
     facts = facts_of(n=10**9)
