@@ -298,6 +298,23 @@ def test_noise_that_is_drawn_in_batches_is_used_once(monkeypatch):
     check_law(noise.ravel(), stats.norm.cdf)
 
 
+def test_all_scores_are_rounded_to_the_grid_and_paid_for():
+    """Three classes: noise on each of 9 weights, and each of them moves by a grid step at most."""
+    lattice = mean_of_sums(limit=0.5).plan(facts_of(loss=Softmax(3)), ZCDP(0.1)).lattice
+    assert lattice.dimension == 9
+    assert lattice.rounded_sensitivity >= lattice.l2_sensitivity + 3.0 * lattice.step
+
+
+def test_no_more_than_65536_integers_wait_in_memory(monkeypatch):
+    """A hundred sums of 1,001 weights: 65 of them, and then 35."""
+    drawn, integers = [], LatticeNoise.integers
+    monkeypatch.setattr(LatticeNoise, "integers", lambda self, n, entropy: drawn.append(n) or integers(self, n, entropy))
+    mechanism = mean_of_sums(100)
+    plan = mechanism.plan(problem(20, 1000, intercept=1.0), ZCDP(0.1))
+    mechanism.release(plan, source(20, 1000), NewtonThenFallback(), Entropy.seeded(0))
+    assert drawn == [65 * 1001, 35 * 1001]
+
+
 class Counting:
     """Rows that count the sums made of them, and remember where."""
 
