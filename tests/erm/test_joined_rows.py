@@ -50,6 +50,18 @@ def test_sums_are_made_block_by_block():
         np.testing.assert_array_equal(rows.sums_of(alone), of_block.sums_of(weights[own]))
 
 
+def test_the_sums_of_blocks_are_added_up_and_nothing_else():
+    """To the bit: a chain of additions through all blocks would be longer than the rounding bound allows for."""
+    rng = np.random.default_rng(7)
+    rows, weights = JoinedRows.of(BLOCKS), rng.normal(size=(127, 6)) * np.exp(rng.normal(size=(127, 6)))
+    ends = np.cumsum([each.n_rows for each in BLOCKS])[:-1]
+    alone = [(JoinedRows.of([each]), own) for each, own in zip(BLOCKS, np.split(weights, ends), strict=True)]
+    np.testing.assert_array_equal(
+        rows.weighted_sums(weights), np.sum([one.weighted_sums(own) for one, own in alone], axis=0)
+    )
+    np.testing.assert_array_equal(rows.sums_of(weights), np.sum([one.sums_of(own) for one, own in alone], axis=0))
+
+
 def test_the_matrix_and_its_transpose_share_their_memory():
     """A fit keeps the entries once."""
     rows = JoinedRows.of(BLOCKS)
