@@ -80,3 +80,11 @@ def test_blocks_that_32_bit_integers_cannot_count_are_not_joined(monkeypatch):
     few = [block(1, 0), block(1, 1)]
     assert JoinedRows.of(few[:1]) is not None
     assert JoinedRows.of(few) is None
+
+
+def test_columns_of_joined_blocks_are_counted_up_to_the_largest_32_bit_integer():
+    """Two blocks of 2^30 columns have one column too many."""
+    layout = CodedLayout(2**30, ((0, 2**30),), ())
+    one = CodedRows(layout, np.array([5], np.int32), np.ones(1))
+    assert JoinedRows.of([one]) is not None
+    assert JoinedRows.of([one, one]) is None

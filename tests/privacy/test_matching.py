@@ -301,6 +301,8 @@ def test_a_plan_whose_charge_does_not_cover_the_sums_is_not_released(kind, law):
     ("kind", "law", "of_weights"),
     [
         ("approximate", "laplace", ApproxDP(0.5, 2e-5)),
+        ("approximate", "laplace", ZCDP(0.5)),
+        ("pure", "laplace", ZCDP(0.5)),
         ("approximate", "gaussian", ApproxDP(2.0, 1e-5)),
         ("approximate", "gaussian", ApproxDP(1.0, 2e-5)),
         ("concentrated", "gaussian", ApproxDP(0.05, 1e-5)),
