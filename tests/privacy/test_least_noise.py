@@ -46,6 +46,15 @@ def test_a_pure_budget_has_laplace_noise_however_many_numbers_there_are():
     assert curve == PureMechanism(0.25)
 
 
+@pytest.mark.parametrize("rho", [10.0, 100.0])
+def test_laplace_noise_under_rho_costs_rho_and_not_less(rho):
+    """Large budgets have Laplace noise; its pure epsilon is turned into rho by the formula epsilon tanh(epsilon / 2)."""
+    found, curve = least_noise(1, 1.0, 1.0, ZCDP(rho))
+    assert isinstance(found, LatticeLaplace)
+    assert 0.999 * rho <= curve.epsilon * math.tanh(0.5 * curve.epsilon) <= rho
+    assert found.deviation == pytest.approx(math.sqrt(2.0) / curve.epsilon, rel=2e-3)
+
+
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("persons", [1, 3])
 def test_an_event_says_whom_it_protects(neighbours, persons):
