@@ -14,11 +14,23 @@ from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.curvature import NoisyCurvature
-from confide.privacy.direction_sums import NoisyDirectionSums, distance_of_neighbours, joint_event
+from confide.privacy.direction_sums import _SCALES, NoisyDirectionSums, distance_of_neighbours, joint_event
 from confide.privacy.gaussian import largest_mu
+from confide.privacy.moments import largest_norm
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from tests.privacy.test_curvature import ADD, BOTH, BUDGETS, REPLACE, WEIGHTS, N, problem_of, some_rows, source_of
+from tests.privacy.test_curvature import (
+    ADD,
+    BOTH,
+    BUDGETS,
+    REPLACE,
+    WEIGHTS,
+    N,
+    many_rows,
+    problem_of,
+    some_rows,
+    source_of,
+)
 
 LOGISTIC = Weighted(LogisticLoss(), 1.0)
 DIRECTIONS = np.array([[0.9, -0.4, 0.2], [2.0, 1.0, 0.3]])
@@ -157,6 +169,38 @@ def test_what_the_proof_does_not_cover_is_refused():
     many = replace(facts, problem=replace(facts.problem, n_rows_low=2**45, n_rows_high=2**45))
     with pytest.raises(ParameterError, match="too inexact"):
         NoisyDirectionSums().plan(many, 1, ZCDP(0.1))
+
+
+def rounding_of(neighbours, n, n_directions):
+    """Theorem 2, written out for rows of two columns with a constant."""
+    width, window = 3, 2.0**-6
+    longest = largest_norm(many_rows(neighbours, n), ZCDP(0.1))
+    # The rounding of the loss is 12, and 1 for the weight of a row.
+    slopes = 13.0 + 0.25 * ((2 * width + 8) * math.sqrt(2.0) * longest + window)
+    pull, bend = slopes + (2 * width + 8) * 1024 + 4, slopes / (window * 0.25) + 2 * (2 * width + 8) * 1024 + 8
+    return 1.02 * 2.0**-53 * math.sqrt(n_directions) * n * (pull + bend + 2 * pull + 2 + 3 * (60 + 2))
+
+
+@BOTH
+@pytest.mark.parametrize("n_directions", [1, 3])
+def test_the_noise_covers_rounding_to_the_last_of_its_constants(neighbours, n_directions):
+    """And where twice the rounding is a little more than a tenth of the distance there is no plan."""
+    n, scales = 2**34, _SCALES[neighbours]
+    l2 = math.sqrt(n_directions) * distance_of_neighbours(LOGISTIC, scales, neighbours, 2)
+    l1 = n_directions * distance_of_neighbours(LOGISTIC, (0.5, 0.5), neighbours, 1)
+    for _ in range(20):
+        n = round(0.1 * l2 / (2.0 * rounding_of(neighbours, n, n_directions)) * n)
+    NoisyDirectionSums().plan(many_rows(neighbours, round(0.99 * n)), n_directions, ZCDP(0.1))
+    with pytest.raises(ParameterError, match="too inexact"):
+        NoisyDirectionSums().plan(many_rows(neighbours, round(1.01 * n)), n_directions, ZCDP(0.1))
+    few, size = round(0.5 * n), 3 * n_directions
+    rounding = rounding_of(neighbours, few, n_directions)
+    gaussian, laplace = (
+        NoisyDirectionSums().plan(many_rows(neighbours, few), n_directions, budget).lattice.l2_sensitivity
+        for budget in (ZCDP(0.1), PureDP(0.7))
+    )
+    assert gaussian == pytest.approx(l2 + 2.0 * rounding, rel=1e-8)
+    assert laplace * math.sqrt(size) == pytest.approx(l1 + 2.0 * math.sqrt(size) * rounding, rel=1e-8)
 
 
 def test_the_rounding_bound_is_above_the_error_in_double_precision():
