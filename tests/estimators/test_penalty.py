@@ -197,7 +197,7 @@ def test_columns_of_a_schema_may_have_a_penalty_of_ones_own():
 
 @pytest.mark.parametrize(("penalty", "schema"), [(LOG_COSH, None), (PENALTY, SCHEMA)], ids=["of one's own", "of groups"])
 def test_the_method_that_knows_hessians_of_a_ridge_is_not_used(penalty, schema, monkeypatch):
-    """Its theorem does not hold for such objectives, and a certificate that fails after the charge would tell of the rows."""
+    """Its theorem does not hold for such objectives, and a refusal after the charge would tell of the rows."""
     seen, plain = [], fit.MECHANISMS["objective"]
 
     class Spy:

@@ -54,7 +54,7 @@ KINDS = {
 @pytest.mark.parametrize("neighbours", Neighbours)
 @pytest.mark.parametrize("persons", [1, 3])
 def test_the_noise_is_for_all_tables_the_relation_and_the_rows_of_a_person(kind, neighbours, persons):
-    """One unit a table and a row that comes or goes, two for a row that is replaced; k rows of a person cost k times that."""
+    """A row that comes or goes moves a unit of each table, one that is replaced two, and k rows of a person k times that."""
     make, more, n_tables = KINDS[kind]
     more = {name: value() if callable(value) else value for name, value in more.items()}
     of_tables = n_tables * (2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0)

@@ -19,7 +19,7 @@ from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.grouped_form import GroupedFormProblem, may_keep_groups
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.sensitivity import objective_noise_rate
+from confide.privacy.sensitivity import calibrated_objective, objective_noise_rate
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import linked_basis, log_determinant, noise_behind, shape_norm, signed
 from tests.privacy.laws import check_law
@@ -98,6 +98,19 @@ def test_the_plan_is_that_of_the_ridge_for_rows_as_long_as_in_the_norm():
     assert own.noise.shape.name == "groups in the norm of the penalty"
 
 
+@pytest.mark.parametrize("l2", [1.0, 60.0])
+def test_the_curvature_is_paid_for_rows_as_long_as_in_the_norm(l2):
+    """For a loss that bends at its steepest rows: at a small ridge, which is raised, and at a large one."""
+    norm, loss = math.hypot(FORM.longest(GROUPS), CONSTANT), HuberHinge(0.5)
+    assert norm > 1.3 * math.hypot(GROUPS.l2_norm, CONSTANT)
+    facts = GroupedFormProblem.of(problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=l2, loss=loss), FORM)
+    assert [shape.l2_norm for shape in facts.shapes] == pytest.approx([norm] * len(facts.shapes), rel=1e-9)
+    plan = OBJECTIVE.plan(facts, PureDP(1.0))
+    expected = calibrated_objective(1.0 - plan.seal_share, facts.loss_bounds, norm, l2, Neighbours.REPLACE_ONE)
+    assert (plan.noise.scale, plan.l2) == pytest.approx(expected, rel=1e-6)
+    assert (plan.l2 > l2) == (l2 == 1.0)
+
+
 def test_the_rounding_bound_is_that_of_theorem_5():
     """To the last of its constants."""
     facts = facts_of(GROUPS)
@@ -109,7 +122,7 @@ def test_the_rounding_bound_is_that_of_theorem_5():
         rows = GradientRounding(loss, plain_norm, 12, 7, depth, 0.0).bound(1.01 * stretch * weights, 0.0, 0.0)
         usual = GradientRounding(loss, own_norm, 12, 7, depth, L2).bound(weights, noise, gradient)
         of_map = 1.03 * 2.0**-53 * 256 * 12 * own_norm * (1.0 + 2.0 * 0.25 * own_norm * weights)
-        assert found.bound(weights, noise, gradient) == pytest.approx(stretch * rows + of_map + usual, rel=1e-9)
+        assert found.bound(weights, noise, gradient) == pytest.approx(stretch * rows + of_map + usual, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
