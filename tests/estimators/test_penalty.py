@@ -213,6 +213,15 @@ def test_the_method_that_knows_hessians_of_a_ridge_is_not_used(penalty, schema, 
     assert seen == [(expected, NewtonThenFallback(has_ridge=False))]
 
 
+@pytest.mark.parametrize("make", [confide.HuberRegressor, confide.PoissonRegressor])
+def test_noisy_gradients_do_not_take_the_place_of_a_penalty_of_ones_own(make):
+    """They have the ridge alone; without the penalty "auto" stands for them here, where noise is large."""
+    plain = make(confide.ZCDP(0.01), target_bound=1.0)
+    assert plain.plan(3_000, 4).mechanism == "gradient"
+    plan = plain.set_params(penalty=LOG_COSH).plan(3_000, 4)
+    assert (plan.mechanism, type(plan.problem), plan.centring) == ("objective", PenalisedProblem, None)
+
+
 @pytest.mark.parametrize("others", [{"penalty": LOG_COSH}, {"l1_ratio": 0.3}])
 def test_bounds_and_forecasts_that_were_proven_for_the_ridge_are_refused(others):
     """The theorems compare with the ridge of the best weights."""

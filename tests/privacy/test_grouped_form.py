@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.erm.class_losses import OneVsRest
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
@@ -149,7 +150,7 @@ def test_the_rounding_bound_covers_gradients(size):
 
 
 def test_forms_across_groups_and_losses_by_length_are_refused():
-    """And so are bounds that are no groups, and blocks that are too large."""
+    """And so are bounds that are no groups, blocks that are too large, and several scores."""
     across = QuadraticForm.of(np.ones(6), [(2, np.array([[1.0, 0.2], [0.2, 1.0]]))])
     assert may_keep_groups(FORM, GROUPS)
     assert not may_keep_groups(across, GROUPS)
@@ -157,6 +158,7 @@ def test_forms_across_groups_and_losses_by_length_are_refused():
     wide = GroupBound((300,), (1.0,))
     assert not may_keep_groups(QuadraticForm.of(np.ones(300), [(0, 2.0 * np.eye(300))]), wide)
     plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=L2)
-    for facts, form in ((plain, across), (replace(plain, loss=SquaredLoss(1.0, 2.0, by_length=True)), FORM)):
+    by_length, of_classes = SquaredLoss(1.0, 2.0, by_length=True), OneVsRest(LogisticLoss(), 3)
+    for facts, form in ((plain, across), (replace(plain, loss=by_length), FORM), (replace(plain, loss=of_classes), FORM)):
         with pytest.raises(ParameterError, match="within groups"):
             GroupedFormProblem.of(facts, form)
