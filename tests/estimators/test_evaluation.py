@@ -14,6 +14,7 @@ from confide import BudgetExceeded, InputError, Ledger, LogisticRegression, Para
 from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import counted
+from confide.training import charge
 from tests.inference.test_rates import population
 
 
@@ -93,6 +94,16 @@ def test_a_row_that_leaves_or_moves_the_others_changes_no_other_score(monkeypatc
     for table in (rows, np.concatenate([rows[1:], rows[:1]])):
         confide.evaluate(fitted, table, y[:1].repeat(len(y)), budget=1.0, n_bins=2)
     np.testing.assert_array_equal(cells[0][1:], cells[1][:-1])
+
+
+@pytest.mark.parametrize("more", [{}, {"clip": 1.0}], ids=["histogram", "tables"])
+def test_noise_that_the_second_account_does_not_confirm_is_refused_before_the_charge(model, more, monkeypatch):
+    """The ledger stays as it was, and no row was scored."""
+    ledger = Ledger(limit=1.0)
+    monkeypatch.setattr(charge, "confirms", lambda lattice: False)
+    with pytest.raises(confide.NotCertified, match="OpenDP"):
+        confide.evaluate(model, *population(500, 5), budget=0.5, ledger=ledger, **more)
+    assert len(ledger.entries()) == 0
 
 
 @pytest.mark.parametrize("more", [{}, {"clip": 1.0}], ids=["histogram", "tables"])
