@@ -16,13 +16,15 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
-from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.grouped_form import GroupedFormProblem, may_keep_groups
+from confide.privacy.moments import SecondMoments, joint_bound
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.sensitivity import calibrated_objective, objective_noise_rate
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import linked_basis, log_determinant, noise_behind, shape_norm, signed
+from tests.privacy.descents import mean_of_sums
 from tests.privacy.laws import check_law
 from tests.privacy.problems import GROUPS, LINKED, group_rows, problem, releases, rows_and_labels
 
@@ -162,3 +164,20 @@ def test_forms_across_groups_and_losses_by_length_are_refused():
     for facts, form in ((plain, across), (replace(plain, loss=by_length), FORM), (replace(plain, loss=of_classes), FORM)):
         with pytest.raises(ParameterError, match="within groups"):
             GroupedFormProblem.of(facts, form)
+
+
+@pytest.mark.parametrize("strength", [1.0, 100.0])
+def test_sums_over_rows_as_they_are_have_the_noise_of_such_rows(strength):
+    """Noisy gradients and moments know no form. A strong one makes rows shorter in its norm, not in the sums."""
+    facts = GroupedFormProblem.of(
+        problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=L2), QuadraticForm.of(np.full(6, strength))
+    )
+    plain = math.sqrt(0.8**2 + 1.3**2 + 0.6**2 + CONSTANT**2)
+    assert (facts.row_norm < 0.7 * plain) == (strength > 1.0)
+    plan = mean_of_sums(limit=0.5).plan(facts, ZCDP(0.1))
+    row, row_sum = [[0.8, 0.0, 0.0, 1.3, 0.0, 0.6]], plan.descent.row_sum(facts)
+    one, other = (rows_and_labels(row, [y]).sum_over_rows(row_sum, np.zeros((1, 7))).gradient for y in (1, -1))
+    assert 0.99 * plain <= np.linalg.norm(one - other) <= plan.descent.sensitivity(facts) <= 1.001 * plain
+    moments = SecondMoments().plan(OBJECTIVE.plan(facts, PureDP(1.0)), PureDP(1.0))
+    bound = math.sqrt(2.0) * joint_bound(facts.loss_bounds, moments.curvature_scale) * plain**2
+    assert moments.noise.shape.l2_norm == pytest.approx(bound, rel=1e-6)
