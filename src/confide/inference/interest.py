@@ -26,9 +26,14 @@ from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_o
 from confide.inference.intervals import Uncertainty
 from confide.types import Array
 
-DEVIATIONS_OF_ROWS = 3.0
-"""Rows are clipped along a direction at this many of their standard deviations. Few rows lie beyond, and the noise grows
-with the clip."""
+FEWEST_DEVIATIONS, MOST_DEVIATIONS = 3.0, 8.0
+"""Between these rows are clipped along a direction, in their standard deviations. The noise grows with the clip. Where the
+probabilities of the model are not those of the population, clipping moves what is estimated, so the clip is as wide as the
+noise allows (benchmarks/README.md)."""
+_NOISE_BESIDE_SAMPLING = 0.5
+"""The noise on the sum of slopes may be this share of its sampling error, if the clip is above the narrowest one."""
+_NOISE_BESIDE_CURVATURE = 0.05
+"""The noise on the sum of curvatures may be this share of that sum, if the clip is above the narrowest one."""
 _LEAST_SPREAD = 0.25
 """The least standard deviation along a direction that is believed, over that of independent typical columns."""
 _LEAST_PART_KEPT = 0.75
@@ -38,6 +43,10 @@ _LEAST_CURVATURE = 4.0
 """The least curvature along a direction, in standard deviations of its noise, at which there is an interval."""
 _LARGEST_SECOND_ORDER = 2.0
 """The largest error of second order, in errors of first order, at which there is an interval (benchmarks/interest.py)."""
+_MOST_HIDDEN = 0.01
+"""The largest squared share of a combination, of unit length, that may lie in directions whose curvature the noise hides."""
+_LARGEST_SHIFT = 0.3
+"""The largest mean square by which the ridge may have moved scores. One step does not lead back from farther away."""
 _QUANTILE = 1.96
 _N_POINTS = 100
 
@@ -124,10 +133,37 @@ class Facts:
     is_laplace: bool
 
     @property
+    def steepness(self) -> float:
+        """Squared slopes of usual rows over their curvatures: 1 for the logistic loss.
+
+        They are taken to be the squares of half the largest slope where the curvature is at its largest.
+        """
+        return self.largest_slope**2 / (4.0 * self.largest_curvature)
+
+    @property
     def stretch(self) -> Array:
         """(D,): what turns released weights into those for rows with the shortened constant."""
         of_constant = [self.intercept / self.constant] if self.intercept > 0.0 else []
         return np.array([*[1.0] * self.n_features, *of_constant])
+
+
+def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
+    """At how many of their standard deviations rows are clipped along a direction.
+
+    Parameters
+    ----------
+    facts : Facts
+    curvature_of_rows : float
+        Sum of the curvatures of the rows' losses, as far as it is known.
+    """
+    of_slopes, of_curvatures, _ = facts.sums_deviations
+    sampling = math.sqrt(max(curvature_of_rows, 0.0) * facts.steepness)
+    wide = MOST_DEVIATIONS
+    if of_slopes > 0.0:
+        wide = min(wide, _NOISE_BESIDE_SAMPLING * sampling / of_slopes)
+    if of_curvatures > 0.0:
+        wide = min(wide, math.sqrt(_NOISE_BESIDE_CURVATURE * max(curvature_of_rows, 0.0) / of_curvatures))
+    return max(FEWEST_DEVIATIONS, wide)
 
 
 def _careful_inverse(facts: Facts, curvature: Array) -> Array:
@@ -198,7 +234,7 @@ def _direction(facts: Facts, combination: Combination, inverse: Array, curvature
     length = float(np.linalg.norm(direction[:d]))
     least = _LEAST_SPREAD * length * facts.usual_norm / math.sqrt(d)
     spread = math.sqrt(max(float(direction @ curvature @ direction) / rows, least**2, float(np.finfo(float).tiny)))
-    clip = DEVIATIONS_OF_ROWS * spread
+    clip = deviations_of_clip(facts, rows) * spread
     if combination.has_levels:
         # A level is 1 or 0. Its rows must not be clipped, however few they are.
         own = [place for place, _ in combination.factors if place >= 0]
@@ -295,8 +331,9 @@ def _listed(value: Any) -> Any:
 def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     """Estimates of the combinations, without the pull of the ridge, and the distribution of their errors.
 
-    An interval is infinite where the noise hides the curvature along its direction, where clipping left too little of it, or
-    where the error of second order is too large to be believed.
+    An interval is infinite where the noise hides the curvature along its direction or of a part of the combination, where
+    clipping left too little of it, where the ridge moved scores far, or where the error of second order is too large to be
+    believed.
     """
     facts, curvature = evidence.facts, evidence.curvature
     weights = corrected_weights(facts, evidence.weights, curvature)
@@ -328,16 +365,15 @@ def _independent_points(*, is_laplace: bool) -> tuple[Array, Array]:
 def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
     """The covariance of the errors of the corrected weights, for rows with the shortened constant.
 
-    The last step of the correction stands for what it may have missed.
+    What the corrections leave of the pull of the ridge is counted as an error.
     """
     inverse = _wide_inverse(facts, curvature)
     values, vectors = np.linalg.eigh(curvature)
-    # The squared slopes of a usual row are its curvature times the square of the largest slope over four times the largest
-    # curvature: for the logistic loss they are equal.
-    steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * steep
+    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.steepness
     spread = spread + np.diag((facts.noise_in_objective / facts.stretch) ** 2)
-    _, missed = _pulls_of_ridge(facts, weights, curvature)
+    first, second = _pulls_of_ridge(facts, weights, curvature)
+    # The ridge pulls as strongly as before in directions in which the noise hides the curvature.
+    missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ (first + second))
     answer: Array = inverse @ spread @ inverse + np.outer(missed, missed)
     return answer
 
@@ -353,8 +389,10 @@ def _errors(
     wanted = combination.vector(facts.n_features, facts.constant)
     pull, bend, square = evidence.sums[place].tolist()
     of_pull, of_bend, of_square = facts.sums_deviations
-    reach = float(wanted @ direction)
     estimate = float(wanted @ weights)
+    if _hidden_share(facts, evidence.curvature, wanted) > _MOST_HIDDEN or _shift_of_scores(evidence) > _LARGEST_SHIFT:
+        return estimate, math.inf, 0.0, 0.0
+    reach = float(wanted @ direction)
     kept = float(direction @ evidence.curvature @ direction)
     spread = facts.curvature_deviation * math.sqrt(2.0) * float(direction @ direction)
     is_known = (
@@ -383,11 +421,24 @@ def _left_by_one_step(evidence: InterestEvidence, wanted: Array) -> float:
 
     The remainder grows with the square of the pull. This size was found by simulation (benchmarks/README.md).
     """
+    pull = sum(_pulls_of_ridge(evidence.facts, evidence.weights, evidence.curvature), np.zeros(len(wanted)))
+    return abs(float(wanted @ pull)) * math.sqrt(_shift_of_scores(evidence))
+
+
+def _shift_of_scores(evidence: InterestEvidence) -> float:
+    """The mean square by which the ridge moved the scores of rows, each row weighted by its curvature."""
     facts, curvature = evidence.facts, evidence.curvature
     pull = sum(_pulls_of_ridge(facts, evidence.weights, curvature), np.zeros(len(curvature)))
     rows = curvature[-1, -1] / facts.constant**2 if facts.intercept > 0.0 else 0.0
     rows = rows if rows > 0.0 else facts.n_rows * facts.largest_curvature / 2.0
-    return abs(float(wanted @ pull)) * math.sqrt(max(float(pull @ curvature @ pull), 0.0) / rows)
+    return max(float(pull @ curvature @ pull), 0.0) / rows
+
+
+def _hidden_share(facts: Facts, curvature: Array, wanted: Array) -> float:
+    """The squared share of a combination in directions whose curvature may be noise alone, which has the size s sqrt(D)."""
+    values, vectors = np.linalg.eigh(curvature)
+    hidden = vectors[:, values < facts.curvature_deviation * math.sqrt(len(values))]
+    return float(np.sum((hidden.T @ wanted) ** 2) / (wanted @ wanted))
 
 
 def _second_order(evidence: InterestEvidence, wanted: Array, direction: Array, covariance: Array) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from confide.errors import ParameterError
-from confide.inference.interest import DEVIATIONS_OF_ROWS, Combination, Facts
+from confide.inference.interest import Combination, Facts, deviations_of_clip
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan
 from confide.privacy.direction_sums import DirectionSumsPlan
@@ -92,31 +92,33 @@ class InterestPlan:
     @property
     def usual_curvature(self) -> float:
         """What typical rows add to the curvature in each direction, spread evenly over the columns: n (c / 2) |x|^2 / d."""
-        facts = self.facts
-        return facts.n_rows * facts.largest_curvature / 2.0 * facts.usual_norm**2 / facts.n_features
+        return self._curvature_of_rows * self.facts.usual_norm**2 / self.facts.n_features
+
+    @property
+    def _curvature_of_rows(self) -> float:
+        """What the curvatures of typical rows add up to: n c / 2."""
+        return self.facts.n_rows * self.facts.largest_curvature / 2.0
 
     @property
     def _error_of_weights(self) -> float:
         """Standard deviation of the error of a typical weight without the ridge."""
         facts, curvature = self.facts, self.usual_curvature
-        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-        return math.sqrt(curvature * steep + facts.noise_in_objective**2) / curvature
+        return math.sqrt(curvature * facts.steepness + facts.noise_in_objective**2) / curvature
 
     @property
     def score_error(self) -> float:
         """Mean squared error of the scores of typical rows by the released weights, without the ridge."""
         facts = self.facts
         of_columns = (self._error_of_weights * facts.usual_norm) ** 2
-        of_constant = facts.noise_in_objective / (facts.n_rows * facts.largest_curvature / 2.0)
+        of_constant = facts.noise_in_objective / self._curvature_of_rows
         return of_columns + (of_constant**2 / facts.intercept**2 if facts.intercept > 0.0 else 0.0)
 
     @property
     def first_order(self) -> float:
         """Standard deviation of the error of first order, for a coefficient of one column."""
         facts, curvature = self.facts, self.usual_curvature
-        clip = DEVIATIONS_OF_ROWS * facts.usual_norm / math.sqrt(facts.n_features)
-        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-        return math.sqrt(curvature * steep + (clip * facts.sums_deviations[0]) ** 2) / curvature
+        clip = deviations_of_clip(facts, self._curvature_of_rows) * facts.usual_norm / math.sqrt(facts.n_features)
+        return math.sqrt(curvature * facts.steepness + (clip * facts.sums_deviations[0]) ** 2) / curvature
 
     @property
     def second_order(self) -> float:
@@ -135,9 +137,10 @@ class InterestPlan:
         if not combination.usual_spread:
             return self.error * combination.size
         facts = self.facts
-        curvature = facts.n_rows * facts.largest_curvature / 2.0 * combination.usual_spread
-        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-        first = math.hypot(math.sqrt(curvature * steep), combination.usual_clip * facts.sums_deviations[0]) / curvature
+        curvature = self._curvature_of_rows * combination.usual_spread
+        first = (
+            math.hypot(math.sqrt(curvature * facts.steepness), combination.usual_clip * facts.sums_deviations[0]) / curvature
+        )
         return math.hypot(first, self.second_order * combination.size)
 
     def margin(self, combination: Combination, level: float = 0.95) -> float:
