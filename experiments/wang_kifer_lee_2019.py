@@ -79,9 +79,9 @@ COLUMNS: dict[str, dict[str, Any]] = {
 
 INTEREST = {
     "one of few": {"adult": "hours-per-week", "bank": "housing", "kddcup99": "count", "nltcs": "item5"},
-    "one of whole": {"adult": "age", "bank": "age", "ipums_br": ""},
+    "one of whole": {"adult": "age", "bank": "age"},
 }
-"""Columns whose coefficient is asked for; with all columns the first one."""
+"""Columns whose coefficient is asked for; with all columns it is the first one."""
 
 
 @lru_cache(maxsize=1)
@@ -230,7 +230,7 @@ INTEREST_HEAD = ["data", "columns", "n", "column", "currency", "epsilon", "cover
 
 def row_of_interest(line: Cell) -> list[str]:
     """A row of the table for one coefficient."""
-    row = [line["data"], f"{line['columns']}", f"{line['n']}", line["column"] or "the first"]
+    row = [line["data"], f"{line['columns']}", f"{line['n']}", line["column"]]
     row += [line["currency"], f"{line['epsilon']:g}"]
     if line["refused"]:
         return [*row, "refused", "", "", ""]

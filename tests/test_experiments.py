@@ -228,7 +228,7 @@ def test_committed_intervals_of_one_coefficient_of_2019_hold_it():
     assert len(given) >= 8
     for line in given:
         assert line["coverage"] + 2.0 * line["standard_error"] >= 0.93
-        assert 0.9 < line["width"] / line["plain_width"]
+        assert line["width"] / line["plain_width"] > 0.9
     assert all(line["refused"] or line["unknown"] > 0.5 for line in lines if line["part"] == "one of whole")
 
 

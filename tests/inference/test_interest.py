@@ -217,6 +217,19 @@ def test_a_combination_in_directions_that_the_noise_hides_has_no_interval():
     assert np.isfinite(found(math.asin(math.sqrt(0.02)), 0.5).sampling_error[0])
 
 
+def test_what_the_ridge_did_to_other_weights_is_an_error_too():
+    """Without noise it is what is left: a ridge on other weights moves curvatures, and these the coefficient."""
+    evidence = released(facts_of(l2=8.0), np.array([0.0, -3.0, 0.3]))
+    found = uncertainty_of_interest(replace(evidence, facts=replace(evidence.facts, sums_deviations=(1e-6, 0.0, 0.0))))
+    (direction,) = directions_of(evidence.facts, (FIRST,), evidence.weights, evidence.curvature)
+    shift, rows = interest._shift_of_scores(evidence), evidence.curvature[-1, -1] / SHORT**2
+    per_pull = direction[0] / evidence.sums[0, 1]
+    crosswise = 0.3 * shift * per_pull * math.sqrt(direction @ evidence.curvature @ direction * rows)
+    own = interest._left_by_one_step(evidence, np.array([1.0, 0.0, 0.0]))
+    assert crosswise > 0.5 * own
+    assert found.privacy_error[0] == pytest.approx(math.hypot(crosswise, own), rel=0.05)
+
+
 def test_scores_that_the_ridge_moved_far_leave_no_interval():
     """One step does not lead back from a mean square shift of more than .3."""
     evidence = released(facts_of(), WEIGHTS)

@@ -47,6 +47,9 @@ _MOST_HIDDEN = 0.01
 """The largest squared share of a combination, of unit length, that may lie in directions whose curvature the noise hides."""
 _LARGEST_SHIFT = 0.3
 """The largest mean square by which the ridge may have moved scores. One step does not lead back from farther away."""
+_BEND_OF_CURVATURE = 0.3
+"""Half the relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at
+most a half."""
 _QUANTILE = 1.96
 _N_POINTS = 100
 
@@ -226,10 +229,8 @@ def directions_of(facts: Facts, combinations: tuple[Combination, ...], weights: 
 def _direction(facts: Facts, combination: Combination, inverse: Array, curvature: Array) -> Array:
     d = facts.n_features
     direction = inverse @ combination.vector(d, facts.constant)
-    rows = facts.n_rows * facts.largest_curvature / 2.0
-    means = np.zeros(d)
+    rows, means = _curvature_of_rows(facts, curvature), np.zeros(d)
     if facts.intercept > 0.0 and curvature[-1, -1] > 0.0:
-        rows = curvature[-1, -1] / facts.constant**2
         means = curvature[-1, :-1] / (rows * facts.constant)
     length = float(np.linalg.norm(direction[:d]))
     least = _LEAST_SPREAD * length * facts.usual_norm / math.sqrt(d)
@@ -390,7 +391,8 @@ def _errors(
     pull, bend, square = evidence.sums[place].tolist()
     of_pull, of_bend, of_square = facts.sums_deviations
     estimate = float(wanted @ weights)
-    if _hidden_share(facts, evidence.curvature, wanted) > _MOST_HIDDEN or _shift_of_scores(evidence) > _LARGEST_SHIFT:
+    shift = _shift_of_scores(evidence)
+    if _hidden_share(facts, evidence.curvature, wanted) > _MOST_HIDDEN or shift > _LARGEST_SHIFT:
         return estimate, math.inf, 0.0, 0.0
     reach = float(wanted @ direction)
     kept = float(direction @ evidence.curvature @ direction)
@@ -410,7 +412,9 @@ def _errors(
     second = per_pull * _second_order(evidence, wanted, direction, covariance)
     if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
         return estimate, math.inf, 0.0, 0.0
-    second = math.hypot(second, _left_by_one_step(evidence, wanted))
+    rows = _curvature_of_rows(facts, evidence.curvature)
+    left = _left_by_one_step(evidence, wanted), per_pull * math.sqrt(max(kept, 0.0) * rows) * _BEND_OF_CURVATURE * shift
+    second = math.hypot(second, *left)
     # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
     return estimate + change, factor * sampling, factor * math.hypot(second, change * doubt), factor * of_sums
@@ -429,9 +433,13 @@ def _shift_of_scores(evidence: InterestEvidence) -> float:
     """The mean square by which the ridge moved the scores of rows, each row weighted by its curvature."""
     facts, curvature = evidence.facts, evidence.curvature
     pull = sum(_pulls_of_ridge(facts, evidence.weights, curvature), np.zeros(len(curvature)))
-    rows = curvature[-1, -1] / facts.constant**2 if facts.intercept > 0.0 else 0.0
-    rows = rows if rows > 0.0 else facts.n_rows * facts.largest_curvature / 2.0
-    return max(float(pull @ curvature @ pull), 0.0) / rows
+    return max(float(pull @ curvature @ pull), 0.0) / _curvature_of_rows(facts, curvature)
+
+
+def _curvature_of_rows(facts: Facts, curvature: Array) -> float:
+    """The sum of the curvatures of the rows' losses: as released, or that of typical rows."""
+    rows = float(curvature[-1, -1]) / facts.constant**2 if facts.intercept > 0.0 else 0.0
+    return rows if rows > 0.0 else facts.n_rows * facts.largest_curvature / 2.0
 
 
 def _hidden_share(facts: Facts, curvature: Array, wanted: Array) -> float:
