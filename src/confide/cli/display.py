@@ -172,15 +172,16 @@ class Screen:
         if n_features := len(found.coefficients) - sum(one.unit != RANDOM_FEATURE for one in found.coefficients):
             self.text(f"The weights of {n_features} random features are not shown: they mean nothing one by one.")
 
-    def coefficients(self, model: PrivateLinearModel) -> None:
-        """All coefficients with their intervals, in units of the table."""
-        table = model.summary()
-        self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}")
-        names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", "p")
+    def coefficients(self, model: PrivateLinearModel, adjust: str | None = None) -> None:
+        """All coefficients with their intervals, in units of the table; corrected for their family if a method is named."""
+        table = model.summary(adjust=adjust)
+        together = " together" if adjust else ""
+        self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}{together}")
+        names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", table.heading_of_p)
         cells = [row[: len(names)] for row in table.cells]
         self.table(names, cells, words=("unit",), optional=("sampling err", "privacy err", "total err"))
         if table.ratio:
-            self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}")
+            self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}{together}")
             ratios = [(row[0], row[1], *row[len(names) :]) for row in table.cells if row[1]]
             self.table(("column", "unit", table.ratio, "low", "high"), ratios, words=("unit",))
         for note in table.notes[:-1]:
@@ -306,8 +307,8 @@ def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def model_document(model: PrivateLinearModel) -> dict[str, Any]:
-    """A released model, for programs."""
+def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict[str, Any]:
+    """A released model, for programs; with p-values corrected by the method `adjust`, if it is given."""
     guarantee, released = model.guarantee_, released_model(model)
     shown, by_class = ShownClass.of(released) if released.domain else None, weights_by_class(released)
     if len(by_class) == 1:
@@ -329,7 +330,7 @@ def model_document(model: PrivateLinearModel) -> dict[str, Any]:
         "coefficients": _coefficients_document(model),
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
-        "intervals": model.summary().to_dict() if has_intervals(model) or has_interest(model) else None,
+        "intervals": model.summary(adjust=adjust).to_dict() if has_intervals(model) or has_interest(model) else None,
         **curves_document(getattr(model, "schema_", None)),
         **map_document(getattr(model, "fourier_map_", None)),
     }

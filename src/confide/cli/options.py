@@ -29,6 +29,16 @@ ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="File to write the 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
+Adjust = Annotated[
+    Literal["single-step", "holm", "bonferroni", "fdr_by", "fdr_bh"] | None,
+    typer.Option(
+        "--adjust",
+        help="Correct p-values for the family of all coefficients with intervals, which then all hold together. single-step "
+        "uses their joint law; the other names are those of statsmodels.  [default: each by itself]",
+        show_default=False,
+    ),
+]
+
 # Persons and neighbouring data sets
 
 RowsPerPerson = Annotated[

@@ -404,7 +404,8 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             Whether to replace a file that exists.
         **given
             What is known besides: `ledger` (a Ledger) and `ledger_name`, `analyst`, `data_name`, `evaluation` (what
-            `confide.evaluate` gives), and `level` of intervals, in (0, 1); see `confide.report.contents.contents_of`.
+            `confide.evaluate` gives), `level` of intervals, in (0, 1), and `adjust`, how p-values are corrected for the
+            family of all coefficients, as in `summary`; see `confide.report.contents.contents_of`.
 
         Raises
         ------

@@ -39,7 +39,7 @@ _LEAST_CURVATURE = 4.0
 _LARGEST_SECOND_ORDER = 2.0
 """The largest error of second order, in errors of first order, at which there is an interval (benchmarks/interest.py)."""
 _QUANTILE = 1.96
-_N_POINTS = 100
+_N_POINTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,12 +317,16 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
 
 
 def _independent_points(*, is_laplace: bool) -> tuple[Array, Array]:
-    """Points of a standard Gaussian error and of an independent one of the law of the noise, each pair equally likely."""
+    """Points of a standard Gaussian error and of an independent one of the law of the noise, each pair equally likely.
+
+    They are spread evenly by multiples of the golden ratio, and each of the two laws has all of its points by itself.
+    """
     shares = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
     gaussian = ndtri(shares)
-    laplace = np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
+    laplace = -np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
     first, second = (each / np.sqrt(np.mean(each**2)) for each in (gaussian, laplace if is_laplace else gaussian))
-    return np.repeat(first, _N_POINTS), np.tile(second, _N_POINTS)
+    order = np.argsort(np.modf(np.arange(_N_POINTS) * 0.5 * (math.sqrt(5.0) - 1.0))[0])
+    return first, second[np.argsort(order)]
 
 
 def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Array:

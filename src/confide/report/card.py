@@ -11,7 +11,7 @@ from confide.inference.table import readable
 from confide.report.accuracy import charge_of_rates, forecast_note, rates_of, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents
-from confide.report.findings import has_interest, has_intervals
+from confide.report.findings import has_intervals
 from confide.report.odds import percent, question_of
 
 _METRICS = {
@@ -90,20 +90,22 @@ def _gain(contents: Contents) -> str:
 def _coefficients(contents: Contents) -> str:
     model = contents.model
     named = ""
-    if has_intervals(model) or has_interest(model):
-        table = model.summary(level=contents.level)
+    table = contents.table
+    if table is not None:
         rows = []
         for one in table.coefficients:
             found = table.ratio_of(one)
             ratio = "" if found is None else f"{readable(found[0])} ({readable(found[1])} to {readable(found[2])})"
             interval = f"{readable(one.low)} to {readable(one.high)}"
-            rows.append((one.name, one.unit, readable(one.estimate), interval, *([ratio] if table.ratio else [])))
+            adjusted = [f"{table.shown_p(one):.3f}"] if table.adjust else []
+            rows.append((one.name, one.unit, readable(one.estimate), interval, *([ratio] if table.ratio else []), *adjusted))
         heads = (
             "Column",
             "Unit",
             "Coefficient",
             f"{100.0 * table.level:g}% interval",
             *([table.ratio] if table.ratio else []),
+            *([table.heading_of_p] if table.adjust else []),
         )
         text = f"{_table(heads, rows)}\n\n" + "\n\n".join(map(_plain, table.notes[:-1]))
         if has_intervals(model):
