@@ -19,6 +19,7 @@ from confide.inference.interest import InterestEvidence, uncertainty_of_interest
 from confide.inference.intervals import JointUncertainty, Uncertainty, joint_uncertainty, of_all_scores, uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.multiple_tests import checked_method, margins_of_family
+from confide.inference.risk_differences import uncertainty_of_risks
 from confide.inference.sparse_columns import with_known_zeros
 from confide.inference.table import CoefficientTable, NamedUnit
 from confide.types import Array
@@ -226,6 +227,63 @@ class CoefficientIntervals:
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             is_of_interest=True,
+        )
+
+    def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
+        """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
+
+        For a level of a category, each row is given this level and then the reference, and the two probabilities of the
+        outcome are compared; for a number, each row is compared with itself one unit higher. The table has the mean of these
+        differences over the rows (the average marginal effect of a discrete change).
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1; with `adjust`, of all together.
+        adjust : {"holm", "bonferroni", "fdr_by", "fdr_bh"} or None, default None
+            As in `summary`.
+
+        Returns
+        -------
+        CoefficientTable
+            Each line names its unit. Differences lie between -1 and 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If nothing was released for them, or an argument is out of range.
+
+        Notes
+        -----
+        Guarantee: post-processing of the release, which costs nothing more. Errors follow by the delta method from those of
+        the coefficient, of the other weights, of the mean over the rows as a sample, and from the noise.
+        """
+        check_is_fitted(self)
+        if self._interest is None or self._interest.risks is None:
+            raise ParameterError(
+                "nothing was released for differences of risks: set interest and risk_differences=True, and fit again. "
+                "summary().risk_differences(baseline) has them for a person whose risk you state."
+            )
+        if adjust is not None:
+            checked_method(adjust)
+        sign, outcome = self._shown_outcome()
+        named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
+        return CoefficientTable.of(
+            uncertainty_of_risks(self._interest),
+            units=named,
+            level=level,
+            sign=sign,
+            adjust=adjust,
+            target="unregularised",
+            shown_units="original",
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            is_of_interest=True,
+            quantity="risk differences",
         )
 
     def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:

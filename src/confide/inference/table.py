@@ -40,6 +40,10 @@ _HIDDEN_INTEREST_NOTE = (
     "inf: the noise hides what the rows tell about this coefficient, or a few rows with large numbers decide it, so nothing "
     "is known. The estimate is the released weight."
 )
+_RISK_DIFFERENCE = (
+    "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
+    "and with the reference, or with the number one unit higher and as it is, by the population's minimiser without a ridge"
+)
 _POWER = 0.8
 _SIZE = 0.05
 _USUAL_WIDTH, _LARGEST_WIDTH, _GAP = 80, 100, "  "
@@ -140,6 +144,8 @@ class CoefficientTable:
         Whether the coefficients are those that were named, by an orthogonal score.
     predicted : str
         The number that a regression predicts, with its unit if the schema names one; empty for classes.
+    quantity : str
+        What the lines are: "coefficients", or "risk differences", standardised over the rows.
     adjust : str
         The method by which p-values are corrected for the family of all coefficients but intercepts; empty for none.
     """
@@ -159,6 +165,7 @@ class CoefficientTable:
     predicted: str = ""
     is_of_interest: bool = False
     adjust: str = ""
+    quantity: str = "coefficients"
 
     @classmethod
     def of(
@@ -198,7 +205,8 @@ class CoefficientTable:
         """The headings of `cells`."""
         ends = self._headings_of_ends
         ratio = (self.ratio, *ends) if self.ratio else ()
-        return ("", "unit", "coef", "sampling err", "privacy err", "total err", *ends, self.heading_of_p, *ratio)
+        shown = "coef" if self.quantity == "coefficients" else "risk diff"
+        return ("", "unit", shown, "sampling err", "privacy err", "total err", *ends, self.heading_of_p, *ratio)
 
     @property
     def heading_of_p(self) -> str:
@@ -217,15 +225,19 @@ class CoefficientTable:
     @property
     def _title(self) -> str:
         of_what = f" in favour of {self.outcome}" if self.outcome else f" for {self.predicted}" if self.predicted else ""
-        return f"{self.model}: coefficients{of_what}"
+        return f"{self.model}: {self.quantity}{of_what}"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences below the table, which a reader needs to understand it."""
         minimiser = (
-            f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}"
-            if self.target == "regularised"
-            else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
+            _RISK_DIFFERENCE
+            if self.quantity != "coefficients"
+            else (
+                f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}"
+                if self.target == "regularised"
+                else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
+            )
         )
         return (
             *self._notes_on_intervals(minimiser),
@@ -338,6 +350,7 @@ class CoefficientTable:
             "outcome": self.outcome,
             "predicted": self.predicted,
             "alpha": self.alpha,
+            **({} if self.quantity == "coefficients" else {"quantity": self.quantity}),
             "units": self.shown_units,
             **({"adjust": self.adjust} if self.adjust else {}),
             "coefficients": [
@@ -515,7 +528,7 @@ class CoefficientTable:
         ax.set_title(_printable(self._title).replace("$", r"\$"), fontsize="medium")
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
         kind = "simultaneous intervals" if self.adjust else "intervals"
-        ax.set_xlabel(f"coefficient{of_what}, {kind} at {self.level:.4g}, {self.target} target")
+        ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target")
         ax.legend(loc="best", fontsize="small", frameon=False)
         ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
         return ax
