@@ -1,9 +1,10 @@
 """How often intervals for differences of risks, standardised over the rows, hold the population's, and how wide they are.
 
-Outcomes are drawn from a logistic model of a table with a treatment and d - 1 numbers, so the mean difference of probabilities
-over the population is known. One JSON line a cell: coverage, median width over that of the delta method without privacy (from
-the population's information), how often the release says that nothing is known, the mean error in standard errors, how often a
-test of "no effect" of size 5% rejects, and what the plan forecast. A file of lines is continued where it ends.
+Outcomes are drawn from a logistic model of a table with a treatment and d - 1 numbers, so the mean difference of
+probabilities over the population is known. One JSON line a cell: coverage, median width over that of the delta method
+without privacy (from the population's information), how often the release says that nothing is known, the mean error in
+standard errors, how often a test of "no effect" of size 5% rejects, and what the plan forecast. A file of lines is continued
+where it ends.
 
     python benchmarks/risk_differences.py --repetitions 500 --out risks.jsonl   the cells of benchmarks/README.md
     python benchmarks/risk_differences.py --out risks.jsonl --table             show what is there
@@ -144,9 +145,8 @@ def cell(kind: str, d: int, n: int, epsilon: float, currency: str, neighbours: s
 
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
-    print(
-        "rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown  bias  rejected"
-    )
+    heads = "rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown"
+    print(f"{heads}  bias  rejected")
     for line in lines:
         start = f"{line['kind']:11s} {line['d']:3d} {line['n']:6d} {line['epsilon']:5g}  {line['currency']:11s}"
         start += f"  {line['neighbours']:17s}"

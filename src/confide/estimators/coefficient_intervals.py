@@ -270,7 +270,7 @@ class CoefficientIntervals:
             checked_method(adjust)
         sign, outcome = self._shown_outcome()
         named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
-        return CoefficientTable.of(
+        table = CoefficientTable.of(
             uncertainty_of_risks(self._interest),
             units=named,
             level=level,
@@ -285,6 +285,9 @@ class CoefficientIntervals:
             is_of_interest=True,
             quantity="risk differences",
         )
+        # An interval may be cut where no difference of two probabilities can lie.
+        lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)
+        return replace(table, coefficients=tuple(lines))
 
     def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:
         """Compute the covariance of the errors of coefficients, due to sampling and to the noise for privacy together.

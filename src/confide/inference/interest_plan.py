@@ -16,7 +16,7 @@ from confide.privacy.curvature import CurvaturePlan
 from confide.privacy.direction_sums import DirectionSumsPlan
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Plan
-from confide.privacy.standardised_means import LARGEST_STEP, MeansPlan, largest_difference
+from confide.privacy.standardised_sums import LARGEST_STEP, StandardisedSumsPlan, largest_difference
 
 LARGEST_SCORE_ERROR = 0.5
 """Largest mean squared error of scores by the released weights at which there is a plan. One step of Newton's method takes
@@ -43,7 +43,7 @@ class InterestPlan:
     sums : DirectionSumsPlan
     combinations : tuple of Combination
     facts : Facts
-    risks : MeansPlan or None
+    risks : StandardisedSumsPlan or None
         How the sums for differences of risks are released; None without them.
     """
 
@@ -53,7 +53,7 @@ class InterestPlan:
     sums: DirectionSumsPlan
     combinations: tuple[Combination, ...]
     facts: Facts
-    risks: MeansPlan | None = None
+    risks: StandardisedSumsPlan | None = None
 
     @classmethod
     def of(
@@ -64,7 +64,7 @@ class InterestPlan:
         sums: DirectionSumsPlan,
         combinations: tuple[Combination, ...],
         usual_norm: float,
-        risks: MeansPlan | None = None,
+        risks: StandardisedSumsPlan | None = None,
     ) -> InterestPlan:
         """The plan and its facts. The event of `training` is that of the whole release."""
         problem, loss = training.problem, training.problem.loss_bounds
@@ -151,8 +151,8 @@ class InterestPlan:
         """Expected standard error of the difference of risks of a combination, for the effect that its test finds."""
         assert self.risks is not None  # noqa: S101 - the caller asks
         effect, error = self.smallest_effect(combination), self.error_of(combination)
-        # The rate at which a probability follows its log-odds, p (1 - p), is the usual curvature of the logistic loss.
-        of_coefficient = 0.5 * self.facts.largest_curvature * error
+        # A probability follows its log-odds at the rate p (1 - p), which is at most the largest curvature of the loss.
+        of_coefficient = self.facts.largest_curvature * error
         step = np.array([min(effect, LARGEST_STEP)])
         return math.hypot(of_coefficient, float(largest_difference(step)[0]) * self.risks.deviation / self.facts.n_rows)
 

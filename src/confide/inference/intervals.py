@@ -38,7 +38,7 @@ from confide.privacy.shapes import Ball
 from confide.types import Array, Indices
 
 _N_DRAWS = 4000
-_N_SLICES, _N_SLICES_IN_TAIL = 396, 4
+_N_SLICES, _N_SLICES_IN_TAIL = 392, 8
 _HALVINGS = 30
 _MAX_STEPS = 1000
 _N_BISECTIONS = 45
@@ -118,7 +118,7 @@ class Uncertainty:
     def _slices(self) -> Array:
         """(slices, D): sizes of errors due to the noise, the smallest first; `_SHARES_OF_SLICES` has their probabilities.
 
-        The root mean square of each slice of the sorted draws stands for it, but for the largest hundredth, of which there
+        The root mean square of each slice of the sorted draws stands for it, but for the largest fiftieth, of which there
         are too few. All laws of the noise fall at least exponentially there, so an exponential tail with the same mean is
         put in their place.
         """

@@ -26,7 +26,7 @@ from confide.inference.interest import (
     uncertainty_of_interest,
 )
 from confide.inference.intervals import Uncertainty
-from confide.privacy.standardised_means import LARGEST_STEP, largest_difference
+from confide.privacy.standardised_sums import LARGEST_STEP, largest_difference
 from confide.types import Array
 
 _LEAST_SPREAD_KEPT = 0.25
@@ -62,7 +62,7 @@ def _point(evidence: InterestEvidence, combination: Combination, weights: Array,
         own = kept[:-1, None] * errors[:-1, :-1] * kept[:-1]
         spread = float(rest[:-1] @ centred @ rest[:-1])
         of_noise = max(float(np.sum(own * centred)), 0.0)
-        part = math.sqrt(max(1.0 - of_noise / spread, _LEAST_SPREAD_KEPT)) if spread > of_noise * 1e-9 else 1.0
+        part = math.sqrt(max(1.0 - of_noise / spread, _LEAST_SPREAD_KEPT)) if spread > 0.0 else 1.0
         rest[-1] += (1.0 - part) * float(rest[:-1] @ means)
         rest[:-1] *= part
     answer: Array = rest / facts.stretch

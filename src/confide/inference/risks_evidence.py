@@ -10,7 +10,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence
 from confide.privacy.lattice import LatticeLaplace
-from confide.privacy.standardised_means import MeansPlan, StandardisedSums, largest_bend, largest_difference
+from confide.privacy.standardised_sums import StandardisedSums, StandardisedSumsPlan, largest_bend, largest_difference
 from confide.types import Array
 
 
@@ -48,7 +48,7 @@ class RisksEvidence(CheckedEvidence):
     is_laplace: bool
 
     @classmethod
-    def of(cls, plan: MeansPlan, steps: Array, sums: StandardisedSums) -> Self:
+    def of(cls, plan: StandardisedSumsPlan, steps: Array, sums: StandardisedSums) -> Self:
         """The evidence of a release by this plan, at these steps."""
         # Nothing is known where the noise leaves no row.
         n_rows = max(sums.n_rows, 1.0)

@@ -40,6 +40,10 @@ _HIDDEN_INTEREST_NOTE = (
     "inf: the noise hides what the rows tell about this coefficient, or a few rows with large numbers decide it, so nothing "
     "is known. The estimate is the released weight."
 )
+_HIDDEN_RISKS_NOTE = (
+    "inf: the noise hides what the rows tell about the coefficient, so nothing is known of this difference but that it lies "
+    "between -1 and 1."
+)
 _RISK_DIFFERENCE = (
     "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
     "and with the reference, or with the number one unit higher and as it is, by the population's minimiser without a ridge"
@@ -302,6 +306,8 @@ class CoefficientTable:
 
     @property
     def _hidden_note(self) -> str:
+        if self.quantity != "coefficients":
+            return _HIDDEN_RISKS_NOTE
         return _HIDDEN_INTEREST_NOTE if self.is_of_interest else _HIDDEN_NOTE
 
     @property

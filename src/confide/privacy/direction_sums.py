@@ -31,7 +31,7 @@ from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import largest_norm, shortened, window_of
 from confide.privacy.noise import Entropy
-from confide.privacy.standardised_means import MeansPlan
+from confide.privacy.standardised_sums import StandardisedSumsPlan
 from confide.types import Array, Weights
 
 _UNIT = 2.0**-53
@@ -176,7 +176,7 @@ def _largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
     return answer
 
 
-def joint_event(training: Plan, *beside: CurvaturePlan | DirectionSumsPlan | MeansPlan) -> Event:
+def joint_event(training: Plan, *beside: CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan) -> Event:
     """The event of weights and all sums under one account: that of the weights, which pays for what is beside them.
 
     Raises ParameterError unless all sums have Gaussian noise, and the weights were planned for as much beside them.

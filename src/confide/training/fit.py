@@ -34,7 +34,7 @@ from confide.privacy.lattice import LatticeNoise
 from confide.privacy.matching import matched
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
-from confide.privacy.standardised_means import NoisyStandardisedSums
+from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.strongly_convex import PenalisedProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.released_models.model import ReleasedModel

@@ -13,7 +13,7 @@ from confide.privacy.budgets import ApproxDP, Budget
 from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums, joint_event
 from confide.privacy.mechanism import Plan
-from confide.privacy.standardised_means import NoisyStandardisedSums
+from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.training.alpha import usual_norm
 from confide.training.interval_share import beside_weights, share_of
 from confide.training.mechanism_choice import mechanism_for, plan_of_weights

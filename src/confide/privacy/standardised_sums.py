@@ -1,4 +1,4 @@
-"""Mean differences of probabilities over the rows, with exact noise. Proof: proofs/standardised_means.md.
+"""Mean differences of probabilities over the rows, with exact noise. Proof: proofs/standardised_sums.md.
 
 For each named change the probability of every row is compared with and without it. Three kinds of sums leave: of the
 differences, of their rates, and of how the differences depend on the weights. They follow weights that were released.
@@ -55,7 +55,7 @@ def largest_bend(step: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class MeansPlan:
+class StandardisedSumsPlan:
     """Everything about the sums that is decided before any row is read. Public.
 
     Attributes
@@ -112,7 +112,7 @@ class StandardisedSums:
 class NoisyStandardisedSums:
     """The sums with noise. Between its two verbs the caller charges the plan's event."""
 
-    def plan(self, training: Plan, n_changes: int, budget: Budget) -> MeansPlan:
+    def plan(self, training: Plan, n_changes: int, budget: Budget) -> StandardisedSumsPlan:
         """The plan for so many changes, at weights that `training` will release. No data is used."""
         problem = training.problem
         _refuse(problem, n_changes)
@@ -121,19 +121,19 @@ class NoisyStandardisedSums:
         scales = (RATE_SCALE, bends, float(problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE))
         event = problem.event(budget)
         if not budget.is_private:
-            return MeansPlan(problem, n_changes, budget, scales, None, event)
+            return StandardisedSumsPlan(problem, n_changes, budget, scales, None, event)
         l2, l1 = (_UP * distance_of_neighbours(problem, n_changes, scales, order) for order in (2, 1))
         rounding = math.sqrt(n_changes) * self._rounding(problem, scales)
         if not 2.0 * rounding <= LARGEST_INFLATION * l2:
             raise ParameterError("sums of probabilities over so many rows are too inexact in double precision.")
-        size = MeansPlan(problem, n_changes, budget, scales, None, event).size
+        size = StandardisedSumsPlan(problem, n_changes, budget, scales, None, event).size
         lattice, curve = least_noise(
             size, (l2 + 2.0 * rounding) * _UP, (l1 + 2.0 * math.sqrt(size) * rounding) * _UP, of_row
         )
-        return MeansPlan(problem, n_changes, budget, scales, lattice, problem.event(budget, curve))
+        return StandardisedSumsPlan(problem, n_changes, budget, scales, lattice, problem.event(budget, curve))
 
     def _rounding(self, problem: Problem, scales: tuple[float, float, float]) -> float:
-        """L2 distance between the computed and the exact vector of one change. proofs/standardised_means.md, theorem 2."""
+        """L2 distance between the computed and the exact vector of one change. proofs/standardised_sums.md, theorem 2."""
         radius = _LARGEST_SCORE / problem.row_norm
         of_probability, of_rate = (
             replace(problem.rounding(0.0), loss=Weighted(loss, 1.0), prior_norm=0.0).bound(radius, 0.0, 0.0)
@@ -146,14 +146,16 @@ class NoisyStandardisedSums:
         last = 16.0 * _UNIT * problem.n_rows_high * (1.0 / _LEAST_DIFFERENCE + rates + bends / _LEAST_BEND)
         return exact + last + counts * (of_probability / constant + 4.0 * _UNIT * problem.n_rows_high)
 
-    def release(self, plan: MeansPlan, points: Array, steps: Array, source: RowSource, entropy: Entropy) -> StandardisedSums:
+    def release(
+        self, plan: StandardisedSumsPlan, points: Array, steps: Array, source: RowSource, entropy: Entropy
+    ) -> StandardisedSums:
         """Sum over the rows twice, at released weights (k, D) and steps (k,) of their scores, and release.
 
         Weights and steps are functions of what was released; `within_reach` gives those at which sums can be taken. The
         event was charged before this call.
         """
         problem = plan.problem
-        if not made_by(plan, MeansPlan) or points.shape != (plan.n_changes, problem.row_width):
+        if not made_by(plan, StandardisedSumsPlan) or points.shape != (plan.n_changes, problem.row_width):
             raise ParameterError(ANOTHERS)
         problem.check_source(source)
         points, steps = within_reach(problem, points, steps)
@@ -169,12 +171,14 @@ class NoisyStandardisedSums:
 
 def within_reach(problem: Problem, points: Array, steps: Array) -> tuple[Array, Array]:
     """Weights (k, D) and steps (k,), shortened so that weights stay within the reach of the proof after each step."""
-    steps = np.clip(steps, -LARGEST_STEP, LARGEST_STEP)
+    # What is no number can only come of sums that are all noise.
+    steps = np.clip(np.nan_to_num(steps), -LARGEST_STEP, LARGEST_STEP)
+    points = np.nan_to_num(points, posinf=0.0, neginf=0.0)
     longest = _LARGEST_SCORE / problem.row_norm - LARGEST_STEP / problem.intercept
     return np.array([shortened(point, longest) for point in points]), steps
 
 
-def _vector(plan: MeansPlan, points: tuple[Array, Array, Array], steps: Array, source: RowSource) -> Array:
+def _vector(plan: StandardisedSumsPlan, points: tuple[Array, Array, Array], steps: Array, source: RowSource) -> Array:
     """The exact sums in the units in which one row adds at most 1 times its scale."""
     problem, (rates, bends, counts), k = plan.problem, plan.scales, plan.n_changes
     after, before, everyone = points
@@ -190,7 +194,7 @@ def _vector(plan: MeansPlan, points: tuple[Array, Array, Array], steps: Array, s
     return np.concatenate([*parts, *([counts * probabilities[-1:] / constant] if counts else [])])
 
 
-def _sums(plan: MeansPlan, vector: Array, steps: Array) -> StandardisedSums:
+def _sums(plan: StandardisedSumsPlan, vector: Array, steps: Array) -> StandardisedSums:
     """The sums in their own units, from the released vector."""
     problem, (rates, bends, counts), k = plan.problem, plan.scales, plan.n_changes
     signs = np.where(steps < 0.0, -1.0, 1.0)
@@ -204,7 +208,7 @@ def _sums(plan: MeansPlan, vector: Array, steps: Array) -> StandardisedSums:
 
 
 def distance_of_neighbours(problem: Problem, n_changes: int, scales: tuple[float, float, float], order: int) -> float:
-    """The largest L1 or L2 distance (`order`) of the vectors of neighbours. proofs/standardised_means.md, theorem 1."""
+    """The largest L1 or L2 distance (`order`) of the vectors of neighbours. proofs/standardised_sums.md, theorem 1."""
     rates, bends, counts = scales
     rows = 2.0 if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
     if order == 1:
