@@ -28,9 +28,9 @@ from confide.effects.sparklines import common_limits, extremes, sparkline
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.model_effects import effects_of
 from confide.estimators.released_coefficients import RANDOM_FEATURE, ReleasedCoefficients, outcome_of
-from confide.inference.table import readable
+from confide.inference.table import CoefficientTable, readable
 from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
-from confide.report.findings import has_interest, has_intervals
+from confide.report.findings import has_interest, has_intervals, has_risks
 
 if TYPE_CHECKING:
     from confide.cli.kernels import ShownKernel
@@ -186,6 +186,18 @@ class Screen:
             self.table(("column", "unit", table.ratio, "low", "high"), ratios, words=("unit",))
         for note in table.notes[:-1]:
             self.text(note)
+        if has_risks(model):
+            self._risk_differences(model.average_risk_differences(adjust=adjust))
+
+    def _risk_differences(self, table: CoefficientTable) -> None:
+        """Differences of risks with their intervals."""
+        together = " together" if table.adjust else ""
+        title = f"Risk differences for {table.outcome}, standardised over the rows"
+        self.heading(f"{title}, with intervals of {table.level:g}{together}")
+        errors = ("sampling err", "privacy err", "total err")
+        names = ("column", "unit", "risk diff", *errors, "low", "high", table.heading_of_p)
+        self.table(names, table.cells, words=("unit",), optional=errors)
+        self.text(table.notes[0])
 
     def effects(self, model: Any) -> None:
         """The effects of columns, if some number has a curve: its shape, and where it is least and largest."""
@@ -331,6 +343,7 @@ def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
         "intervals": model.summary(adjust=adjust).to_dict() if has_intervals(model) or has_interest(model) else None,
+        **({"risk_differences": model.average_risk_differences(adjust=adjust).to_dict()} if has_risks(model) else {}),
         **curves_document(getattr(model, "schema_", None)),
         **map_document(getattr(model, "fourier_map_", None)),
     }

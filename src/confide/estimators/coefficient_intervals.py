@@ -122,12 +122,12 @@ class CoefficientIntervals:
         n_vectors, width = np.atleast_2d(self.coef_).shape
         if self._interest is not None:
             n_vectors, width = 1, len(known.estimates)
-        kept = np.arange(len(known.estimates)).reshape(n_vectors, -1)[:, :width]
-        of_coefficients = known.among(kept.ravel())
-        margins = margins_of_family(of_coefficients, level) if simultaneous else of_coefficients.margins(level)
-        ends = of_coefficients.estimates[:, None] + margins[:, None] * np.array([-1.0, 1.0])
-        answer: Array = ends if n_vectors == 1 else ends.reshape(n_vectors, width, 2)
-        return answer
+        ends = known.intervals(level).reshape(n_vectors, -1, 2)[:, :width]
+        if simultaneous:
+            kept = np.arange(len(known.estimates)).reshape(n_vectors, -1)[:, :width]
+            margins = margins_of_family(known.among(kept.ravel()), level).reshape(kept.shape)
+            ends = known.estimates[kept][..., None] + margins[..., None] * np.array([-1.0, 1.0])
+        return ends[0] if n_vectors == 1 else ends
 
     def summary(
         self,
@@ -269,7 +269,7 @@ class CoefficientIntervals:
         if adjust is not None:
             checked_method(adjust)
         sign, outcome = self._shown_outcome()
-        named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
+        named = [NamedUnit(one.name, one.unit, one.columns) for one in self._interest.combinations]
         table = CoefficientTable.of(
             uncertainty_of_risks(self._interest),
             units=named,

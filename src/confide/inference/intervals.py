@@ -137,7 +137,7 @@ class Uncertainty:
         # The noise is symmetric, so one size represents both signs.
         upper = ndtr((distances - self._slices) / self.sampling_error)
         lower = ndtr((-distances - self._slices) / self.sampling_error)
-        within: Array = np.where(self._is_known, _SHARES_OF_SLICES @ (upper - lower), 0.0)
+        within: Array = np.where(self._is_known, np.sum(_SHARES_OF_SLICES[:, None] * (upper - lower), axis=0), 0.0)
         return within
 
     def margins(self, level: float) -> Array:

@@ -28,7 +28,7 @@ from confide.planning.simulation import Forecast
 from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
 from confide.report.accuracy import checked_evaluation
 from confide.report.checklist import points_to_confirm
-from confide.report.findings import has_interest, has_intervals
+from confide.report.findings import has_interest, has_intervals, has_risks
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import Odds, guess_probability
 from confide.report.verdict import Verdict, rows_of, verdict_of
@@ -79,6 +79,14 @@ class Contents:
         if not (has_intervals(self.model) or has_interest(self.model)):
             return None
         table: CoefficientTable = self.model.summary(level=self.level, adjust=self.adjust)
+        return table
+
+    @property
+    def risks(self) -> CoefficientTable | None:
+        """Differences of risks with intervals; None where nothing was released for them."""
+        if not has_risks(self.model):
+            return None
+        table: CoefficientTable = self.model.average_risk_differences(level=self.level, adjust=self.adjust)
         return table
 
     @property

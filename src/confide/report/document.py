@@ -44,6 +44,7 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
             "coefficients": [one.to_dict() for one in found.coefficients],
         },
         "intervals": None if contents.table is None else contents.table.to_dict(),
+        **({} if contents.risks is None else {"risk_differences": contents.risks.to_dict()}),
         "evaluation": contents.evaluation,
         "forecasts": [
             {

@@ -36,6 +36,12 @@ def has_interest(model: Any) -> bool:
     return released_model(model).interest is not None
 
 
+def has_risks(model: Any) -> bool:
+    """Whether the release holds what is needed for differences of risks, standardised over the rows."""
+    interest = released_model(model).interest
+    return interest is not None and interest.risks is not None
+
+
 def has_curves(model: Any) -> bool:
     """Whether the model is best shown by pictures of its effects: some column has a curve."""
     return has_effects(released_model(model)) and any(
@@ -160,6 +166,9 @@ def _main_coefficients(model: Any, level: float, adjust: str | None) -> str:
     if has_interest(model):
         table = model.summary(level=level, adjust=adjust)
         named = f"<h3>Coefficients of interest</h3>{_with_intervals(table, outcome_of(model))}"
+        if has_risks(model):
+            risks = model.average_risk_differences(level=level, adjust=adjust)
+            named += f"<h3>Risk differences, standardised over the rows</h3>{_with_intervals(risks, risks.outcome)}"
         named += "<h3>All released coefficients</h3>"
     found = ReleasedCoefficients.of(model)
     shown = _that_fit(found.coefficients)
@@ -183,9 +192,11 @@ def _with_intervals(table: CoefficientTable, outcome: str) -> str:
         for one in shown
         if one.unit
     )  # fmt: skip
-    drawn = interval_plot(replace(table, coefficients=scaled), _what_bars_are(table.shown_units), outcome)
+    note = _what_bars_are(table.shown_units) if table.quantity == "coefficients" else ""
+    drawn = interval_plot(replace(table, coefficients=scaled), note, outcome)
     percent = f"{100.0 * table.level:g}% interval{'s together' if table.adjust else ''}"
-    heads = ["Column", "Unit", "Coefficient", percent, *([table.ratio.capitalize(), percent] if table.ratio else [])]
+    what = "Coefficient" if table.quantity == "coefficients" else "Risk difference"
+    heads = ["Column", "Unit", what, percent, *([table.ratio.capitalize(), percent] if table.ratio else [])]
     heads.append(table.heading_of_p.replace("adjusted", "Adjusted"))
     rows = []
     for one in shown:
