@@ -70,9 +70,11 @@ def p_value(text: str, *, of_charge: bool) -> tuple[str | int, float]:
     name, _, number = text.rpartition("=")
     example = "3=0.012, with the number of a charge" if of_charge else "survey=0.012"
     try:
-        return (int(name) if of_charge else name.strip()), float(number)
+        if name.strip():
+            return (int(name) if of_charge else name.strip()), float(number)
     except ValueError:
-        raise ParameterError(f"--p-value must be like {example}.") from None
+        pass
+    raise ParameterError(f"--p-value must be like {example}.")
 
 
 def penalty(text: str) -> str | dict[str, str]:

@@ -96,7 +96,7 @@ def checked_risk_differences(asked: Any, *, has_interest: bool, has_weights: boo
         return False
     if not has_interest:
         raise ParameterError(
-            "risk_differences are for the columns of interest: name them, for example interest=['treatment']."
+            "risk_differences are for columns that interest names: name some, or leave risk_differences out."
         )
     if has_weights:
         raise ParameterError(
