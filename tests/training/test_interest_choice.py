@@ -149,7 +149,7 @@ REFUSED_WITH_RISKS = {
     "no column named": ({"interest": None}, {}, "for columns that interest names"),
     "weights of classes": ({"class_weight": {0: 1.0, 1: 0.5}}, {}, "all count alike"),
     "a cap on weights": ({"max_sample_weight": 2.0}, {}, "all count alike"),
-    "weights of rows": ({}, {"sample_weight": np.ones(20_000)}, "leave out sample_weight"),
+    "weights of rows": ({}, {"sample_weight": np.ones(20_000)}, "leave out weights of rows"),
     "no intercept": ({"fit_intercept": False}, {}, "with an intercept"),
     "no truth value": ({"risk_differences": 1}, {}, "True or False"),
 }

@@ -116,7 +116,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         if settings.own_penalty is not None:
             refuse_without_functions(settings.own_penalty)
         if settings.has_risks and sample_weight is not None:
-            raise ParameterError("risk_differences are means over rows that all count alike: leave out sample_weight.")
+            raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
