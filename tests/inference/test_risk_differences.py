@@ -8,11 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.errors import ParameterError
 from confide.inference.interest import Combination, uncertainty_of_interest
 from confide.inference.risk_differences import points_of_risks, uncertainty_of_risks
 from confide.inference.risks_evidence import RisksEvidence
-from confide.privacy.standardised_sums import largest_difference
 from tests.inference.test_interest import CONSTANT, FIRST, N, facts_of, minimiser, released, rows_of
 
 LEVEL = Combination("x0: b", "against a", ("x0",), 1.0, ((0, 1.0),), True, own=(0,), base=((0, -0.2),))
@@ -132,18 +130,3 @@ def test_what_the_noise_hides_of_the_coefficient_hides_the_difference():
     found = uncertainty_of_risks(with_risks(hidden))
     assert math.isinf(found.total_error[0])
     assert math.isinf(found.margins(0.95)[0])
-
-
-def test_evidence_survives_a_file_and_damage_is_found():
-    """Written and read again it says the same; other shapes and numbers are refused."""
-    weights, _ = covariance_of_minimiser()
-    evidence = with_risks(released(facts_of(noise_in_objective=1.0), weights, (LEVEL,)), deviations=(0.01, 0.02))
-    again = type(evidence).from_dict(evidence.to_dict())
-    assert again.combinations == evidence.combinations
-    np.testing.assert_array_equal(uncertainty_of_risks(again).intervals(), uncertainty_of_risks(evidence).intervals())
-    for name, value in (("rates", [0.1, 0.2]), ("n_rows", 0.0), ("differences", [math.nan])):
-        with pytest.raises(ParameterError, match="do not fit each other"):
-            RisksEvidence.from_dict(evidence.risks.to_dict() | {name: value})
-    with pytest.raises(ParameterError, match="another version"):
-        RisksEvidence.from_dict(evidence.risks.to_dict() | {"more": 1})
-    assert largest_difference(evidence.risks.steps)[0] >= abs(evidence.risks.differences[0])
