@@ -225,6 +225,8 @@ def _refuse(problem: Problem, n_changes: int) -> None:
             "differences of risks are for logistic models with an intercept, whose rows all count alike: leave out weights "
             "of classes and of rows, and keep fit_intercept."
         )
+    if not math.isfinite(problem.row_norm):
+        raise ParameterError("differences of risks need a bound on rows: give a schema, or a finite row_norm.")
     reach = _LARGEST_SCORE / problem.row_norm - LARGEST_STEP / problem.intercept
     if not reach >= 0.5 * _LARGEST_SCORE / problem.row_norm:
         raise ParameterError(
