@@ -176,7 +176,8 @@ def test_what_the_proof_does_not_cover_is_refused():
             sums.plan(training_of(**changed), 1, ZCDP(0.1))
     with pytest.raises(ParameterError, match="a thirtieth"):
         sums.plan(training_of(intercept=0.01), 1, ZCDP(0.1))
-    unbounded = replace(facts := training_of(), problem=replace(facts.problem, row_bound=BallBound(math.inf)))
+    facts = training_of()
+    unbounded = replace(facts, problem=replace(facts.problem, row_bound=BallBound(math.inf)))
     with pytest.raises(ParameterError, match="need a bound on rows"):
         sums.plan(unbounded, 1, PureDP(math.inf))
     many = replace(facts, problem=replace(facts.problem, n_rows_low=2**45, n_rows_high=2**45))

@@ -42,7 +42,7 @@ _LARGEST_SECOND_ORDER = 2.0
 """The largest error of second order, in errors of first order, at which there is an interval (benchmarks/interest.py)."""
 _QUANTILE = 1.96
 _N_POINTS = 20_000
-_ROOT = 1.2207440846057596
+_PRIMES = (3, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,14 +342,14 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
 def independent_points(*, is_laplace: bool, place: int) -> Array:
     """(points,): points of a standard Gaussian or Laplace law, which stand for its draws; independent at other places.
 
-    Each place has all of its points, in an order that follows from multiples of an irrational number of its own (M. Roberts,
-    *The unreasonable effectiveness of quasirandom sequences*, 2018).
+    Each place has all of its points, and from place 1 on in an order that multiples of the root of a prime give (Richtmyer's
+    points).
     """
     shares = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
     laplace = -np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
     points: Array = laplace if is_laplace else np.asarray(ndtri(shares))
-    # The root of x^4 = x + 1 gives three irrational numbers whose multiples fill a cube evenly.
-    order = np.argsort(np.modf(np.arange(_N_POINTS) * _ROOT**-place)[0]) if place else np.arange(_N_POINTS)
+    step = math.sqrt(_PRIMES[place - 1]) if place else 1.0 / _N_POINTS
+    order = np.argsort(np.modf(np.arange(_N_POINTS) * step)[0])
     answer = np.empty(_N_POINTS)
     answer[order] = points / math.sqrt(float(np.mean(points**2)))
     answer.setflags(write=False)
