@@ -130,3 +130,16 @@ def test_what_the_noise_hides_of_the_coefficient_hides_the_difference():
     found = uncertainty_of_risks(with_risks(hidden))
     assert math.isinf(found.total_error[0])
     assert math.isinf(found.margins(0.95)[0])
+
+
+def test_scores_keep_a_quarter_of_their_variance_whatever_the_noise():
+    """Weights that are noise alone are halved, and the mean of the scores stays."""
+    design, _ = rows_of()
+    drawn = np.array([3.0, -2.0, 0.3])
+    evidence = released(facts_of(noise_in_objective=1e6), drawn)
+    (point,), _ = points_of_risks(evidence)
+    near = np.array([3.0, -2.0])
+    np.testing.assert_allclose(point[:2], 0.5 * near, rtol=1e-6)
+    fitted = probability(design @ drawn)
+    bends = fitted * (1.0 - fitted)
+    assert bends @ (design @ point) == pytest.approx(bends @ (design @ drawn), rel=1e-6)

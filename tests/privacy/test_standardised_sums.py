@@ -166,6 +166,70 @@ def test_the_rounding_bound_is_above_the_error_in_double_precision():
     assert 0.0 < error <= bound <= 1e-6
 
 
+def rounding_by_the_theorem(neighbours, n_rows):
+    """r of theorem 2 for one change, and rho of theorem 2 of certificate.md written out: D = 3, R^2 = 2, s = 1, m = 60."""
+    unit, norm, width, depth = 2.0**-53, math.sqrt(2.0), 3, 60
+    reach = 1024.0 / norm
+
+    def of_loss(lipschitz, smoothness):
+        slopes = lipschitz * (depth + width + 5 + 12) + (2 * width + 5) * smoothness * norm * reach
+        return 1.01 * unit * n_rows * norm * slopes
+
+    chances, rates = of_loss(1.0, 0.25), of_loss(0.25, 1.0 / (6.0 * math.sqrt(3.0)))
+    exact = 2.0 * chances * 2.0**7 + 4.0 * 0.25 * rates + 2.0 * 0.125 * rates * 2.0**9 / norm
+    last = 16.0 * unit * n_rows * (2.0**7 + 0.25 + 2.0**9 * 0.125)
+    return exact + last + (chances + 4.0 * unit * n_rows if neighbours is ADD else 0.0)
+
+
+@BOTH
+def test_rounding_is_that_of_the_theorem_and_a_tenth_of_the_noise_is_the_limit(neighbours):
+    """To a thousandth; a plan for a hundredth more rows than the limit allows is refused, and one for fewer is not."""
+    plan = NoisyStandardisedSums().plan(training_of(neighbours), 2, ZCDP(0.1))
+    rows = plan.problem.n_rows_high
+    assert NoisyStandardisedSums()._rounding(plan.problem, plan.scales) == pytest.approx(
+        rounding_by_the_theorem(neighbours, rows), rel=1e-3
+    )
+    distance = distance_of_neighbours(plan.problem, 2, plan.scales, 2)
+    limit = 0.1 * distance / (2.0 * math.sqrt(2.0) * rounding_by_the_theorem(neighbours, 1))
+    facts = training_of(neighbours)
+    for factor in (0.99, 1.01):
+        many = int(factor * limit)
+        bounds = {"n_rows_high": many} | ({} if neighbours is ADD else {"n_rows_low": many})
+        large = replace(facts, problem=replace(facts.problem, **bounds))
+        if factor < 1.0:
+            found = NoisyStandardisedSums().plan(large, 2, ZCDP(0.1))
+            # The noise pays for the rounding too.
+            assert found.deviation == pytest.approx(1.099 * plan.deviation, rel=2e-3)
+        else:
+            with pytest.raises(ParameterError, match="too inexact"):
+                NoisyStandardisedSums().plan(large, 2, ZCDP(0.1))
+
+
+def test_the_reach_and_the_least_divisors_are_those_of_the_page():
+    """1024 over the bound on rows, steps of 16, and divisors of 2^-7 and 2^-9, all a millionth above."""
+    problem = training_of().problem
+    points, steps = within_reach(problem, np.array([[1e6, 0.0, 0.0]]), np.array([-99.0]))
+    assert np.linalg.norm(points) == pytest.approx(1024.0 / math.sqrt(2.0) - 16.0, rel=1e-9)
+    assert steps[0] == -16.0
+    above = 1.0 + 2.0**-20
+    assert largest_difference(np.zeros(1))[0] == 2.0**-7 * above
+    assert largest_bend(np.zeros(1))[0] == 2.0**-9 * above
+    assert largest_difference(np.array([2.0]))[0] == pytest.approx(math.tanh(0.5) * above, rel=1e-12)
+    assert largest_bend(np.array([-1.0]))[0] == pytest.approx(above / (6.0 * math.sqrt(3.0)), rel=1e-12)
+    assert largest_bend(np.array([9.0]))[0] == 0.25 * above
+
+
+@pytest.mark.parametrize(("constant", "is_allowed"), [(1.0 / 31.0, False), (1.0 / 30.0, True)])
+def test_a_constant_below_a_thirtieth_of_the_bound_on_rows_is_refused(constant, is_allowed):
+    """A thirty-second part of the bound with the constant is the limit."""
+    plan = training_of(intercept=constant * 31.0 / 32.0)
+    if is_allowed:
+        assert NoisyStandardisedSums().plan(plan, 1, ZCDP(0.1)).scales[0] == 0.25
+    else:
+        with pytest.raises(ParameterError, match="a thirtieth"):
+            NoisyStandardisedSums().plan(plan, 1, ZCDP(0.1))
+
+
 def test_what_the_proof_does_not_cover_is_refused():
     """No change, other losses, no intercept, weights of rows, a tiny constant, too many rows, and plans of others."""
     sums = NoisyStandardisedSums()
