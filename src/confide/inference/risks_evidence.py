@@ -10,6 +10,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence
 from confide.privacy.lattice import LatticeLaplace
+from confide.privacy.moments import summed_norm
 from confide.privacy.standardised_sums import StandardisedSums, StandardisedSumsPlan, largest_bend, largest_difference
 from confide.types import Array
 
@@ -54,7 +55,7 @@ class RisksEvidence(CheckedEvidence):
         n_rows = max(sums.n_rows, 1.0)
         _, bends, counts = plan.scales
         noise = float(plan.deviation)
-        of_bends = noise * largest_bend(steps) * plan.problem.row_norm / bends / n_rows
+        of_bends = noise * largest_bend(steps) * summed_norm(plan.problem) / bends / n_rows
         return cls(
             steps,
             sums.differences / n_rows,

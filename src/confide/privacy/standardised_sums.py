@@ -7,24 +7,26 @@ differences, of their rates, and of how the differences depend on the weights. T
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from confide import expected_noise
 from confide.accounting.events import Event
 from confide.data.source import RowSource
+from confide.erm.centred_rows import Centred
 from confide.erm.losses import LogisticLoss
 from confide.erm.probability_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.row_sums import RowSum
 from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
+from confide.privacy.certificate import GradientRounding
 from confide.privacy.curvature import LARGEST_INFLATION
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.moments import shortened
+from confide.privacy.moments import shortened, summed_norm
 from confide.privacy.noise import Entropy
 from confide.types import Array
 
@@ -134,14 +136,15 @@ class NoisyStandardisedSums:
 
     def _rounding(self, problem: Problem, scales: tuple[float, float, float]) -> float:
         """L2 distance between the computed and the exact vector of one change. proofs/standardised_sums.md, theorem 2."""
-        radius = _LARGEST_SCORE / problem.row_norm
+        norm, is_centred = summed_norm(problem), isinstance(problem.row_bound, Centred)
+        facts = (norm, problem.n_rows_high, problem.row_width, problem.summation_depth, 0.0, is_centred)
         of_probability, of_rate = (
-            replace(problem.rounding(0.0), loss=Weighted(loss, 1.0), prior_norm=0.0).bound(radius, 0.0, 0.0)
+            GradientRounding(Weighted(loss, 1.0), *facts).bound(_LARGEST_SCORE / norm, 0.0, 0.0)
             for loss in (ProbabilityOfRows(), RateOfProbability())
         )
         constant, (rates, bends, counts) = problem.intercept, scales
         exact = 2.0 * of_probability / (constant * _LEAST_DIFFERENCE)
-        exact += rates * 4.0 * of_rate / constant + bends * 2.0 * of_rate / (_LEAST_BEND * problem.row_norm)
+        exact += rates * 4.0 * of_rate / constant + bends * 2.0 * of_rate / (_LEAST_BEND * summed_norm(problem))
         # Differences, quotients and products of numbers of at most n, and the count.
         last = 16.0 * _UNIT * problem.n_rows_high * (1.0 / _LEAST_DIFFERENCE + rates + bends / _LEAST_BEND)
         return exact + last + counts * (of_probability / constant + 4.0 * _UNIT * problem.n_rows_high)
@@ -162,7 +165,7 @@ class NoisyStandardisedSums:
         after = points.copy()
         after[:, -1] += steps / problem.intercept
         everyone = np.zeros((1, problem.row_width))
-        everyone[0, -1] = _LARGEST_SCORE / problem.row_norm
+        everyone[0, -1] = _LARGEST_SCORE / summed_norm(problem)
         vector = _vector(plan, (after, points, everyone), steps, source)
         if plan.lattice is not None:
             vector = plan.lattice.release(vector[None], entropy)[0]
@@ -174,7 +177,7 @@ def within_reach(problem: Problem, points: Array, steps: Array) -> tuple[Array, 
     # What is no number can only come of sums that are all noise.
     steps = np.clip(np.nan_to_num(steps), -LARGEST_STEP, LARGEST_STEP)
     points = np.nan_to_num(points, posinf=0.0, neginf=0.0)
-    longest = _LARGEST_SCORE / problem.row_norm - LARGEST_STEP / problem.intercept
+    longest = _LARGEST_SCORE / summed_norm(problem) - LARGEST_STEP / problem.intercept
     return np.array([shortened(point, longest) for point in points]), steps
 
 
@@ -189,7 +192,7 @@ def _vector(plan: StandardisedSumsPlan, points: tuple[Array, Array, Array], step
     gradients = source.sum_over_rows(of_rate, np.vstack([after, before])).gradient
     constant, signs = problem.intercept, np.where(steps < 0.0, -1.0, 1.0)
     differences = signs * (probabilities[:k] - probabilities[k : 2 * k]) / constant / largest_difference(steps)
-    bent = (gradients[:k] - gradients[k:]) / (largest_bend(steps) * problem.row_norm)[:, None]
+    bent = (gradients[:k] - gradients[k:]) / (largest_bend(steps) * summed_norm(problem))[:, None]
     parts = [differences, rates * 4.0 * gradients[:k, -1] / constant, (bends * bent).ravel()]
     return np.concatenate([*parts, *([counts * probabilities[-1:] / constant] if counts else [])])
 
@@ -202,7 +205,7 @@ def _sums(plan: StandardisedSumsPlan, vector: Array, steps: Array) -> Standardis
     return StandardisedSums(
         differences=signs * vector[:k] * largest_difference(steps),
         rates=vector[k : 2 * k] / (4.0 * rates),
-        bends=bent * (largest_bend(steps) * problem.row_norm)[:, None],
+        bends=bent * (largest_bend(steps) * summed_norm(problem))[:, None],
         n_rows=float(vector[-1] / counts) if counts else float(problem.n_rows_low),
     )
 
@@ -225,10 +228,10 @@ def _refuse(problem: Problem, n_changes: int) -> None:
             "differences of risks are for logistic models with an intercept, whose rows all count alike: leave out weights "
             "of classes and of rows, and keep fit_intercept."
         )
-    if not math.isfinite(problem.row_norm):
+    if not math.isfinite(summed_norm(problem)):
         raise ParameterError("differences of risks need a bound on rows: give a schema, or a finite row_norm.")
-    reach = _LARGEST_SCORE / problem.row_norm - LARGEST_STEP / problem.intercept
-    if not reach >= 0.5 * _LARGEST_SCORE / problem.row_norm:
+    reach = _LARGEST_SCORE / summed_norm(problem) - LARGEST_STEP / problem.intercept
+    if not reach >= 0.5 * _LARGEST_SCORE / summed_norm(problem):
         raise ParameterError(
             "differences of risks need a constant of the intercept that is no less than a thirtieth of the bound on rows: "
             "raise intercept_scaling."
