@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from scipy.special import ndtri
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_of
 from confide.inference.intervals import Uncertainty
+from confide.inference.risks_evidence import RisksEvidence
 from confide.types import Array
 
 FEWEST_DEVIATIONS, MOST_DEVIATIONS = 3.0, 8.0
@@ -51,7 +53,8 @@ _BEND_OF_CURVATURE = 0.3
 """Half the relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at
 most a half."""
 _QUANTILE = 1.96
-_N_POINTS = 100
+_N_POINTS = 20_000
+_PRIMES = (3, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,10 @@ class Combination:
     usual_spread, usual_clip : float
         For forecasts: the variance of typical rows along the direction of the combination, and where they are clipped, if
         the other columns are independent of it. 0 where nothing is known but the bound on rows.
+    own : tuple of int
+        For levels: places of all weights of their category, which differences of risks replace.
+    base : tuple of (int, float)
+        For levels: the places of the reference in a row, and its entries there.
     """
 
     name: str
@@ -78,6 +85,8 @@ class Combination:
     has_levels: bool = False
     usual_spread: float = 0.0
     usual_clip: float = 0.0
+    own: tuple[int, ...] = ()
+    base: tuple[tuple[int, float], ...] = ()
 
     def vector(self, n_features: int, constant: float) -> Array:
         """The combination (D,) of weights for rows with this constant, which is 0 without an intercept."""
@@ -258,6 +267,8 @@ class InterestEvidence(CheckedEvidence):
         The released curvature, for rows with the shortened constant.
     sums : (k, 3)
         For each combination the released sums of slopes, of curvatures and of squared slopes along its direction.
+    risks : RisksEvidence or None
+        What was released for differences of risks; None without them.
     """
 
     facts: Facts
@@ -265,23 +276,26 @@ class InterestEvidence(CheckedEvidence):
     weights: Array
     curvature: Array
     sums: Array
+    risks: RisksEvidence | None = None
 
     def _has_consistent_shapes(self) -> bool:
         facts = self.facts
         width = facts.n_features + (facts.intercept > 0.0)
-        places = [place for each in self.combinations for place, _ in each.factors]
+        places = [place for each in self.combinations for place, _ in (*each.factors, *each.base)]
+        places += [place for each in self.combinations for place in each.own]
         return (
             self.weights.shape == (width,)
             and self.curvature.shape == (width, width)
             and self.sums.shape == (len(self.combinations), 3)
             and len(self.combinations) >= 1
             and all(-1 <= place < facts.n_features for place in places)
+            and (self.risks is None or self.risks.bends.shape == (len(self.combinations), width))
         )
 
     def _has_possible_values(self) -> bool:
         facts = self.facts
         numbers = [getattr(facts, each.name) for each in fields(facts) if each.name != "sums_deviations"]
-        factors = [factor for each in self.combinations for _, factor in each.factors]
+        factors = [factor for each in self.combinations for _, factor in (*each.factors, *each.base)]
         return (
             all(
                 np.isfinite(np.asarray(each, dtype=np.float64)).all()
@@ -302,11 +316,13 @@ class InterestEvidence(CheckedEvidence):
             "weights": self.weights.tolist(),
             "curvature": triangle_of(self.curvature),
             "sums": self.sums.tolist(),
+            **({} if self.risks is None else {"risks": self.risks.to_dict()}),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
+        value = {"risks": None} | value
         is_known = set(value) == {each.name for each in fields(cls)}
         if not is_known or set(value["facts"]) != {each.name for each in fields(Facts)}:
             raise ParameterError(
@@ -317,12 +333,17 @@ class InterestEvidence(CheckedEvidence):
         facts["sums_deviations"] = tuple(map(float, facts["sums_deviations"]))
         combinations = []
         for each in value["combinations"]:
-            factors = tuple((int(place), float(factor)) for place, factor in each["factors"])
-            combinations.append(Combination(**{**each, "columns": tuple(map(str, each["columns"])), "factors": factors}))
+            pairs = {
+                name: tuple((int(place), float(factor)) for place, factor in each.get(name, ()))
+                for name in ("factors", "base")
+            }
+            own = tuple(map(int, each.get("own", ())))
+            combinations.append(Combination(**{**each, "columns": tuple(map(str, each["columns"])), **pairs, "own": own}))
         weights = np.array(value["weights"], dtype=np.float64)
         curvature = symmetric_of(value["curvature"], len(weights))
         sums = np.array(value["sums"], dtype=np.float64)
-        return cls(Facts(**facts), tuple(combinations), weights, curvature, sums).checked()
+        risks = None if value["risks"] is None else RisksEvidence.from_dict(value["risks"])
+        return cls(Facts(**facts), tuple(combinations), weights, curvature, sums, risks).checked()
 
 
 def _listed(value: Any) -> Any:
@@ -349,34 +370,49 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     errors = np.zeros((0, len(found)))
     if has_noise:
         known = np.isfinite(sampling)
-        others, own = (part[:, None] for part in _independent_points(is_laplace=facts.is_laplace))
+        others = independent_points(is_laplace=False, place=0)[:, None]
+        own = independent_points(is_laplace=facts.is_laplace, place=1)[:, None]
         errors = others * np.where(known, gaussian, 0.0) + own * np.where(known, of_sums, 0.0)
     return Uncertainty(estimates, sampling, errors)
 
 
-def _independent_points(*, is_laplace: bool) -> tuple[Array, Array]:
-    """Points of a standard Gaussian error and of an independent one of the law of the noise, each pair equally likely."""
+@lru_cache(maxsize=8)
+def independent_points(*, is_laplace: bool, place: int) -> Array:
+    """(points,): points of a standard Gaussian or Laplace law, which stand for its draws; independent at other places.
+
+    Each place has all of its points, and from place 1 on in an order that multiples of the root of a prime give (Richtmyer's
+    points).
+    """
     shares = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
-    gaussian = ndtri(shares)
-    laplace = np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
-    first, second = (each / np.sqrt(np.mean(each**2)) for each in (gaussian, laplace if is_laplace else gaussian))
-    return np.repeat(first, _N_POINTS), np.tile(second, _N_POINTS)
+    laplace = -np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
+    points: Array = laplace if is_laplace else np.asarray(ndtri(shares))
+    step = math.sqrt(_PRIMES[place - 1]) if place else 1.0 / _N_POINTS
+    order = np.argsort(np.modf(np.arange(_N_POINTS) * step)[0])
+    answer = np.empty(_N_POINTS)
+    answer[order] = points / math.sqrt(float(np.mean(points**2)))
+    answer.setflags(write=False)
+    return answer
 
 
 def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
-    """The covariance of the errors of the corrected weights, for rows with the shortened constant.
+    """The covariance of the errors of the corrected weights, for rows with the shortened constant."""
+    sampling, noise = errors_of_weights(facts, weights, curvature)
+    return sampling + noise
 
-    What the corrections leave of the pull of the ridge is counted as an error.
+
+def errors_of_weights(facts: Facts, weights: Array, curvature: Array) -> tuple[Array, Array]:
+    """The covariances of the errors of the corrected weights due to sampling and due to the noise, as they are released.
+
+    They are for rows with the shortened constant. What the corrections leave of the pull of the ridge counts as an error.
     """
     inverse = _wide_inverse(facts, curvature)
     values, vectors = np.linalg.eigh(curvature)
     spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.steepness
-    spread = spread + np.diag((facts.noise_in_objective / facts.stretch) ** 2)
+    noise = np.diag((facts.noise_in_objective / facts.stretch) ** 2)
     first, second = _pulls_of_ridge(facts, weights, curvature)
     # The ridge pulls as strongly as before in directions in which the noise hides the curvature.
     missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ (first + second))
-    answer: Array = inverse @ spread @ inverse + np.outer(missed, missed)
-    return answer
+    return inverse @ spread @ inverse, inverse @ noise @ inverse + np.outer(missed, missed)
 
 
 def _errors(
