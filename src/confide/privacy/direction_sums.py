@@ -29,8 +29,9 @@ from confide.privacy.curvature import (
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.moments import largest_norm, shortened, window_of
+from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
+from confide.privacy.standardised_sums import StandardisedSumsPlan
 from confide.types import Array, Weights
 
 _UNIT = 2.0**-53
@@ -113,7 +114,7 @@ class NoisyDirectionSums:
         """Largest L2 distance between computed and exact sums. proofs/direction_sums.md, theorem 2."""
         loss, terms = problem.loss_bounds, 2 * problem.row_width + 8
         window = window_of(loss, WINDOW)
-        scores = loss.smoothness * (terms * problem.row_norm * longest + window)
+        scores = loss.smoothness * (terms * summed_norm(problem) * longest + window)
         slopes = loss.rounding * loss.lipschitz + scores
         along = terms * _LONGEST_DIRECTION
         pull = slopes / loss.lipschitz + along + 4.0
@@ -134,7 +135,7 @@ class NoisyDirectionSums:
         if not made_by(plan, DirectionSumsPlan) or directions.shape != (plan.n_directions, problem.row_width):
             raise ParameterError(ANOTHERS)
         problem.check_source(source)
-        longest = math.inf if plan.lattice is None else _LONGEST_DIRECTION / problem.row_norm
+        longest = math.inf if plan.lattice is None else _LONGEST_DIRECTION / summed_norm(problem)
         kept = tuple(tuple(shortened(each, longest).tolist()) for each in directions)
         row_sum = DirectionSum(curvature_sum(problem), kept)
         sums = source.sum_over_rows(row_sum, shortened(weights, plan.largest_norm)).gradient * np.array([1.0, *plan.scales])
@@ -175,12 +176,15 @@ def _largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
     return answer
 
 
-def joint_event(training: Plan, curvature: CurvaturePlan, sums: DirectionSumsPlan) -> Event:
-    """The event of weights, curvature and sums under one account: that of the weights, which pays for what is beside them.
+def joint_event(training: Plan, *beside: CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan) -> Event:
+    """The event of weights and all sums under one account: that of the weights, which pays for what is beside them.
 
-    Raises ParameterError unless both have Gaussian noise, and the weights were planned for as much beside them.
+    Raises ParameterError unless all sums have Gaussian noise, and the weights were planned for as much beside them.
     """
-    multipliers = [each.lattice.multiplier for each in (curvature, sums) if isinstance(each.lattice, LatticeGaussian)]
-    if len(multipliers) < 2 or not math.hypot(*(1.0 / each for each in multipliers)) * _UP <= training.problem.beside_mu:
+    multipliers = [each.lattice.multiplier for each in beside if isinstance(each.lattice, LatticeGaussian)]
+    if (
+        len(multipliers) < len(beside)
+        or not math.hypot(*(1.0 / each for each in multipliers)) * _UP <= training.problem.beside_mu
+    ):
         raise ParameterError("the plan of the weights does not pay for the curvature and the sums.")
     return training.event
