@@ -204,8 +204,9 @@ def _with_shares(
     """These bundles with the shares of least total variance: proportional to the cube roots of their mean squares."""
     if len(bundles) == 1:
         return Linked(sizes, scales, linked) if any(linked) else Groups(sizes, scales)
-    even = (UNITS - len(bundles) + 1, *(1,) * (len(bundles) - 1))
-    roots = [math.cbrt(square) for square in squares_of_bundles(Bundles(sizes, scales, linked, bundles, even))]
+    # Mean squares at the whole share do not depend on the shares.
+    any_shares = (UNITS - len(bundles) + 1, *(1,) * (len(bundles) - 1))
+    roots = [math.cbrt(square) for square in squares_of_bundles(Bundles(sizes, scales, linked, bundles, any_shares))]
     shares = [max(1, int(UNITS * root / math.fsum(roots))) for root in roots]
     largest = shares.index(max(shares))
     shares[largest] += UNITS - sum(shares)
