@@ -174,8 +174,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert entries["number"].tolist() == list(range(1, len(self.charged) + 1))
             assert entries["purpose"].tolist() == [each.purpose for each in self.charged]
             for name in ("model", "sha256"):
-                said = [None if text is None or text != text else text for text in entries[name]]
-                assert said == [each.details.get(name) for each in self.charged]
+                assert entries[name].tolist() == [each.details.get(name) for each in self.charged]
 
 
 LedgerMachine.TestCase.settings = settings(max_examples=12, stateful_step_count=15, deadline=None)

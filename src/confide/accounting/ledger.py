@@ -340,7 +340,8 @@ class Ledger(Shared):
             (e.number, e.time, e.purpose, *costs_of(e.events).values(), filters.least_rows(e.events), *map(k.get, DETAILS))
             for e, k in zip(entries, details, strict=True)
         ]
-        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS])
+        columns = ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS]
+        frame = pd.DataFrame(rows, columns=columns, dtype=object)  # as text, an absent detail would be NaN beside others
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
 
     def verify(self, head: str | None = None) -> int:
