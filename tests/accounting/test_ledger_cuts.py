@@ -74,15 +74,14 @@ def test_a_charge_that_is_cut_at_any_statement_is_what_the_caller_is_told(server
     assert ledger.verify() == recorded + 1
 
 
-@pytest.mark.parametrize("how", ["before", "after"])
-def test_a_ledger_whose_creation_is_cut_at_any_statement_is_whole_or_absent(server, network, how):
+def test_a_ledger_whose_creation_is_cut_after_any_statement_is_whole_or_absent(server, network):
     """The same call, made again, opens it or makes it."""
-    Ledger(network.between(server.url(f"cut_{how}")), limit=2.0)
+    Ledger(network.between(server.url("cut")), limit=2.0)
     n_messages = network.n_messages
     outcomes = set()
     for number in range(1, n_messages + 1):
-        url = server.url(f"cut_{how}_{number}")
-        network.fail(how, number)
+        url = server.url(f"cut_{number}")
+        network.fail("after", number)
         outcomes.add(outcome_of(lambda: Ledger(network.between(url), limit=2.0)))  # noqa: B023
         network.work()
         ledger = Ledger(network.between(url), limit=2.0)
@@ -92,15 +91,14 @@ def test_a_ledger_whose_creation_is_cut_at_any_statement_is_whole_or_absent(serv
     assert outcomes >= {"nothing", "in doubt"}
 
 
-@pytest.mark.parametrize("how", ["before", "after"])
-def test_a_note_that_is_cut_at_any_statement_may_be_made_again(network, url, how):
+def test_a_note_that_is_cut_after_any_statement_may_be_made_again(network, url):
     """It replaces nothing, so to repeat it is no harm; nothing is charged by it."""
     ledger = Ledger(network.between(url), limit=1000.0)
     ledger.charge(1.0)
     n_messages = messages_of(network, lambda: ledger.note(1, {"model": "0"}))
     for number in range(1, n_messages + 1):
         ledger.charge(1.0)
-        network.fail(how, number)
+        network.fail("after", number)
         outcome_of(lambda: ledger.note(number + 1, {"sha256": "c"}))  # noqa: B023
         network.work()
         assert ledger.entries()["sha256"].iloc[number] in (None, "c")
@@ -109,8 +107,7 @@ def test_a_note_that_is_cut_at_any_statement_may_be_made_again(network, url, how
     assert ledger.spent() == PureDP(1.0 + n_messages)
 
 
-@pytest.mark.parametrize("how", ["before", "after"])
-def test_a_fit_that_is_cut_at_any_message_releases_nothing_that_is_not_charged(network, url, how):
+def test_a_fit_that_is_cut_after_any_message_releases_nothing_that_is_not_charged(network, url):
     """From its first look at the ledger to the charge. What is released was charged, and a fit without a charge has no model."""
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
     ledger = Ledger(network.between(url), limit=1000.0)
@@ -119,7 +116,7 @@ def test_a_fit_that_is_cut_at_any_message_releases_nothing_that_is_not_charged(n
     released, outcomes = 1, set()
     for number in range(1, n_messages + 1):
         model = confide.LogisticRegression(1.0, classes=[0, 1], ledger=ledger)
-        network.fail(how, number)
+        network.fail("after", number)
         outcomes.add(outcome_of(lambda: fit(model)))  # noqa: B023
         network.work()
         released += hasattr(model, "coef_")

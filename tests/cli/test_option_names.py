@@ -21,6 +21,9 @@ SAID = {
     "the noise in the loss at this alpha must be small.": "the noise in the loss at this alpha must be small.",
     'column "n_rows": "alpha" is no number.': 'column "n_rows": "alpha" is no number.',
     "cannot read old/n_rows/alpha=1/n_jobs.csv: no.": "cannot read old/n_rows/alpha=1/n_jobs.csv: no.",
+    "postgresql://me@host/db?schema=alpha&sslmode=disable: alpha must be small.": (
+        "postgresql://me@host/db?schema=alpha&sslmode=disable: --alpha must be small."
+    ),
     "Ridge of HuberRegressor, or ApproxDP(1, 2).": "--model ridge of --model huber, or ApproxDP(1, 2).",
 }
 
