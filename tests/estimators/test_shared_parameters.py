@@ -23,7 +23,7 @@ SPARSE = {"l1_ratio": 0.0}
 ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
 DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | {
-        "multiclass": "softmax", "inference_share": 0.0, "interest": None,
+        "multiclass": "softmax", "inference_share": 0.0, "interest": None, "risk_differences": False,
     },
     "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
     "KernelSVC": SHARED | CLASSIFIER | {

@@ -21,6 +21,8 @@ from confide.inference.evidence import Evidence
 from confide.inference.interest import InterestEvidence, corrected_weights, directions_of
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.least_squares import SumsEvidence
+from confide.inference.risk_differences import points_of_risks
+from confide.inference.risks_evidence import RisksEvidence
 from confide.intake.given_rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.privacy.centring import with_centre
@@ -32,6 +34,7 @@ from confide.privacy.lattice import LatticeNoise
 from confide.privacy.matching import matched
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.strongly_convex import PenalisedProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.released_models.model import ReleasedModel
@@ -129,14 +132,22 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
 
 
 def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy: Entropy) -> InterestEvidence:
-    """Release the curvature at released weights (1, D), and then the sums along the directions that follow from it."""
+    """Release the curvature at released weights (1, D), and then the sums along the directions that follow from it.
+
+    Sums for differences of risks come last, at points that follow from all of this.
+    """
     facts = plan.facts
     curvature = NoisyCurvature().release(plan.curvature, weights, source, entropy)
     near = corrected_weights(facts, weights[0], curvature)
     # A row has the constant of the intercept here, and the shortened one in the matrix from which directions are made.
     along = directions_of(facts, plan.combinations, weights[0], curvature) / facts.stretch
     sums = NoisyDirectionSums().release(plan.sums, near[None], along, source, entropy)
-    return InterestEvidence(facts, plan.combinations, weights[0], curvature, sums)
+    evidence = InterestEvidence(facts, plan.combinations, weights[0], curvature, sums)
+    if plan.risks is None:
+        return evidence
+    points, steps = points_of_risks(evidence)
+    standardised = NoisyStandardisedSums().release(plan.risks, points, steps, source, entropy)
+    return replace(evidence, risks=RisksEvidence.of(plan.risks, steps, standardised))
 
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
@@ -144,7 +155,8 @@ def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     if isinstance(plan, StatisticsPlan):
         return (plan.lattice,)
     if isinstance(plan.intervals, InterestPlan):
-        return (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice)
+        of_risks = () if plan.intervals.risks is None else (plan.intervals.risks.lattice,)
+        return (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice, *of_risks)
     of_moments = () if plan.intervals is None else (plan.intervals.moments.lattice,)
     of_centre = () if plan.centring is None else (plan.centring.lattice,)
     of_means = () if plan.matching is None else (plan.matching.lattice,)

@@ -137,6 +137,7 @@ class Settings:
     own_penalty : a strongly convex penalty of the user's own; None for a quadratic one
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept, see `interest_choice`
+    has_risks : whether a part of it is kept for differences of risks too
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
 
@@ -170,6 +171,7 @@ class Settings:
     own_penalty: StronglyConvex | None = None
     keeps_groups: bool = False
     interest: tuple[Combination, ...] = ()
+    has_risks: bool = False
 
     @property
     def largest_weight(self) -> float:
