@@ -9,8 +9,8 @@ of faults run these alone:
 - descriptors: the process may open no more files;
 - memory: the process may get no more memory;
 - clock: the clock jumps back and forth between charges;
-- sharing: 64 processes with 8 threads each charge one ledger, in a file and in PostgreSQL, for `--seconds` S each (ten minutes);
-  scripts/shared_ledger.py does it, and takes other sizes.
+- sharing: 64 processes with 8 threads each charge one ledger, in a file and in PostgreSQL, for ten minutes each, or
+  `--seconds S`; scripts/shared_ledger.py does it, and takes other sizes.
 
 After each fault the ledger opens in a new process, its chain of records verifies, and what it says was spent is at least the
 sum over all models that were saved and of all charges that returned. A model file is whole or absent.
@@ -37,9 +37,9 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from scripts import shared_ledger
 
 import confide
-from scripts import shared_ledger
 
 KILLS = 1000
 STUDIES = 40

@@ -334,7 +334,8 @@ class Messages:
     def _to_party(self, draws: random.Random) -> None:
         request = {
             "agreed": np.array(draws.choice(self._agreed.ravel().tolist())), "order": np.array(1), "joint": np.zeros(0),
-            "number": np.array(0), "weights": np.zeros((1, 3)), "limit": np.zeros(0), "centre": np.zeros(0), "radius": np.zeros(()),
+            "weights": np.zeros((1, 3)), "limit": np.zeros(0), "centre": np.zeros(0), "radius": np.zeros(()),
+            "number": np.array(0),
         }  # fmt: skip
         confide.take_part(_Wire(self._message(request, draws), packed()), self._model, self._frame, self._classes)
 

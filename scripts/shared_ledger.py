@@ -1,11 +1,11 @@
 """Charge one ledger from many processes and threads at once, and count: no charge lost, none twice, no limit exceeded.
 
 `python -m scripts.shared_ledger [--processes 64] [--threads 8] [--seconds 600] [--url postgresql://user@host/database]`
-charges a ledger in a file, and one in PostgreSQL: that of the URL, in a new schema that is left there, or else a server of its
-own where one is installed. `make faults` does the same. Each ledger is charged twice: for the time that is asked for, and up to
-a limit that all threads reach together.
+charges a ledger in a file, and one in PostgreSQL: that of the URL, in a new schema that is left there, or else a server of
+its own where one is installed. `make faults` does the same. Each ledger is charged twice: for the time that is asked for, and
+up to a limit that all threads reach together.
 
-Each charge has a purpose of its own, so the ledger's entries are compared with the calls of `charge` that returned, one by one.
+Each charge has a purpose of its own, so the entries of the ledger are compared with the calls that returned, one by one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Miscounted(Exception):  # noqa: N818 - says what is wrong
 
 @dataclass(slots=True)
 class Told:
-    """What threads were told: purposes of charges that returned, whether the limit was reached, refusals and waiting times."""
+    """What threads were told: purposes of charges that returned, refusals at the limit and others, and waiting times."""
 
     returned: list[str] = field(default_factory=list)
     exceeded: int = 0
@@ -82,8 +82,8 @@ def charged_at_once(place: object, *, processes: int, threads: int, seconds: flo
     reached = f", {told.exceeded} threads were refused at the limit" if told.exceeded else ""
     refused = "".join(f", {number} refused ({reason})" for reason, number in told.refusals.items())
     return (
-        f"{processes} processes x {threads} threads: {n_charges:,} charges in {elapsed:,.0f} s, {n_charges / elapsed:,.0f} a "
-        f"second, the longest took {told.longest:.1f} s{reached}{refused}"
+        f"{processes} processes x {threads} threads: {n_charges:,} charges in {elapsed:,.0f} s, "
+        f"{n_charges / elapsed:,.0f} a second, the longest took {told.longest:.1f} s{reached}{refused}"
     )
 
 
@@ -105,8 +105,9 @@ def _work(place: object, number: int, threads: int, seconds: float, start: Any, 
     ledger = Ledger(str(place))
     start.wait()
     told, until = [Told() for _ in range(threads)], time.monotonic() + seconds
+    names = [f"{number}.{thread}" for thread in range(threads)]
     workers = [
-        threading.Thread(target=_charge, args=(ledger, f"{number}.{thread}", until, told[thread])) for thread in range(threads)
+        threading.Thread(target=_charge, args=(ledger, *each)) for each in zip(names, [until] * threads, told, strict=True)
     ]
     for worker in workers:
         worker.start()

@@ -44,9 +44,9 @@ class Network:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
-                with contextlib.suppress(ConnectionError), client:
-                    with socket.create_connection(("127.0.0.1", self.server_port)) as server:
-                        self.carry(client, server)
+                there = ("127.0.0.1", self.server_port)
+                with contextlib.suppress(ConnectionError), client, socket.create_connection(there) as server:
+                    self.carry(client, server)
 
     def carry(self, client, server):
         while True:

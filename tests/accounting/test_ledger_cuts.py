@@ -1,4 +1,4 @@
-"""The connection to PostgreSQL is cut, or the server goes, at each statement: spent >= released, and the message is right."""
+"""PostgreSQL goes, or the connection to it, at each statement: spent >= released, and the message is right."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def messages_of(network, work):
 
 
 def outcome_of(work):
-    """ "done", "nothing" or "in doubt", by what the caller is told."""
+    """By what the caller is told: "done", "nothing" or "in doubt"."""
     try:
         work()
     except LedgerError as error:
@@ -108,7 +108,7 @@ def test_a_note_that_is_cut_after_any_statement_may_be_made_again(network, url):
 
 
 def test_a_fit_that_is_cut_after_any_message_releases_nothing_that_is_not_charged(network, url):
-    """From its first look at the ledger to the charge. What is released was charged, and a fit without a charge has no model."""
+    """From its first look at the ledger to the charge. What is released was charged; without a charge there is no model."""
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
     ledger = Ledger(network.between(url), limit=1000.0)
     fit = lambda model: model.fit(X, y)  # noqa: E731

@@ -202,7 +202,7 @@ def test_a_party_that_lies_about_its_number_of_rows_stops_the_fit(claimed, charg
     def claim(connection, message, arrays):
         return packed(**arrays | {"n_rows": np.array(claimed)}) if "n_rows" in arrays else message
 
-    with pytest.raises(confide.InputError, match="at least one row|no rows have"):
+    with pytest.raises(confide.InputError, match=r"at least one row|no rows have"):
         estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [Lying(ours, claim, first=1)]))
     thread.join(60)
     assert len(ledger.entries()) == charges

@@ -231,8 +231,8 @@ def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowS
         lengths = np.linalg.norm(totals.gradient, axis=1)
     if not finite or lengths.max(initial=0.0) > _MORE_THAN_ROUNDING * longest * n_rows:
         raise InputError(
-            "a party sent sums that no rows have: they are not finite, or larger than the bounds allow for its number of rows. "
-            "Nothing is released; what was charged stays charged. See what that party runs, or fit without it."
+            "a party sent sums that no rows have: they are not finite, or larger than the bounds allow for its number of "
+            "rows. Nothing is released; what was charged stays charged. See what that party runs, or fit without it."
         )
 
 
