@@ -2,8 +2,8 @@
 
 `python -m scripts.shared_ledger [--processes 64] [--threads 8] [--seconds 600] [--url postgresql://user@host/database]`
 charges a ledger in a file, and one in PostgreSQL: that of the URL, in a new schema that is left there, or else a server of
-its own where one is installed. `make faults` does the same. Each ledger is charged twice: for the time that is asked for, and
-up to a limit that all threads reach together.
+its own where one is installed. `make faults` does the same. Each ledger is charged for the time that is asked for, and once
+more up to a limit that all threads reach together.
 
 Each charge has a purpose of its own, so the entries of the ledger are compared with the calls that returned, one by one.
 """

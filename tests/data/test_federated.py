@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, FederatedSource, digest_of_sum
+from confide.data.federated import FederatedRows, FederatedSource, _refuse_what_rows_cannot_sum_to, digest_of_sum
 from confide.data.messages import packed
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
@@ -206,6 +206,18 @@ def test_a_party_that_lies_about_its_number_of_rows_stops_the_fit(claimed, charg
         estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [Lying(ours, claim, first=1)]))
     thread.join(60)
     assert len(ledger.entries()) == charges
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_the_longest_sums_that_rows_can_have_are_let_pass_and_no_longer_ones(weight):
+    """Equal rows at the bound with the steepest slope: their sums are those of 40 rows, and too long for 39."""
+    row_sum = RowSum(LogisticLoss(), BallBound(3.0), 1.0, 2, weight)
+    totals, start = row_sum.start(1, 2), row_sum.start(1, 2)
+    rows, weights = np.tile([30.0, 40.0], (40, 1)), np.array([[50.0, 50.0, 50.0]])
+    row_sum.add_block(totals, rows, np.full(40, -1.0), weights, np.full(40, 2.0))
+    _refuse_what_rows_cannot_sum_to(totals, start, row_sum, 40)
+    with pytest.raises(confide.InputError, match="no rows have"):
+        _refuse_what_rows_cannot_sum_to(totals, start, row_sum, 39)
 
 
 @pytest.mark.parametrize("after", [1, 2, 4])
