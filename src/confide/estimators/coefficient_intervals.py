@@ -175,6 +175,7 @@ class CoefficientIntervals:
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
+            design=self._known_evidence().design,
             is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
         )
 
@@ -199,6 +200,7 @@ class CoefficientIntervals:
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             is_of_interest=True,
+            design=self._interest.facts.design,
         )
 
     def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:

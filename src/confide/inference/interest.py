@@ -15,7 +15,7 @@ Everything here is post-processing of released numbers and costs no privacy. Row
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from scipy.special import ndtri
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_of
 from confide.inference.intervals import Uncertainty
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.types import Array
 
 DEVIATIONS_OF_ROWS = 3.0
@@ -108,6 +109,8 @@ class Facts:
         Standard deviations of the noise on the sums of slopes, of curvatures and of squared slopes.
     is_laplace : bool
         Whether the noise on the sums has the Laplace law.
+    design : SamplingDesign
+        What is declared about the sample.
     """
 
     n_features: int
@@ -122,12 +125,30 @@ class Facts:
     curvature_deviation: float
     sums_deviations: tuple[float, float, float]
     is_laplace: bool
+    design: SamplingDesign = INDEPENDENT
+
+    @property
+    def usual_curvature(self) -> float:
+        """The expected sum of the curvatures of all rows: half of the largest for each, at the mean weight."""
+        return self.design.effective_share * self.n_rows * self.largest_curvature / 2.0
+
+    @property
+    def squares_over_curvature(self) -> float:
+        """The sampling variance of the sum of slopes over the curvature, for usual rows.
+
+        For the logistic loss the squared slopes of a usual row are its curvature. With weights they are the weight times as
+        much, and the weight is at most the largest one.
+        """
+        return self.design.variance_factor * self.largest_slope**2 / (4.0 * self.largest_curvature)
 
     @property
     def stretch(self) -> Array:
         """(D,): what turns released weights into those for rows with the shortened constant."""
         of_constant = [self.intercept / self.constant] if self.intercept > 0.0 else []
         return np.array([*[1.0] * self.n_features, *of_constant])
+
+
+_NAMES_OF_FACTS = tuple(each.name for each in fields(Facts) if each.name != "design")
 
 
 def _careful_inverse(facts: Facts, curvature: Array) -> Array:
@@ -190,7 +211,7 @@ def directions_of(facts: Facts, combinations: tuple[Combination, ...], weights: 
 def _direction(facts: Facts, combination: Combination, inverse: Array, curvature: Array) -> Array:
     d = facts.n_features
     direction = inverse @ combination.vector(d, facts.constant)
-    rows = facts.n_rows * facts.largest_curvature / 2.0
+    rows = facts.usual_curvature
     means = np.zeros(d)
     if facts.intercept > 0.0 and curvature[-1, -1] > 0.0:
         rows = curvature[-1, -1] / facts.constant**2
@@ -243,7 +264,7 @@ class InterestEvidence(CheckedEvidence):
 
     def _has_possible_values(self) -> bool:
         facts = self.facts
-        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name != "sums_deviations"]
+        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in ("sums_deviations", "design")]
         factors = [factor for each in self.combinations for _, factor in each.factors]
         return (
             all(
@@ -255,10 +276,14 @@ class InterestEvidence(CheckedEvidence):
             and (facts.constant > 0.0) == (facts.intercept > 0.0)
         )
 
+    def with_weights(self) -> Self:
+        """The same evidence, whose design says that rows have weights of their own."""
+        return replace(self, facts=replace(self.facts, design=replace(self.facts.design, has_weights=True)))
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         return {
-            "facts": {each.name: _listed(getattr(self.facts, each.name)) for each in fields(self.facts)},
+            "facts": {name: _listed(getattr(self.facts, name)) for name in _NAMES_OF_FACTS} | self.facts.design.described(),
             "combinations": [
                 {each.name: _listed(getattr(one, each.name)) for each in fields(one)} for one in self.combinations
             ],
@@ -271,13 +296,15 @@ class InterestEvidence(CheckedEvidence):
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
         is_known = set(value) == {each.name for each in fields(cls)}
-        if not is_known or set(value["facts"]) != {each.name for each in fields(Facts)}:
+        if not is_known or set(value["facts"]) - {"design"} != set(_NAMES_OF_FACTS):
             raise ParameterError(
                 "the data for intervals of named coefficients were written by another version of confide, which this "
                 "version cannot read."
             )
         facts = dict(value["facts"])
         facts["sums_deviations"] = tuple(map(float, facts["sums_deviations"]))
+        if "design" in facts:
+            facts["design"] = SamplingDesign.from_dict(facts["design"])
         combinations = []
         for each in value["combinations"]:
             factors = tuple((int(place), float(factor)) for place, factor in each["factors"])
@@ -332,10 +359,7 @@ def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Ar
     """
     inverse = _wide_inverse(facts, curvature)
     values, vectors = np.linalg.eigh(curvature)
-    # The squared slopes of a usual row are its curvature times the square of the largest slope over four times the largest
-    # curvature: for the logistic loss they are equal.
-    steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * steep
+    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.squares_over_curvature
     spread = spread + np.diag((facts.noise_in_objective / facts.stretch) ** 2)
     _, missed = _pulls_of_ridge(facts, weights, curvature)
     answer: Array = inverse @ spread @ inverse + np.outer(missed, missed)
@@ -367,7 +391,7 @@ def _errors(
     per_pull = reach / bend
     change = -pull * per_pull
     doubt = of_bend / bend
-    sampling = per_pull * math.sqrt(max(square, of_square, float(np.finfo(float).tiny)))
+    sampling = per_pull * math.sqrt(facts.design.variance_factor * max(square, of_square, float(np.finfo(float).tiny)))
     of_sums = per_pull * of_pull
     second = per_pull * _second_order(evidence, wanted, direction, covariance)
     if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
@@ -386,7 +410,7 @@ def _left_by_one_step(evidence: InterestEvidence, wanted: Array) -> float:
     facts, curvature = evidence.facts, evidence.curvature
     pull = sum(_pulls_of_ridge(facts, evidence.weights, curvature), np.zeros(len(curvature)))
     rows = curvature[-1, -1] / facts.constant**2 if facts.intercept > 0.0 else 0.0
-    rows = rows if rows > 0.0 else facts.n_rows * facts.largest_curvature / 2.0
+    rows = rows if rows > 0.0 else facts.usual_curvature
     return abs(float(wanted @ pull)) * math.sqrt(max(float(pull @ curvature @ pull), 0.0) / rows)
 
 

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from confide.errors import ParameterError
 from confide.inference.interest import DEVIATIONS_OF_ROWS, Combination, Facts
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan
 from confide.privacy.direction_sums import DirectionSumsPlan
@@ -58,6 +59,7 @@ class InterestPlan:
         sums: DirectionSumsPlan,
         combinations: tuple[Combination, ...],
         usual_norm: float,
+        design: SamplingDesign = INDEPENDENT,
     ) -> InterestPlan:
         """The plan and its facts. The event of `training` is that of the whole release."""
         problem, loss = training.problem, training.problem.loss_bounds
@@ -76,6 +78,7 @@ class InterestPlan:
             curvature_deviation=curvature.entry_deviation,
             sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
             is_laplace=isinstance(sums.lattice, LatticeLaplace),
+            design=design,
         )
         return cls(training.event.budget, shares, curvature, sums, combinations, facts)
 
@@ -92,22 +95,20 @@ class InterestPlan:
     @property
     def usual_curvature(self) -> float:
         """What typical rows add to the curvature in each direction, spread evenly over the columns: n (c / 2) |x|^2 / d."""
-        facts = self.facts
-        return facts.n_rows * facts.largest_curvature / 2.0 * facts.usual_norm**2 / facts.n_features
+        return self.facts.usual_curvature * self.facts.usual_norm**2 / self.facts.n_features
 
     @property
     def _error_of_weights(self) -> float:
         """Standard deviation of the error of a typical weight without the ridge."""
         facts, curvature = self.facts, self.usual_curvature
-        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-        return math.sqrt(curvature * steep + facts.noise_in_objective**2) / curvature
+        return math.sqrt(curvature * facts.squares_over_curvature + facts.noise_in_objective**2) / curvature
 
     @property
     def score_error(self) -> float:
         """Mean squared error of the scores of typical rows by the released weights, without the ridge."""
         facts = self.facts
         of_columns = (self._error_of_weights * facts.usual_norm) ** 2
-        of_constant = facts.noise_in_objective / (facts.n_rows * facts.largest_curvature / 2.0)
+        of_constant = facts.noise_in_objective / facts.usual_curvature
         return of_columns + (of_constant**2 / facts.intercept**2 if facts.intercept > 0.0 else 0.0)
 
     @property
@@ -115,8 +116,7 @@ class InterestPlan:
         """Standard deviation of the error of first order, for a coefficient of one column."""
         facts, curvature = self.facts, self.usual_curvature
         clip = DEVIATIONS_OF_ROWS * facts.usual_norm / math.sqrt(facts.n_features)
-        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-        return math.sqrt(curvature * steep + (clip * facts.sums_deviations[0]) ** 2) / curvature
+        return math.sqrt(curvature * facts.squares_over_curvature + (clip * facts.sums_deviations[0]) ** 2) / curvature
 
     @property
     def second_order(self) -> float:
@@ -135,9 +135,9 @@ class InterestPlan:
         if not combination.usual_spread:
             return self.error * combination.size
         facts = self.facts
-        curvature = facts.n_rows * facts.largest_curvature / 2.0 * combination.usual_spread
-        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
-        first = math.hypot(math.sqrt(curvature * steep), combination.usual_clip * facts.sums_deviations[0]) / curvature
+        curvature = facts.usual_curvature * combination.usual_spread
+        of_slopes = math.sqrt(curvature * facts.squares_over_curvature)
+        first = math.hypot(of_slopes, combination.usual_clip * facts.sums_deviations[0]) / curvature
         return math.hypot(first, self.second_order * combination.size)
 
     def margin(self, combination: Combination, level: float = 0.95) -> float:
@@ -160,6 +160,7 @@ class InterestPlan:
             f"The mean squared error of scores would be {self.score_error:.2g}, where {LARGEST_SCORE_ERROR:g} is allowed, "
             f"and errors of second order {ratio:.2g} times those of first order, where {LARGEST_SECOND_ORDER:g} is allowed. "
             f"Use more rows, a larger budget, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+            f"{self.facts.design.advice}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,6 +184,7 @@ class InterestPlan:
                 }
                 for each in self.combinations
             ],
+            **self.facts.design.described(),
         }
 
     def lines(self) -> dict[str, str]:
@@ -192,7 +194,8 @@ class InterestPlan:
             + (", in one account with the weights" if self.is_joint else "")
             + f"; errors of second order {self.second_order / self.first_order:.2g} times those of first order",
         }
-        return found | {f"interval {place + 1}": each for place, each in enumerate(self.sentences())}
+        found |= {f"interval {place + 1}": each for place, each in enumerate(self.sentences())}
+        return found | self.facts.design.lines()
 
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each coefficient, in words."""

@@ -13,6 +13,7 @@ from confide.errors import ParameterError
 from confide.guarantee import Guarantee
 from confide.inference.intervals import Uncertainty
 from confide.inference.risks import checked_baseline, risk_difference
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,6 +132,8 @@ class CoefficientTable:
         Whether the coefficients are those that were named, by an orthogonal score.
     predicted : str
         The number that a regression predicts, with its unit if the schema names one; empty for classes.
+    design : SamplingDesign
+        What sampling errors assume of the way in which rows came from their population.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -147,6 +150,7 @@ class CoefficientTable:
     shortens_rows: bool = False
     predicted: str = ""
     is_of_interest: bool = False
+    design: SamplingDesign = INDEPENDENT
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, **facts: Any) -> Self:
@@ -197,6 +201,7 @@ class CoefficientTable:
                 if any(one.privacy_error for one in self.coefficients)
                 else []
             ),
+            *self.design.sentences,
             *(
                 ["Sampling errors assume that residuals have the same variance in all rows."]
                 if self.assumes_equal_variance
@@ -262,6 +267,7 @@ class CoefficientTable:
             "predicted": self.predicted,
             "alpha": self.alpha,
             "units": self.shown_units,
+            "design": self.design.to_dict(),
             "coefficients": [
                 {name: _finite(getattr(coefficient, name)) for name in Coefficient.__slots__}
                 | self._ratio_entries(coefficient)

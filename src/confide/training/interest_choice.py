@@ -85,4 +85,5 @@ def _with_interest(settings: Settings, training: Plan, budgets: tuple[Budget, Bu
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     paid = replace(training, event=event)
-    return replace(paid, intervals=InterestPlan.of(SHARES, paid, curvature, sums, settings.interest, usual))
+    design = settings.sampling_design(training.problem.n_rows_low)
+    return replace(paid, intervals=InterestPlan.of(SHARES, paid, curvature, sums, settings.interest, usual, design))

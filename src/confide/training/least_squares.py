@@ -50,7 +50,8 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
     deviation = plan.product_deviation if plan.noise is None else plan.diagonal_deviation
     automatic = noise_l2(deviation, problem.n_weights)
     plan = replace(plan, l2=automatic if l2 is None else l2, prior=prior, l1_ratio=share)
-    forecast = SumsForecast.of(plan, settings.usual_norm or usual_norm(settings.row_bound, 0.0))
+    usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
+    forecast = SumsForecast.of(plan, usual, settings.sampling_design(problem.n_rows_low))
     if squared.with_square:
         forecast.check()
     return replace(plan, forecast=forecast, intervals=forecast if squared.with_square else None)
