@@ -76,7 +76,7 @@ class SamplingDesign:
 
     @property
     def usual_weight(self) -> float:
-        """The declared mean weight. Where it is not declared, weights are supposed to have the mean 1, or the cap below it."""
+        """The declared mean weight. Where none is declared, the mean is supposed to be 1, or the cap if that is smaller."""
         return min(1.0, self.largest_weight) if self.mean_weight is None else self.mean_weight
 
     @property
