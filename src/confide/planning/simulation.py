@@ -180,7 +180,11 @@ def simulate(
         n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
     check_whole(n_designs=n_designs)
     errors = np.concatenate(
-        [_with_noise(plan, _made_up_rows(facts, error, positive_rate, seed + k), seed + k) + error for k in range(n_designs)]
+        [
+            _with_noise(plan, _made_up_rows(facts, error, positive_rate, seed + k), seed + k, _mean_weight(estimator))
+            + error
+            for k in range(n_designs)
+        ]
     )
     forecast = float(errors.mean())
     return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
@@ -212,10 +216,20 @@ def _bound_before_clipping(estimator: Any, problem: Problem) -> RowBound:
     return problem.row_bound if encoder is None or encoder.n_features != problem.n_features else encoder.row_bound
 
 
-def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int) -> Array:
+def _mean_weight(estimator: Any) -> float:
+    """The declared mean weight of rows; where none is declared 1, or the cap if that is smaller."""
+    weight = None if estimator.schema is None else estimator.schema.weight
+    if weight is not None:
+        return float(min(1.0, weight.high) if weight.mean is None else weight.mean)
+    mean = getattr(estimator, "mean_sample_weight", None)
+    return float(min(1.0, getattr(estimator, "max_sample_weight", 1.0)) if mean is None else mean)
+
+
+def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float) -> Array:
     """(draws,) errors that privacy adds to the error of the exact fit."""
-    # The objective is a sum over rows. Here it has only a part of the rows, so ridge and noise are scaled by that part.
-    part = made_up.facts.n_rows / plan.problem.n_rows_low
+    # The objective is a sum over rows. Here it has only a part of the rows, so ridge and noise are scaled by that part. And
+    # these rows have the weight 1, so both are counted in units of the mean weight.
+    part = made_up.facts.n_rows / plan.problem.n_rows_low / mean_weight
     entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
     noise = (
         np.concatenate([plan.noise.draw(entropy) for _ in range(_N_DRAWS)])
