@@ -206,6 +206,7 @@ def test_the_table_says_what_design_it_assumes():
     model = fitted(cluster_effect=1.7, population_size=30_000, mean_sample_weight=6.0)[0]
     notes = " ".join(model.summary().notes)
     assert "design effect of clustering, 1.7" in notes
+    assert "alpha = 1e-09 beside losses times the weights of their rows" in notes
     assert "Strata are not used" in notes
     assert "30,000 units of the population as it is" in notes
     assert model.summary().to_dict()["design"]["cluster_effect"] == 1.7

@@ -145,13 +145,12 @@ class SamplingDesign:
     @property
     def advice(self) -> str:
         """A sentence for refusals where the noise is too large; empty where weights are equal."""
-        unknown = self.mean_weight is None
         if self.effective_share == 1.0:
             return ""
         return (
             f" Noise counts {1.0 / self.effective_share:.3g} times as much as for equal weights, for a mean weight of "
             f"{self.usual_weight:g} under a cap of {self.largest_weight:g}: trim weights at a lower cap by a public rule"
-            + (", or declare the mean weight (mean_sample_weight, or mean in the weight of a schema)." if unknown else ".")
+            + (", or declare the mean weight, if it is public." if self.mean_weight is None else ".")
         )
 
     def to_dict(self) -> dict[str, Any]:

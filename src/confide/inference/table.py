@@ -188,8 +188,10 @@ class CoefficientTable:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences below the table, which a reader needs to understand it."""
+        # With weights in another unit the same ridge has another alpha.
+        beside = " beside losses times the weights of their rows" if self.design.has_weights else ""
         minimiser = (
-            f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}"
+            f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}{beside}"
             if self.target == "regularised"
             else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
         )

@@ -297,7 +297,7 @@ def checked_cluster_effect(cluster_effect: Any) -> float | None:
     ok = isinstance(cluster_effect, Real) and not isinstance(cluster_effect, bool)
     if not ok or not 1.0 <= cluster_effect <= _LARGEST_EFFECT:
         raise ParameterError(
-            "cluster_effect must be None or a public number from 1 to 1e6, the design effect of clustering: 1 + (m - 1) r "
+            "cluster_effect must be a public number from 1 to 1e6, the design effect of clustering: 1 + (m - 1) r "
             "for clusters of m rows with intraclass correlation r."
         )
     return float(cluster_effect)
@@ -309,7 +309,7 @@ def checked_population_size(population_size: Any, rows_per_person: int, encoder:
         return None
     ok = isinstance(population_size, Integral) and not isinstance(population_size, bool)
     if not ok or not 1 <= population_size <= _MOST_ROWS:
-        raise ParameterError("population_size must be None or a whole number, at least the number of rows.")
+        raise ParameterError("population_size must be a whole number, at least the number of rows.")
     if rows_per_person > 1 or (encoder is not None and encoder.schema.person is not None):
         raise ParameterError(
             "population_size is for samples in which each unit of the population has one row, and here one person may have "

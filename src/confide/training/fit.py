@@ -45,7 +45,7 @@ from confide.training.least_squares import weights_of_sums
 from confide.training.mechanism_choice import MECHANISMS
 from confide.training.plan import AnyPlan, plan_for
 from confide.training.released_support import with_zeros
-from confide.training.settings import Settings
+from confide.training.settings import WITHOUT_MEAN, Settings
 from confide.types import Weights
 
 
@@ -75,10 +75,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 def _refuse_weights_without_mean(rows: CheckedRows, settings: Settings) -> None:
     """Refuse a finite population where rows have weights and nothing says how large the least chance of a row was."""
     if rows.has_weights and settings.population_size is not None and settings.mean_sample_weight is None:
-        raise ParameterError(
-            "population_size with sample_weight needs the mean of the weights, which says how large the chance of being in "
-            "the sample is at least: give mean_sample_weight."
-        )
+        raise ParameterError(WITHOUT_MEAN)
 
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:

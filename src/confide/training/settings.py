@@ -23,6 +23,12 @@ from confide.privacy.centring import sum_of_rows
 from confide.privacy.matching import whole_slopes
 from confide.released_models.prior import Prior
 
+WITHOUT_MEAN = (
+    "population_size with weights of rows needs their mean, which says how large the chance of being in the sample is at "
+    "least. Declare it: a schema says it as weight = { column = ..., high = ..., mean = ... }."
+)
+"""The refusal of a finite population where nothing says how large the least chance of a row was."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -187,10 +193,7 @@ class Settings:
         if size is not None and size < n_rows:
             raise ParameterError("population_size is below the number of rows; it must be the size of the whole population.")
         if size is not None and mean is None and largest != 1.0:
-            raise ParameterError(
-                "population_size with weights of rows needs their mean, which says how large the chance of being in the "
-                "sample is at least: give mean_sample_weight, or mean in the schema's weight."
-            )
+            raise ParameterError(WITHOUT_MEAN)
         return SamplingDesign(
             largest_weight=largest,
             mean_weight=mean,
