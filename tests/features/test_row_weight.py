@@ -141,10 +141,14 @@ def test_what_contradicts_the_schema_is_refused():
             model.plan(3000)
 
 
-def test_rows_to_be_scored_need_no_weights():
-    """Predictions and scores read the columns of the model alone."""
+def test_rows_to_be_scored_need_no_weights(tmp_path):
+    """Predictions and rates read the columns of the model alone, in memory and in files; a fit needs the weights."""
     frame = people()
     model = confide.LogisticRegression(5.0, schema=WEIGHTED).fit(frame, frame["ill"])
     bare = frame.drop(columns="design weight")
     assert model.predict(bare).shape == (3000,)
     assert confide.evaluate(model, bare, frame["ill"], budget=5.0).n_rows == 3000
+    rows = open_rows(written(bare, tmp_path, "csv"), WEIGHTED)
+    assert confide.evaluate(model, rows, budget=5.0).n_rows == 3000
+    with pytest.raises(InputError, match=r'lacks the columns? "design weight"'):
+        confide.LogisticRegression(5.0, schema=WEIGHTED).fit(rows)
