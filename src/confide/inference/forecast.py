@@ -86,8 +86,8 @@ class IntervalsPlan:
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
         damping = training.l2 / curvature if training.perturbs_objective else 1.0
         privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
-        # Squares of weights are at most the largest weight times the weight, as the mean curvature has it.
-        sampling = math.sqrt(steepness * design.variance_factor) / curvature
+        # The curvature is that of the mean weight, and the square of a slope that of the largest weight.
+        sampling = math.sqrt(steepness * design.variance_factor * design.usual_squares) / curvature
         error = math.hypot(sampling, privacy)
         uncertain = 1.0 if training.perturbs_objective else (sampling / error) ** 2
         margin = 1.96 * error * math.hypot(1.0, spread / curvature)

@@ -134,12 +134,17 @@ class Facts:
 
     @property
     def squares_over_curvature(self) -> float:
-        """The sampling variance of the sum of slopes over the curvature, for usual rows.
+        """The largest sampling variance of the sum of slopes over the curvature, for usual rows.
 
         For the logistic loss the squared slopes of a usual row are its curvature. With weights they are the weight times as
         much, and the weight is at most the largest one.
         """
         return self.design.variance_factor * self.largest_slope**2 / (4.0 * self.largest_curvature)
+
+    @property
+    def usual_squares_over_curvature(self) -> float:
+        """What forecasts suppose of it."""
+        return self.squares_over_curvature * self.design.usual_squares
 
     @property
     def stretch(self) -> Array:

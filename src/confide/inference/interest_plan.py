@@ -101,7 +101,7 @@ class InterestPlan:
     def _error_of_weights(self) -> float:
         """Standard deviation of the error of a typical weight without the ridge."""
         facts, curvature = self.facts, self.usual_curvature
-        return math.sqrt(curvature * facts.squares_over_curvature + facts.noise_in_objective**2) / curvature
+        return math.sqrt(curvature * facts.usual_squares_over_curvature + facts.noise_in_objective**2) / curvature
 
     @property
     def score_error(self) -> float:
@@ -116,7 +116,7 @@ class InterestPlan:
         """Standard deviation of the error of first order, for a coefficient of one column."""
         facts, curvature = self.facts, self.usual_curvature
         clip = DEVIATIONS_OF_ROWS * facts.usual_norm / math.sqrt(facts.n_features)
-        return math.sqrt(curvature * facts.squares_over_curvature + (clip * facts.sums_deviations[0]) ** 2) / curvature
+        return math.sqrt(curvature * facts.usual_squares_over_curvature + (clip * facts.sums_deviations[0]) ** 2) / curvature
 
     @property
     def second_order(self) -> float:
@@ -136,7 +136,7 @@ class InterestPlan:
             return self.error * combination.size
         facts = self.facts
         curvature = facts.usual_curvature * combination.usual_spread
-        of_slopes = math.sqrt(curvature * facts.squares_over_curvature)
+        of_slopes = math.sqrt(curvature * facts.usual_squares_over_curvature)
         first = math.hypot(of_slopes, combination.usual_clip * facts.sums_deviations[0]) / curvature
         return math.hypot(first, self.second_order * combination.size)
 

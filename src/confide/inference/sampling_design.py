@@ -25,6 +25,7 @@ All of this is made from declared facts. Nothing is computed from the weights of
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -83,6 +84,15 @@ class SamplingDesign:
     def effective_share(self) -> float:
         """The least that the effective sample size can be, over the number of rows: mean weight over largest weight."""
         return self.usual_weight / self.largest_weight
+
+    @property
+    def usual_squares(self) -> float:
+        """What forecasts suppose of the mean squared weight, over the largest weight times the mean weight.
+
+        It lies between the effective share, for equal weights, and 1, for weights of 0 and the largest. The geometric mean
+        of the two is supposed. Intervals themselves use the released sums.
+        """
+        return math.sqrt(self.effective_share)
 
     @property
     def finite_population_correction(self) -> float:
