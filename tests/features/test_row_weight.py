@@ -152,3 +152,57 @@ def test_rows_to_be_scored_need_no_weights(tmp_path):
     assert confide.evaluate(model, rows, budget=5.0).n_rows == 3000
     with pytest.raises(InputError, match=r'lacks the columns? "design weight"'):
         confide.LogisticRegression(5.0, schema=WEIGHTED).fit(rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("AdditiveClassifier", {}),
+        ("LinearSVC", {}),
+        ("KernelSVC", {"n_features": 16}),
+        ("ERMClassifier", {}),
+        ("LogisticRegression", {"mechanism": "gradient"}),
+        ("LogisticRegression", {"mechanism": "output"}),
+    ],
+)
+def test_every_classifier_counts_rows_by_the_column(kind, parameters):
+    """As it counts them by `sample_weight`."""
+    frame = people(1500)
+    given = {"random_state": 1} | parameters
+    model = getattr(confide, kind)
+    beside = model(confide.ApproxDP(5.0, 1e-6), schema=SCHEMA, max_sample_weight=20.0, **given)
+    beside.fit(frame, frame["ill"], sample_weight=np.minimum(frame["design weight"], 20.0))
+    named = model(confide.ApproxDP(5.0, 1e-6), schema=WEIGHTED, **given).fit(frame, frame["ill"])
+    np.testing.assert_array_equal(named.coef_, beside.coef_)
+
+
+@pytest.mark.parametrize("kind", ["HuberRegressor", "AdditiveRegressor", "ERMRegressor"])
+def test_every_regressor_counts_rows_by_the_column(kind):
+    """As it counts them by `sample_weight`."""
+    frame = people(1500).assign(debt=np.linspace(0.0, 2e4, 1500))
+    schema = Schema(columns={"age": AGE}, target={"column": "debt", "low": 0, "high": 2e4}, weight=WEIGHT)
+    model = getattr(confide, kind)
+    bare = dataclasses.replace(schema, weight=None)
+    beside = model(5.0, schema=bare, max_sample_weight=20.0, random_state=1)
+    beside.fit(frame, frame["debt"], sample_weight=np.minimum(frame["design weight"], 20.0))
+    named = model(5.0, schema=schema, random_state=1).fit(frame, frame["debt"])
+    np.testing.assert_array_equal(named.coef_, beside.coef_)
+
+
+def test_searches_parts_and_refits_count_rows_by_the_column():
+    """What fits several times does so with the weights each time."""
+    frame = people(1500)
+    capped = np.minimum(frame["design weight"], 20.0)
+
+    def models_of(schema, weights, **parameters):
+        asked = {} if weights is None else {"sample_weight": weights}
+        plain = confide.LogisticRegression(8.0, schema=schema, **parameters)
+        search = confide.PrivateSearchCV(plain, {"alpha": [0.01, 0.1]}, budget=8.0, random_state=1)
+        parts = confide.intervals_from_parts(plain, frame, frame["ill"], n_parts=5, random_state=1, **asked)
+        again = confide.LogisticRegression(8.0, schema=schema, random_state=1, **parameters)
+        again = again.fit(frame, frame["ill"], **asked).refit(frame, frame["ill"], **asked)
+        return search.fit(frame, frame["ill"], **asked).best_estimator_.coef_, parts.estimates, again.coef_
+
+    beside = models_of(SCHEMA, capped, max_sample_weight=20.0)
+    for one, other in zip(models_of(WEIGHTED, None), beside, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
