@@ -253,3 +253,10 @@ def test_the_stated_values_of_small_cases():
         ((other.lipschitz, other.trace, other.value_at_zero), (math.sqrt(3), 0.75, 3 * math.log(2))),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [3, 10, 100])
+def test_the_rounding_of_softmax_is_that_of_the_proof(n_classes):
+    """A slope errs by k + 2 ln k + 18 units (privacy/proofs/multiclass.md, section 8), in units of the longest, sqrt(2)."""
+    expected = (n_classes + 2.0 * math.log(n_classes) + 18.0) / math.sqrt(2.0)
+    assert Softmax(n_classes).rounding == pytest.approx(expected, rel=1e-12)

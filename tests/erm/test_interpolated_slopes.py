@@ -86,6 +86,8 @@ def test_constants_and_orders():
     """Slopes alone are summed; nothing is claimed of the loss."""
     loss = InterpolatedSlopes(declared(Hinge(), lipschitz=3.0), 0.5)
     assert (loss.lipschitz, loss.smoothness, loss.name, loss.n_outputs) == (3.0, 12.0, "own", 1)
+    # The share of the way moves the slope by 2, difference, products and sum err by up to 4 more, and 2 are room.
+    assert loss.rounding == 8.0
     assert loss.value_at_zero == math.inf
     assert loss.smoothing is None
     assert [loss.monotone, loss.by_length, loss.tapered, loss.self_concordant] == [False] * 4

@@ -50,6 +50,18 @@ def test_sums_are_made_block_by_block():
         np.testing.assert_array_equal(rows.sums_of(alone), of_block.sums_of(weights[own]))
 
 
+def test_the_sums_of_blocks_are_added_up_and_nothing_else():
+    """To the bit: a chain of additions through all blocks would be longer than the rounding bound allows for."""
+    rng = np.random.default_rng(7)
+    rows, weights = JoinedRows.of(BLOCKS), rng.normal(size=(127, 6)) * np.exp(rng.normal(size=(127, 6)))
+    ends = np.cumsum([each.n_rows for each in BLOCKS])[:-1]
+    alone = [(JoinedRows.of([each]), own) for each, own in zip(BLOCKS, np.split(weights, ends), strict=True)]
+    np.testing.assert_array_equal(
+        rows.weighted_sums(weights), np.sum([one.weighted_sums(own) for one, own in alone], axis=0)
+    )
+    np.testing.assert_array_equal(rows.sums_of(weights), np.sum([one.sums_of(own) for one, own in alone], axis=0))
+
+
 def test_the_matrix_and_its_transpose_share_their_memory():
     """A fit keeps the entries once."""
     rows = JoinedRows.of(BLOCKS)
@@ -68,3 +80,11 @@ def test_blocks_that_32_bit_integers_cannot_count_are_not_joined(monkeypatch):
     few = [block(1, 0), block(1, 1)]
     assert JoinedRows.of(few[:1]) is not None
     assert JoinedRows.of(few) is None
+
+
+def test_columns_of_joined_blocks_are_counted_up_to_the_largest_32_bit_integer():
+    """Two blocks of 2^30 columns have one column too many."""
+    layout = CodedLayout(2**30, ((0, 2**30),), ())
+    one = CodedRows(layout, np.array([5], np.int32), np.ones(1))
+    assert JoinedRows.of([one]) is not None
+    assert JoinedRows.of([one, one]) is None

@@ -14,6 +14,7 @@ from confide import BudgetExceeded, InputError, Ledger, LogisticRegression, Para
 from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import counted
+from confide.training import charge
 from tests.inference.test_rates import population
 
 
@@ -93,6 +94,37 @@ def test_a_row_that_leaves_or_moves_the_others_changes_no_other_score(monkeypatc
     for table in (rows, np.concatenate([rows[1:], rows[:1]])):
         confide.evaluate(fitted, table, y[:1].repeat(len(y)), budget=1.0, n_bins=2)
     np.testing.assert_array_equal(cells[0][1:], cells[1][:-1])
+
+
+@pytest.mark.parametrize("more", [{}, {"clip": 1.0}], ids=["histogram", "tables"])
+def test_noise_that_the_second_account_does_not_confirm_is_refused_before_the_charge(model, more, monkeypatch):
+    """The ledger stays as it was, and no row was scored."""
+    ledger = Ledger(limit=1.0)
+    monkeypatch.setattr(charge, "confirms", lambda lattice: False)
+    with pytest.raises(confide.NotCertified, match="OpenDP"):
+        confide.evaluate(model, *population(500, 5), budget=0.5, ledger=ledger, **more)
+    assert len(ledger.entries()) == 0
+
+
+@pytest.mark.parametrize("more", [{}, {"clip": 1.0}], ids=["histogram", "tables"])
+def test_the_number_of_rows_is_used_only_where_rows_are_replaced(model, more):
+    """Where a row may come or go it is private: it is neither shown, nor put right in the counts, nor a reason to refuse."""
+    X, y = population(500, 5)
+    answers = {
+        relation: confide.evaluate(model, X, y, budget=0.8, neighbours=relation, random_state=1, **more)
+        for relation in ("replace-one", "add-or-remove-one")
+    }
+    assert [each.n_rows for each in answers.values()] == [500, None]
+    for relation, answer in answers.items():
+        total = answer.counts.sum() if not more else answer.tables[0].counts.sum()
+        assert (abs(total - 500.0) < 1e-6) == (relation == "replace-one")
+        assert answer.plan.event.neighbours.value == relation
+    with pytest.raises(ParameterError, match="hide"):
+        confide.evaluate(model, X[:20], y[:20], budget=0.01, **more)
+    ledger = Ledger(limit=1.0, neighbours="add-or-remove-one")
+    facts = {"neighbours": "add-or-remove-one", "ledger": ledger}
+    assert confide.evaluate(model, X[:20], y[:20], budget=0.01, **facts, **more).n_rows is None
+    assert len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])

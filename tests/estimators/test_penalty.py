@@ -14,7 +14,11 @@ from sklearn.base import clone
 
 import confide
 from confide import ApproxDP, ParameterError, Schema, Smooth, StronglyConvex, planning
+from confide.privacy.grouped_form import GroupedFormProblem
+from confide.privacy.strongly_convex import PenalisedProblem
 from confide.report.verification import FAILED, verify
+from confide.solvers.fallback import NewtonThenFallback
+from confide.training import fit
 from tests.privacy.own_penalties import CONVEXITY, LOG_COSH, OF_LENGTH
 
 BUDGET = ApproxDP(2.0, 1e-6)
@@ -189,6 +193,33 @@ def test_columns_of_a_schema_may_have_a_penalty_of_ones_own():
     assert model.score(frame, targets) > 0.8
     # A ridge of .5 in the penalty at .02 is that of .01 alone: the plans have the same noise.
     assert model.plan(2_000).noise == plain.plan(2_000).noise
+
+
+@pytest.mark.parametrize(("penalty", "schema"), [(LOG_COSH, None), (PENALTY, SCHEMA)], ids=["of one's own", "of groups"])
+def test_the_method_that_knows_hessians_of_a_ridge_is_not_used(penalty, schema, monkeypatch):
+    """Its theorem does not hold for such objectives, and a refusal after the charge would tell of the rows."""
+    seen, plain = [], fit.MECHANISMS["objective"]
+
+    class Spy:
+        def release(self, plan, source, solver, entropy):
+            seen.append((type(plan.problem), solver))
+            return plain.release(plan, source, solver, entropy)
+
+    monkeypatch.setitem(fit.MECHANISMS, "objective", Spy())
+    model = confide.LogisticRegression(1.0, penalty=penalty, schema=schema, mechanism="objective", centre=False)
+    monkeypatch.setattr(Spy, "plan", lambda _, *given: plain.plan(*given), raising=False)
+    model.fit(ROWS if schema is None else FRAME, LABELS)
+    expected = PenalisedProblem if schema is None else GroupedFormProblem
+    assert seen == [(expected, NewtonThenFallback(has_ridge=False))]
+
+
+@pytest.mark.parametrize("make", [confide.HuberRegressor, confide.PoissonRegressor])
+def test_noisy_gradients_do_not_take_the_place_of_a_penalty_of_ones_own(make):
+    """They have the ridge alone; without the penalty "auto" stands for them here, where noise is large."""
+    plain = make(confide.ZCDP(0.01), target_bound=1.0)
+    assert plain.plan(3_000, 4).mechanism == "gradient"
+    plan = plain.set_params(penalty=LOG_COSH).plan(3_000, 4)
+    assert (plan.mechanism, type(plan.problem), plan.centring) == ("objective", PenalisedProblem, None)
 
 
 @pytest.mark.parametrize("others", [{"penalty": LOG_COSH}, {"l1_ratio": 0.3}])

@@ -14,7 +14,7 @@ from confide.estimators.planned_evaluation import planned_evaluation, specificat
 from confide.evaluations.layouts import ClassPairTables, ClassTables, NumberPairTables, NumberTables
 from confide.features.columns import CategoryColumn
 from confide.features.persons import RowsPerPerson
-from confide.privacy.budgets import PureDP
+from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.counts import CountsPlan
 from confide.privacy.noise import Entropy
 from tests.evaluations.examples import classifier, regressor, three_classes
@@ -38,6 +38,34 @@ def test_each_kind_of_model_has_its_tables():
     assert isinstance(planned(two_classes(), other=two_classes()).layout, ClassPairTables)
     assert isinstance(planned(regressor(), other=regressor()).layout, NumberPairTables)
     assert planned(regressor(), clip=9.0).layout.clip == 2.0
+
+
+KINDS = {
+    "two classes": (two_classes, {}, 1),
+    "a clipped loss": (two_classes, {"clip": 1.0}, 3),
+    "three classes": (classifier, {}, 3),
+    "numbers": (regressor, {}, 2),
+    "two classifiers": (classifier, {"other": classifier}, 2),
+    "two regressors": (regressor, {"other": regressor}, 2),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("persons", [1, 3])
+def test_the_noise_is_for_all_tables_the_relation_and_the_rows_of_a_person(kind, neighbours, persons):
+    """A row that comes or goes moves a unit of each table, one that is replaced two, and k rows of a person k times that."""
+    make, more, n_tables = KINDS[kind]
+    more = {name: value() if callable(value) else value for name, value in more.items()}
+    of_tables = n_tables * (2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0)
+    facts = {"neighbours": neighbours, "rows_per_person": persons} | more
+    pure, concentrated = (planned_evaluation(make(), budget, **facts).plan for budget in (PureDP(0.5), ZCDP(0.02)))
+    for plan, deviation in (
+        (pure, math.sqrt(2.0) * persons * of_tables / 0.5),
+        (concentrated, persons * math.sqrt(of_tables) / 0.2),
+    ):
+        assert plan.deviation == pytest.approx(deviation, rel=0.01)
+        assert (plan.event.rows_per_person, plan.event.neighbours, plan.neighbours) == (persons, neighbours, neighbours)
 
 
 @pytest.mark.parametrize(

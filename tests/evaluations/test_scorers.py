@@ -11,11 +11,14 @@ import pytest
 import confide
 from confide import Schema
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.row_bounds import BallBound
 from confide.estimators.planned_evaluation import planned_evaluation
-from confide.evaluations.scorers import log_loss
+from confide.evaluations.scorers import Scorer, log_loss
 from confide.features.columns import CategoryColumn
 from confide.features.labels import targets_at
 from confide.privacy.budgets import PureDP
+from confide.released_models.links import Link
+from confide.released_models.scores import LinearModel
 from tests.evaluations.examples import classifier, numbers, regressor, three_classes
 
 
@@ -48,6 +51,32 @@ def test_the_loss_of_a_row_is_the_same_alone_and_among_others():
     np.testing.assert_array_equal(losses(order), whole[order])
     for row in (0, 350, 699):
         assert losses(np.array([row]))[0] == whole[row]
+
+
+@pytest.mark.parametrize("kind", ["softmax", "one-vs-rest"])
+def test_losses_of_many_classes_are_added_up_class_by_class(kind):
+    """A sum along an axis has another order for a single row than for many."""
+    scores = np.asfortranarray(np.random.default_rng(7).normal(size=(300, 23)) * 3.0)
+    weights = LinearModel(np.zeros((23, 2)), np.zeros(23), BallBound(1.0))
+    scorer = Scorer(weights, Link(kind), 23, None, None, None, None, 1)
+    whole = scorer.log_probabilities(scores)
+    alone = np.vstack([scorer.log_probabilities(scores[row : row + 1]) for row in range(300)])
+    np.testing.assert_array_equal(alone, whole)
+    np.testing.assert_allclose(np.exp(whole).sum(axis=1), 1.0)
+
+
+def test_scores_of_wide_rows_do_not_come_from_products_of_blocks():
+    """Which add up the rows of a block in different orders, so that the place of a row would move its score by a bit."""
+    rng = np.random.default_rng(6)
+    X, y = rng.uniform(-0.2, 0.2, size=(401, 37)), rng.integers(0, 3, 401)
+    model = confide.LogisticRegression(math.inf, classes=[0, 1, 2]).fit(X, y)
+    scorer, labels = scorer_of(model), targets_at(y, 3)
+    whole = scorer.scored(MemorySource(ArrayBlocks(X), labels)).scores
+    alone = np.vstack([scorer.scored(MemorySource(ArrayBlocks(X[i : i + 1]), labels[i : i + 1])).scores for i in range(401)])
+    np.testing.assert_array_equal(alone, whole)
+    # The rows show it: as a product of matrices they have other bits.
+    of_blocks = [scorer.scoring.scores(ArrayBlocks(X[i : i + 1])) for i in range(401)]
+    assert (np.vstack(of_blocks) != scorer.scoring.scores(ArrayBlocks(X))).any()
 
 
 def test_numbers_are_clipped_to_the_range_of_the_target():

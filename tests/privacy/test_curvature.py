@@ -10,14 +10,18 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.class_losses import OneVsRest
+from confide.erm.hinges import Hinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
+from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.curvature import NoisyCurvature
+from confide.privacy.curvature import NoisyCurvature, refuse_other_losses
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Problem
+from confide.privacy.moments import largest_norm
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 
@@ -131,6 +135,85 @@ def test_the_noise_costs_what_the_ledger_counts():
     gaussian = plan_of(ZCDP(0.1))
     assert isinstance(gaussian.lattice, LatticeGaussian)
     assert gaussian.event.curve.mu == 1.0 / gaussian.lattice.multiplier <= math.sqrt(0.2)
+
+
+def many_rows(neighbours, n):
+    """A plan of weights for so many rows that rounding is a few hundredths of the effect of a row."""
+    training = ObjectivePerturbation().plan(problem_of(neighbours), PureDP(1.0))
+    low = n if neighbours is REPLACE else n // 2
+    return replace(training, l2=1e12, problem=replace(training.problem, n_rows_low=low, n_rows_high=n))
+
+
+def with_rounding(neighbours, n):
+    """The distance of neighbours and the same with twice the rounding of theorem 2, written out."""
+    width, norm, window, unit = D + 1, math.sqrt(2.0), 2.0**-6, 2.0**-53
+    longest = largest_norm(many_rows(neighbours, n), ZCDP(0.1))
+    # The rounding of the loss is 12, and 1 for the weight of a row.
+    slopes = 13.0 + 0.25 * ((2 * width + 8) * norm * longest + window)
+    sums = 60 + 2 * width + 24
+    of_matrices = 1.02 * unit * n * norm**2 * (slopes / (window * 0.25) + sums + 2.0 * slopes + sums)
+    exact = 1.16 * (math.sqrt(2.0) if neighbours is REPLACE else 1.0)
+    return exact, exact + 2.0 * (of_matrices + 2.0 * unit * n * norm**2)
+
+
+@BOTH
+def test_the_noise_covers_rounding_to_the_last_of_its_constants(neighbours):
+    """And where rounding would be a little more than a tenth of the effect of a row there is no plan."""
+    exact, expected = with_rounding(neighbours, 2**35)
+    assert 1.01 * exact < expected < 1.09 * exact
+    for budget in (PureDP(0.7), ZCDP(0.1)):
+        plan = NoisyCurvature().plan(many_rows(neighbours, 2**35), budget)
+        assert plan.lattice.l2_sensitivity == pytest.approx(expected, rel=1e-8)
+    n = 2**35
+    for _ in range(20):
+        exact, expected = with_rounding(neighbours, n)
+        n = round(0.1 / (expected / exact - 1.0) * n)
+    NoisyCurvature().plan(many_rows(neighbours, round(0.99 * n)), ZCDP(0.1))
+    with pytest.raises(ParameterError, match="too inexact"):
+        NoisyCurvature().plan(many_rows(neighbours, round(1.01 * n)), ZCDP(0.1))
+
+
+def test_noise_is_smaller_off_the_diagonal():
+    """By the root of 2, since those entries stand twice in the matrix; 15% more or less fails."""
+    plan, (rows, labels) = plan_of(ZCDP(0.1)), some_rows()
+    entropy, source, centre = Entropy.seeded(4), source_of(rows, labels), exact(rows, labels)
+    noises = np.array([NoisyCurvature().release(plan, WEIGHTS, source, entropy) for _ in range(200)]) - centre
+    off, on = noises[:, *np.triu_indices(3, 1)], noises[:, range(3), range(3)]
+    assert off.std() == pytest.approx(plan.entry_deviation, rel=0.12)
+    assert on.std() == pytest.approx(math.sqrt(2.0) * plan.entry_deviation, rel=0.12)
+
+
+UNCOVERED = {
+    "two scores": {"loss": OneVsRest(LogisticLoss(), 2)},
+    "slopes by length": {"loss": SquaredLoss(1.0, 2.0, by_length=True)},
+    "a corner": {"loss": Hinge()},
+    "rows too long": {"row_bound": BallBound(2.0**260)},
+    "rows too short": {"row_bound": BallBound(2.0**-260), "intercept": 0.0},
+}
+
+
+@pytest.mark.parametrize("name", UNCOVERED)
+def test_other_losses_and_rows_are_refused_in_words_of_interest(name):
+    """Theorem 1 needs a smooth loss of one score with one bound on its slopes, and a fourth power that is a double."""
+    with pytest.raises(ParameterError, match="interest needs a smooth loss of one score"):
+        refuse_other_losses(problem_of(**UNCOVERED[name]))
+    refuse_other_losses(problem_of())
+
+
+def test_long_weights_are_shortened_to_the_norm_that_rounding_was_counted_for():
+    """By a function of the weights alone."""
+    plan = replace(plan_of(ZCDP(0.1)), lattice=None)
+    source, short = source_of(*some_rows()), WEIGHTS * plan.largest_norm / np.linalg.norm(WEIGHTS)
+    released = [NoisyCurvature().release(plan, each, source, Entropy.seeded(0)) for each in (1e3 * short, short)]
+    np.testing.assert_allclose(*released, rtol=1e-9)
+    assert np.abs(exact(*some_rows(), 1e3 * short) - released[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("rows", [np.zeros((N + 1, D)), np.zeros((N, D + 1))], ids=["more rows", "more columns"])
+def test_rows_that_the_plan_is_not_for_are_refused(rows):
+    """More rows round by more than the noise covers."""
+    with pytest.raises(ParameterError, match="the plan is for 40 to 40 rows of 2 columns"):
+        NoisyCurvature().release(plan_of(ZCDP(0.1)), WEIGHTS, source_of(rows, np.ones(len(rows))), Entropy.seeded(0))
 
 
 @pytest.mark.parametrize("changed", [{"row_bound": BallBound(2.0**260)}, {"n_rows_low": 2**50, "n_rows_high": 2**50}])

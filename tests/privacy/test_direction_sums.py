@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,13 +13,26 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
 from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
+from confide.privacy import direction_sums
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.curvature import NoisyCurvature
-from confide.privacy.direction_sums import NoisyDirectionSums, distance_of_neighbours, joint_event
+from confide.privacy.direction_sums import _SCALES, NoisyDirectionSums, distance_of_neighbours, joint_event
 from confide.privacy.gaussian import largest_mu
+from confide.privacy.moments import largest_norm
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from tests.privacy.test_curvature import ADD, BOTH, BUDGETS, REPLACE, WEIGHTS, N, problem_of, some_rows, source_of
+from tests.privacy.test_curvature import (
+    ADD,
+    BOTH,
+    BUDGETS,
+    REPLACE,
+    WEIGHTS,
+    N,
+    many_rows,
+    problem_of,
+    some_rows,
+    source_of,
+)
 
 LOGISTIC = Weighted(LogisticLoss(), 1.0)
 DIRECTIONS = np.array([[0.9, -0.4, 0.2], [2.0, 1.0, 0.3]])
@@ -64,6 +78,42 @@ def test_the_distance_is_the_largest_over_pairs_of_rows(neighbours, order, scale
         largest = max(np.linalg.norm(terms - each, ord=order, axis=1).max() for each in terms[::7])
     # The window adds a 64th to the curvature, which counts in the slopes' place only where they are small.
     assert largest <= distance_of_neighbours(LOGISTIC, scales, neighbours, order) <= 1.02 * largest
+
+
+@BOTH
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("cells", [1, 2, 5])
+def test_a_coarse_grid_bounds_the_distance_too(neighbours, order, cells, monkeypatch):
+    """Each cell counts with the most that a pair of rows in it can be apart, so few cells cost more and not less."""
+    fine = distance_of_neighbours(LOGISTIC, (0.5, 0.9), neighbours, order)
+    monkeypatch.setattr(direction_sums, "_CELLS", cells)
+    scores = np.linspace(-6.0, 6.0, 61)
+    share = 1.0 / (1.0 + np.exp(scores))
+    pulls = np.concatenate([share, -share])
+    terms = np.stack([pulls, 0.5 * np.tile(4.0 * share * (1.0 - share), 2), 0.9 * pulls**2], axis=1)
+    bound = distance_of_neighbours(LOGISTIC, (0.5, 0.9), neighbours, order)
+    assert bound >= 0.99 * fine
+    for other in np.zeros((1, 3)) if neighbours is ADD else terms:
+        assert np.linalg.norm(terms - other, ord=order, axis=1).max() <= bound
+
+
+@pytest.mark.parametrize(("order", "expected"), [(1, 2.0 + 1.0 + 2.0), (2, math.sqrt(4.0 + 1.0 + 4.0))])
+def test_cells_count_with_the_most_that_their_ends_allow(order, expected, monkeypatch):
+    """With the cells [-1, 0] and [0, 1]: in opposite ones |p - p'| <= 2 and |p + p'| <= 1, in the same ones 1 and 2.
+
+    The curvature counts in full, as the slope of size 1/2 lies in every cell.
+    """
+    monkeypatch.setattr(direction_sums, "_CELLS", 1)
+    assert distance_of_neighbours(LOGISTIC, (1.0, 1.0), REPLACE, order) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("changed", [{"tapered": False}, {"self_concordant": False}])
+def test_slope_and_curvature_are_linked_only_where_the_theorem_has_both_conditions(changed):
+    """A loss that is tapered, or whose curvature changes little within the window, is not enough by itself."""
+    facts = {"tapered": True, "self_concordant": True, "lipschitz": 1.0, "smoothness": 0.25}
+    assert distance_of_neighbours(SimpleNamespace(**facts), (1.0, 1.0), REPLACE, 2) == pytest.approx(2.0, rel=0.001)
+    loss = SimpleNamespace(**(facts | changed))
+    assert distance_of_neighbours(loss, (1.0, 1.0), REPLACE, 2) == pytest.approx(math.sqrt(5.0), rel=0.01)
 
 
 def test_a_loss_that_bends_at_steep_rows_costs_more():
@@ -127,6 +177,28 @@ def test_long_directions_are_shortened_only_where_there_is_noise():
     np.testing.assert_allclose(released, shortened, atol=0.05)
 
 
+def test_long_weights_are_shortened_to_the_norm_that_rounding_was_counted_for():
+    """By a function of the weights alone."""
+    plan = replace(NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1)), lattice=None)
+    rows, labels = some_rows()
+    # The directions are not shortened without noise.
+    short = WEIGHTS * plan.largest_norm / np.linalg.norm(WEIGHTS)
+    released = [
+        NoisyDirectionSums().release(plan, each, DIRECTIONS, source_of(rows, labels), Entropy.seeded(0))
+        for each in (1e3 * short, short)
+    ]
+    np.testing.assert_allclose(*released, rtol=1e-9)
+    assert np.abs(exact(rows, labels, 1e3 * short) - released[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("rows", [np.zeros((N + 1, 2)), np.zeros((N, 3))], ids=["more rows", "more columns"])
+def test_rows_that_the_plan_is_not_for_are_refused(rows):
+    """More rows round by more than the noise covers."""
+    plan, source = NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1)), source_of(rows, np.ones(len(rows)))
+    with pytest.raises(ParameterError, match="the plan is for 40 to 40 rows of 2 columns"):
+        NoisyDirectionSums().release(plan, WEIGHTS, DIRECTIONS, source, Entropy.seeded(0))
+
+
 def test_one_account_pays_for_all_three_or_refuses():
     """The weights were planned beside as much as curvature and sums have together, and no less."""
     budget = ZCDP(0.02)
@@ -157,6 +229,38 @@ def test_what_the_proof_does_not_cover_is_refused():
     many = replace(facts, problem=replace(facts.problem, n_rows_low=2**45, n_rows_high=2**45))
     with pytest.raises(ParameterError, match="too inexact"):
         NoisyDirectionSums().plan(many, 1, ZCDP(0.1))
+
+
+def rounding_of(neighbours, n, n_directions):
+    """Theorem 2, written out for rows of two columns with a constant."""
+    width, window = 3, 2.0**-6
+    longest = largest_norm(many_rows(neighbours, n), ZCDP(0.1))
+    # The rounding of the loss is 12, and 1 for the weight of a row.
+    slopes = 13.0 + 0.25 * ((2 * width + 8) * math.sqrt(2.0) * longest + window)
+    pull, bend = slopes + (2 * width + 8) * 1024 + 4, slopes / (window * 0.25) + 2 * (2 * width + 8) * 1024 + 8
+    return 1.02 * 2.0**-53 * math.sqrt(n_directions) * n * (pull + bend + 2 * pull + 2 + 3 * (60 + 2))
+
+
+@BOTH
+@pytest.mark.parametrize("n_directions", [1, 3])
+def test_the_noise_covers_rounding_to_the_last_of_its_constants(neighbours, n_directions):
+    """And where twice the rounding is a little more than a tenth of the distance there is no plan."""
+    n, scales = 2**34, _SCALES[neighbours]
+    l2 = math.sqrt(n_directions) * distance_of_neighbours(LOGISTIC, scales, neighbours, 2)
+    l1 = n_directions * distance_of_neighbours(LOGISTIC, (0.5, 0.5), neighbours, 1)
+    for _ in range(20):
+        n = round(0.1 * l2 / (2.0 * rounding_of(neighbours, n, n_directions)) * n)
+    NoisyDirectionSums().plan(many_rows(neighbours, round(0.99 * n)), n_directions, ZCDP(0.1))
+    with pytest.raises(ParameterError, match="too inexact"):
+        NoisyDirectionSums().plan(many_rows(neighbours, round(1.01 * n)), n_directions, ZCDP(0.1))
+    few, size = round(0.5 * n), 3 * n_directions
+    rounding = rounding_of(neighbours, few, n_directions)
+    gaussian, laplace = (
+        NoisyDirectionSums().plan(many_rows(neighbours, few), n_directions, budget).lattice.l2_sensitivity
+        for budget in (ZCDP(0.1), PureDP(0.7))
+    )
+    assert gaussian == pytest.approx(l2 + 2.0 * rounding, rel=1e-8)
+    assert laplace * math.sqrt(size) == pytest.approx(l1 + 2.0 * math.sqrt(size) * rounding, rel=1e-8)
 
 
 def test_the_rounding_bound_is_above_the_error_in_double_precision():

@@ -235,6 +235,21 @@ def test_too_many_rows_are_refused_from_public_facts():
         mean_of_sums().plan(facts_of(n=10**14), ZCDP(0.1))
 
 
+def test_sums_whose_rounding_is_a_tenth_of_a_row_are_refused():
+    """At nine hundredths of the sensitivity there is a plan, at eleven there is none."""
+    descent = Descent(4, 0.5, 4.0, Mean())
+
+    def with_share(share):
+        n = 10**9
+        for _ in range(20):
+            n = round(n * share * descent.sensitivity(facts_of(n=n)) / (2.0 * descent.rounding(facts_of(n=n))))
+        return facts_of(n=n)
+
+    mean_of_sums().plan(with_share(0.09), ZCDP(0.1))
+    with pytest.raises(ParameterError, match="too inexact in double precision"):
+        mean_of_sums().plan(with_share(0.11), ZCDP(0.1))
+
+
 def test_rounding_is_covered_by_the_noise():
     """2 r more sensitivity."""
     facts = facts_of(n=10**9)
@@ -281,6 +296,23 @@ def test_noise_that_is_drawn_in_batches_is_used_once(monkeypatch):
     noise = noise_of(150, 5)
     assert len(np.unique(noise.reshape(-1, 3), axis=0)) == 750
     check_law(noise.ravel(), stats.norm.cdf)
+
+
+def test_all_scores_are_rounded_to_the_grid_and_paid_for():
+    """Three classes: noise on each of 9 weights, and each of them moves by a grid step at most."""
+    lattice = mean_of_sums(limit=0.5).plan(facts_of(loss=Softmax(3)), ZCDP(0.1)).lattice
+    assert lattice.dimension == 9
+    assert lattice.rounded_sensitivity >= lattice.l2_sensitivity + 3.0 * lattice.step
+
+
+def test_no_more_than_65536_integers_wait_in_memory(monkeypatch):
+    """A hundred sums of 1,001 weights: 65 of them, and then 35."""
+    drawn, integers = [], LatticeNoise.integers
+    monkeypatch.setattr(LatticeNoise, "integers", lambda self, n, entropy: drawn.append(n) or integers(self, n, entropy))
+    mechanism = mean_of_sums(100)
+    plan = mechanism.plan(problem(20, 1000, intercept=1.0), ZCDP(0.1))
+    mechanism.release(plan, source(20, 1000), NewtonThenFallback(), Entropy.seeded(0))
+    assert drawn == [65 * 1001, 35 * 1001]
 
 
 class Counting:

@@ -9,19 +9,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.erm.class_losses import OneVsRest
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
-from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.grouped_form import GroupedFormProblem, may_keep_groups
+from confide.privacy.moments import SecondMoments, joint_bound
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.sensitivity import objective_noise_rate
+from confide.privacy.sensitivity import calibrated_objective, objective_noise_rate
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import linked_basis, log_determinant, noise_behind, shape_norm, signed
+from tests.privacy.descents import mean_of_sums
 from tests.privacy.laws import check_law
 from tests.privacy.problems import GROUPS, LINKED, group_rows, problem, releases, rows_and_labels
 
@@ -98,6 +101,19 @@ def test_the_plan_is_that_of_the_ridge_for_rows_as_long_as_in_the_norm():
     assert own.noise.shape.name == "groups in the norm of the penalty"
 
 
+@pytest.mark.parametrize("l2", [1.0, 60.0])
+def test_the_curvature_is_paid_for_rows_as_long_as_in_the_norm(l2):
+    """For a loss that bends at its steepest rows: at a small ridge, which is raised, and at a large one."""
+    norm, loss = math.hypot(FORM.longest(GROUPS), CONSTANT), HuberHinge(0.5)
+    assert norm > 1.3 * math.hypot(GROUPS.l2_norm, CONSTANT)
+    facts = GroupedFormProblem.of(problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=l2, loss=loss), FORM)
+    assert [shape.l2_norm for shape in facts.shapes] == pytest.approx([norm] * len(facts.shapes), rel=1e-9)
+    plan = OBJECTIVE.plan(facts, PureDP(1.0))
+    expected = calibrated_objective(1.0 - plan.seal_share, facts.loss_bounds, norm, l2, Neighbours.REPLACE_ONE)
+    assert (plan.noise.scale, plan.l2) == pytest.approx(expected, rel=1e-6)
+    assert (plan.l2 > l2) == (l2 == 1.0)
+
+
 def test_the_rounding_bound_is_that_of_theorem_5():
     """To the last of its constants."""
     facts = facts_of(GROUPS)
@@ -109,7 +125,7 @@ def test_the_rounding_bound_is_that_of_theorem_5():
         rows = GradientRounding(loss, plain_norm, 12, 7, depth, 0.0).bound(1.01 * stretch * weights, 0.0, 0.0)
         usual = GradientRounding(loss, own_norm, 12, 7, depth, L2).bound(weights, noise, gradient)
         of_map = 1.03 * 2.0**-53 * 256 * 12 * own_norm * (1.0 + 2.0 * 0.25 * own_norm * weights)
-        assert found.bound(weights, noise, gradient) == pytest.approx(stretch * rows + of_map + usual, rel=1e-9)
+        assert found.bound(weights, noise, gradient) == pytest.approx(stretch * rows + of_map + usual, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
@@ -136,7 +152,7 @@ def test_the_rounding_bound_covers_gradients(size):
 
 
 def test_forms_across_groups_and_losses_by_length_are_refused():
-    """And so are bounds that are no groups, and blocks that are too large."""
+    """And so are bounds that are no groups, blocks that are too large, and several scores."""
     across = QuadraticForm.of(np.ones(6), [(2, np.array([[1.0, 0.2], [0.2, 1.0]]))])
     assert may_keep_groups(FORM, GROUPS)
     assert not may_keep_groups(across, GROUPS)
@@ -144,6 +160,24 @@ def test_forms_across_groups_and_losses_by_length_are_refused():
     wide = GroupBound((300,), (1.0,))
     assert not may_keep_groups(QuadraticForm.of(np.ones(300), [(0, 2.0 * np.eye(300))]), wide)
     plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=L2)
-    for facts, form in ((plain, across), (replace(plain, loss=SquaredLoss(1.0, 2.0, by_length=True)), FORM)):
+    by_length, of_classes = SquaredLoss(1.0, 2.0, by_length=True), OneVsRest(LogisticLoss(), 3)
+    for facts, form in ((plain, across), (replace(plain, loss=by_length), FORM), (replace(plain, loss=of_classes), FORM)):
         with pytest.raises(ParameterError, match="within groups"):
             GroupedFormProblem.of(facts, form)
+
+
+@pytest.mark.parametrize("strength", [1.0, 100.0])
+def test_sums_over_rows_as_they_are_have_the_noise_of_such_rows(strength):
+    """Noisy gradients and moments know no form. A strong one makes rows shorter in its norm, not in the sums."""
+    facts = GroupedFormProblem.of(
+        problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=L2), QuadraticForm.of(np.full(6, strength))
+    )
+    plain = math.sqrt(0.8**2 + 1.3**2 + 0.6**2 + CONSTANT**2)
+    assert (facts.row_norm < 0.7 * plain) == (strength > 1.0)
+    plan = mean_of_sums(limit=0.5).plan(facts, ZCDP(0.1))
+    row, row_sum = [[0.8, 0.0, 0.0, 1.3, 0.0, 0.6]], plan.descent.row_sum(facts)
+    one, other = (rows_and_labels(row, [y]).sum_over_rows(row_sum, np.zeros((1, 7))).gradient for y in (1, -1))
+    assert 0.99 * plain <= np.linalg.norm(one - other) <= plan.descent.sensitivity(facts) <= 1.001 * plain
+    moments = SecondMoments().plan(OBJECTIVE.plan(facts, PureDP(1.0)), PureDP(1.0))
+    bound = math.sqrt(2.0) * joint_bound(facts.loss_bounds, moments.curvature_scale) * plain**2
+    assert moments.noise.shape.l2_norm == pytest.approx(bound, rel=1e-6)

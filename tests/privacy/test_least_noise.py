@@ -7,10 +7,10 @@ import math
 import pytest
 
 from confide.accounting.events import PureMechanism
-from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
-from confide.privacy.least_noise import least_noise
+from confide.privacy.least_noise import event_of, least_noise
 
 
 def test_few_numbers_get_laplace_noise_and_many_gaussian():
@@ -44,3 +44,22 @@ def test_a_pure_budget_has_laplace_noise_however_many_numbers_there_are():
     assert isinstance(found, LatticeLaplace)
     assert found.deviation == pytest.approx(math.sqrt(2.0) * 30.0 / 0.25, rel=2e-3)
     assert curve == PureMechanism(0.25)
+
+
+@pytest.mark.parametrize("rho", [10.0, 100.0])
+def test_laplace_noise_under_rho_costs_rho_and_not_less(rho):
+    """Large budgets have Laplace noise; its pure epsilon is turned into rho by the formula epsilon tanh(epsilon / 2)."""
+    found, curve = least_noise(1, 1.0, 1.0, ZCDP(rho))
+    assert isinstance(found, LatticeLaplace)
+    assert 0.999 * rho <= curve.epsilon * math.tanh(0.5 * curve.epsilon) <= rho
+    assert found.deviation == pytest.approx(math.sqrt(2.0) / curve.epsilon, rel=2e-3)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("persons", [1, 3])
+def test_an_event_says_whom_it_protects(neighbours, persons):
+    """Relation and rows of a person are those that were given; a curve speaks of one row, and not of pure budgets."""
+    for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
+        event = event_of(budget, PureMechanism(0.3), persons, neighbours)
+        assert (event.budget, event.rows_per_person, event.neighbours) == (budget, persons, neighbours)
+        assert (event.curve is None) == (persons > 1 or isinstance(budget, PureDP))

@@ -11,7 +11,7 @@ from scipy import stats
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
 from confide.privacy.group_shapes import Groups, Linked
-from confide.privacy.mapped_shapes import shape_of_groups
+from confide.privacy.mapped_shapes import LARGEST_BLOCK, shape_of_groups
 from confide.privacy.mechanism import Noise
 from confide.privacy.noise import LOG_FAILURE, Entropy
 from tests.privacy.densities import shape_norm
@@ -45,6 +45,14 @@ def test_the_length_of_a_row_is_that_in_the_norm_and_the_bound_is_stretched():
     assert shape.laplace_bound(2.0, -9.0) == pytest.approx(largest * BASES["groups"].laplace_bound(2.0, -9.0), rel=1e-6)
     weak = shape_of_groups(BASES["groups"], QuadraticForm.of(np.full(5, 100.0)), 3.0)
     assert weak.stretch == pytest.approx(1.0)
+
+
+def test_the_error_of_a_draw_is_that_of_the_base_and_of_a_product_with_the_largest_block():
+    """54 units, and gamma of 256 + 2 times the root of 256, by which |M| may stretch more than M."""
+    shape = shape_of_groups(BASES["linked"], FORM, 3.0)
+    needed = (BASES["linked"].laplace_error + (LARGEST_BLOCK + 2) * math.sqrt(LARGEST_BLOCK) * 2.0**-53) * (1.0 + 2.0**-40)
+    assert needed == pytest.approx((54.0 + 258.0 * 16.0) * 2.0**-53, rel=1e-9, abs=0.0)
+    assert needed <= shape.laplace_error <= 1.1 * needed
 
 
 def test_there_is_no_gaussian_law():

@@ -171,6 +171,93 @@ def test_predictions_become_right_in_the_mean_where_noise_is_small(monkeypatch):
     assert 0.75 * means.mean() < 0.8 * counts.mean()
 
 
+def rounding_of(given):
+    """Theorem 2 with numbers put in by hand: slopes up to B that bend by 2 B, 18 + 3 + 1 roundings each, |w| <= 1000 / s."""
+    heaviest, width, m = given.largest_weight * BOUND, given.n_features + 1, given.summation_depth
+    longest = math.hypot(1.0, CONSTANT)
+    slopes, scores = heaviest * (m + width + 5 + 22), (2 * width + 5) * 2.0 * heaviest * longest * 1000.0 / CONSTANT
+    return 1.01 * 2.0**-53 * given.n_rows_high * longest * (slopes + scores)
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.5])
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+def test_the_noise_pays_twice_for_rounding_in_both_sums(neighbours, weight):
+    """Of a billion rows: what rounding adds to the distance is known to a thousandth, so half of it would be missed."""
+    n, rows = 10**9, 2.0 if neighbours is REPLACE else 1.0
+    given = facts(neighbours, n=n, high=n if neighbours is ADD else None, largest_weight=weight)
+    unit, rounding = CONSTANT * weight * BOUND, 2.0 * rounding_of(given)
+    assert rounding > 1e-3 * unit
+    residual, count = rows * unit + rounding, COUNT_SCALE * (unit + rounding)
+    of_residual, of_count = residual - rows * unit, count - COUNT_SCALE * unit
+    laplace = matching_plan(given, BUDGETS["pure"], 0.1, "laplace").lattice
+    added = math.sqrt(2.0) * laplace.l2_sensitivity - (rows + COUNT_SCALE) * unit
+    assert added == pytest.approx(of_residual + of_count, rel=1e-3)
+    gaussian = matching_plan(given, BUDGETS["concentrated"], 0.1, "gaussian").lattice
+    assert gaussian.l2_sensitivity - math.hypot(rows, COUNT_SCALE) * unit == pytest.approx(
+        math.hypot(residual, count) - math.hypot(rows, COUNT_SCALE) * unit, rel=1e-3
+    )
+
+
+def test_sums_whose_rounding_is_a_tenth_of_a_row_are_refused():
+    """At nine hundredths there is a plan, at eleven there is none."""
+
+    def with_share(share):
+        n = 10**9
+        for _ in range(20):
+            n = round(n * share * CONSTANT * BOUND / (2.0 * rounding_of(facts(n=n))))
+        return facts(n=n)
+
+    matching_plan(with_share(0.09), BUDGETS["pure"], 0.1, "laplace")
+    with pytest.raises(ParameterError, match="too inexact"):
+        matching_plan(with_share(0.11), BUDGETS["pure"], 0.1, "laplace")
+
+
+class Asked:
+    """Rows that remember at which points sums were made."""
+
+    def __init__(self, rows):
+        self.rows, self.n_rows, self.n_features, self.points = rows, rows.n_rows, rows.n_features, []
+
+    def sum_over_rows(self, row_sum, points):
+        """The sum."""
+        self.points.append(points.copy())
+        return self.rows.sum_over_rows(row_sum, points)
+
+
+@pytest.mark.parametrize("size", [0.9, 1.1])
+def test_sums_are_made_once_and_within_the_radius(size, monkeypatch):
+    """At weights nine tenths of 1000 / s long as they are, at longer ones not; counts are read where no mean is left.
+
+    The second sum is minus the exact sum of the counts, to the bit, even where the bound on counts is 2^-290.
+    """
+    bound = 2.0**-290
+    plan, silent = with_matching(), Silent(monkeypatch)
+    assert plan.matching.radius == pytest.approx(1000.0 / CONSTANT, rel=1e-9)
+    weights = np.array([[0.0, 0.0, size * 1000.0 / CONSTANT]])
+    asked = Asked(rows_and_labels(np.zeros((40, 2)), np.ones(40)))
+    matched(plan, weights, asked, Entropy.seeded(0))
+    (points,) = asked.points
+    none = [0.0, 0.0, -1000.0 / CONSTANT]
+    np.testing.assert_allclose(points, [weights[0] if size < 1.0 else none, none], rtol=1e-15)
+    assert (np.linalg.norm(points, axis=1) <= plan.matching.radius).all()
+    assert silent.sums.pop()[0, 1] == COUNT_SCALE * CONSTANT * 40.0
+    tiny = facts(loss=PoissonLoss(bound, bound))
+    at_none = rows_and_labels(np.zeros((40, 2)), np.ones(40)).sum_over_rows(sum_of_residuals(tiny), points[1:])
+    assert at_none.gradient[0, -1] == -CONSTANT * 40.0 * bound
+
+
+def test_the_factor_is_that_of_the_sums_drawn_towards_one_by_their_noise():
+    """By hand: with a noise of 15% of the predictions half of what is missing is added, and a factor is at most 2."""
+    plan = matching_plan(facts(), BUDGETS["pure"], 0.1, "laplace")
+    total = plan.lattice.deviation / 0.15
+    for missing in (-0.4, 0.3, 0.9):
+        sums = np.array([-missing * total, COUNT_SCALE * (1.0 + missing) * total])
+        assert factor_of(plan, sums) == pytest.approx(1.0 + missing / 2.0)
+    for missing, factor in ((9.0, 2.0), (-0.9, 0.5)):
+        sums = np.array([-missing, COUNT_SCALE * (1.0 + missing)]) * 1e6 * total
+        assert factor_of(plan, sums) == factor
+
+
 def test_whatever_was_released_gives_a_factor_between_a_half_and_two():
     """Nothing after the charge may fail: sums of any size and sign."""
     rng = np.random.default_rng(0)
@@ -208,6 +295,40 @@ def test_a_plan_whose_charge_does_not_cover_the_sums_is_not_released(kind, law):
     for each in wrong:
         with pytest.raises(ParameterError, match="another mechanism"):
             matched(each, weights, rows, Entropy.seeded(0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "law", "of_weights"),
+    [
+        ("approximate", "laplace", ApproxDP(0.5, 2e-5)),
+        ("approximate", "laplace", ZCDP(0.5)),
+        ("pure", "laplace", ZCDP(0.5)),
+        ("approximate", "gaussian", ApproxDP(2.0, 1e-5)),
+        ("approximate", "gaussian", ApproxDP(1.0, 2e-5)),
+        ("concentrated", "gaussian", ApproxDP(0.05, 1e-5)),
+        ("pure", "laplace", ApproxDP(0.5, 1e-5)),
+    ],
+)
+def test_weights_that_cost_another_delta_or_currency_are_not_released_with_sums(kind, law, of_weights):
+    """Their epsilon alone would be within the budget, and a delta is no part of a pure or concentrated one."""
+    plan = with_matching(kind=kind, law=law)
+    rows, weights = rows_and_labels(np.zeros((40, 2)), np.ones(40)), np.zeros((1, 3))
+    matched(plan, weights, rows, Entropy.seeded(0))
+    with pytest.raises(ParameterError, match="another mechanism"):
+        matched(replace(plan, budget=of_weights), weights, rows, Entropy.seeded(0))
+
+
+def test_sums_that_were_planned_for_another_charge_are_not_released():
+    """A budget twice as large, of which the same weights leave even more, but the event charges the smaller one."""
+    plan = with_matching(kind="pure", law="laplace")
+    larger = matching_plan(facts(), PureDP(2.0), 0.1, "laplace")
+    with pytest.raises(ParameterError, match="another mechanism"):
+        matched(
+            replace(plan, matching=larger),
+            np.zeros((1, 3)),
+            rows_and_labels(np.zeros((40, 2)), np.ones(40)),
+            Entropy.seeded(0),
+        )
 
 
 def test_a_centre_and_the_sums_share_what_is_beside_the_weights():

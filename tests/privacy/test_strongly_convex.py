@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.erm.centred_rows import Centred
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
 from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
@@ -257,12 +259,14 @@ def test_the_rounding_bound_is_that_of_theorem_4():
     plain = problem(8, 2, loss=LogisticLoss(), row_norm=2.0, intercept=1.5, l2=40.0).rounding(40.0)
     for weights, noise, gradient in ((0.0, 0.0, 1e9), (1e12, 3.0, 2.0), (2.0, 1.0, 0.0)):
         expected = plain.bound(weights, noise, gradient) + 1.01 * 2.0**-53 * 108.0 * 40.0 * 3.0 * weights
-        assert facts.rounding(40.0).bound(weights, noise, gradient) == pytest.approx(expected, rel=1e-9)
+        # Without `abs` numbers of 1e-12 would equal all others of their size.
+        assert facts.rounding(40.0).bound(weights, noise, gradient) == pytest.approx(expected, rel=1e-9, abs=0.0)
     found = facts.rounding(40.0)
     assert isinstance(found, GradientRounding)
     assert found.minimiser_norm(7.0) == plain.minimiser_norm(7.0)
     longest = 2.0 * found.minimiser_norm(7.0)
-    assert found.worst(7.0) == pytest.approx(found.bound(longest, 7.0, 8 * 2.5 + 40.0 * 3.0 * longest + 7.0), rel=1e-9)
+    steepest = 8 * 2.5 + 40.0 * 3.0 * longest + 7.0
+    assert found.worst(7.0) == pytest.approx(found.bound(longest, 7.0, steepest), rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
@@ -304,8 +308,10 @@ def test_plans_are_those_of_the_ridge_but_for_the_certificate():
         OUTPUT.plan(facts_of(steep)[0], ZCDP(0.1))
 
 
-def test_there_is_no_prior_beside_it():
-    """The ridge of a prior has its least value elsewhere."""
+def test_there_is_no_prior_and_no_centre_beside_it():
+    """The ridge of a prior has its least value elsewhere, and rows that were moved have rounding of their own."""
     plain = replace(problem(8, 2), prior=(1.0, 0.0))
-    with pytest.raises(ParameterError, match="no prior"):
-        PenalisedProblem.of(plain, LOG_COSH)
+    centred = problem(8, 2, row_bound=Centred(BallBound(1.0), (0.1, 0.2), 0.9), intercept=1.0)
+    for facts in (plain, centred):
+        with pytest.raises(ParameterError, match="no prior"):
+            PenalisedProblem.of(facts, LOG_COSH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,11 @@ import confide
 from confide import AdditiveRegressor, ApproxDP, Ledger, PoissonRegressor, PureDP, Schema
 from confide.accounting.events import PureMechanism
 from confide.privacy.budgets import ZCDP
-from confide.training.matching_choice import noise_in_the_mean
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.matching import _is_paid
+from confide.training.fit import lattices_of
+from confide.training.matching_choice import noise_in_the_mean, plan_with_matching
 
 BUDGETS = [PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.02)]
 SCHEMA = Schema({"x": {"low": -1, "high": 1}, "z": {"low": 0, "high": 1}}, target={"column": "visits", "low": 0, "high": 20})
@@ -31,6 +36,11 @@ def parts(frame):
     return frame[["x", "z"]], frame["visits"]
 
 
+def _beside(curve):
+    """What a curve counts beside the weights: of noisy gradients it is that of all releases together."""
+    return curve.mu if isinstance(curve, GaussianMechanism) else curve.beside_mu
+
+
 def ratio(model, frame):
     """The mean prediction over the mean count."""
     return model.predict(frame[["x", "z"]]).mean() / frame["visits"].mean()
@@ -45,6 +55,13 @@ def test_one_event_of_the_whole_budget_covers_weights_and_sums(budget, neighbour
     given = {"neighbours": neighbours, "n_rows_bounds": bounds, "max_rows_per_person": persons, "target_bound": 20.0}
     plan = PoissonRegressor(budget, **given).plan(60_000, 10)
     assert plan.event.budget == budget == plan.matching.budget
+    # Nothing may be refused after the charge.
+    assert _is_paid(plan, plan.matching)
+    assert getattr(plan.budget, "delta", None) == getattr(budget, "delta", None)
+    # OpenDP is asked of all noise before the charge.
+    assert plan.matching.lattice in lattices_of(plan)
+    if isinstance(plan.event.curve, GaussianMechanism | GaussianObjective):
+        assert math.hypot(plan.matching.mu, 0.0 if plan.centring is None else plan.centring.mu) <= _beside(plan.event.curve)
     assert 0.01 <= plan.matching.share <= 0.1
     assert "right in the mean" in str(plan)
     assert plan.to_dict()["matching"]["share"] == plan.matching.share
@@ -74,6 +91,29 @@ def test_the_share_is_what_the_noise_asks_for():
     assert shares[3] == 0.01
     plan = PoissonRegressor(PureDP(1.0), target_bound=20.0).plan(50_000, 5)
     assert noise_in_the_mean(plan.matching, plan) == pytest.approx(0.0015, rel=1e-6)
+    plan = PoissonRegressor(ZCDP(0.1), target_bound=20.0).plan(15_000, 5)
+    assert plan.matching.share == pytest.approx(0.04, rel=0.02)
+    assert noise_in_the_mean(plan.matching, plan) == pytest.approx(0.0015, rel=1e-6)
+
+
+@pytest.mark.parametrize(("noise", "is_matched"), [(0.0045, True), (0.0055, False)])
+def test_there_are_no_sums_where_even_a_tenth_of_the_budget_leaves_them_too_noisy(noise, is_matched):
+    """Half a percent of the bound on counts, in the mean residual, is the most."""
+    # The deviation of the noise on the sum is sqrt(2) (2 + 1/4) B over a tenth of epsilon.
+    n = round(math.sqrt(2.0) * 2.25 / 0.1 / noise)
+    assert (PoissonRegressor(PureDP(1.0), target_bound=20.0).plan(n, 2).matching is not None) == is_matched
+
+
+@pytest.mark.parametrize("what", ["noise", "ridge"])
+@pytest.mark.parametrize(("growth", "is_matched"), [(1.4, True), (1.6, False)])
+def test_sums_that_would_cost_the_weights_half_as_much_again_are_not_made(growth, is_matched, what):
+    """Noise and ridge of the weights, with what is left of the budget, are at most one and a half times as large."""
+    model = PoissonRegressor(PureDP(1.0), target_bound=20.0)
+    settings, plan = model._settings(None), model.set_params(match_mean=False).plan(20_000, 2)
+    louder = replace(plan.noise, scale=plan.noise.scale / growth)
+    made = replace(plan, noise=louder) if what == "noise" else replace(plan, l2=growth * plan.l2)
+    found = plan_with_matching(plan, settings, lambda _: made)
+    assert (found.matching is not None) == is_matched
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.moments import SecondMoments, largest_norm, shortened, window_of
+from confide.privacy.moments import SecondMoments, largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
@@ -93,7 +93,7 @@ class NoisyCurvature:
         shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
         exact = shift * norm_with_intercept(problem.row_bound, constant) ** 2 * _UP
         # Theorem 2: entries are multiplied by numbers of at most 1, in two more roundings.
-        more = 2.0 * _UNIT * problem.n_rows_high * problem.row_norm**2
+        more = 2.0 * _UNIT * problem.n_rows_high * summed_norm(problem) ** 2
         sensitivity = (exact + 2.0 * (SecondMoments()._rounding(problem, 1.0, longest) + more)) * _UP
         if not sensitivity <= (1.0 + LARGEST_INFLATION) * exact:
             raise too_inexact(problem)

@@ -29,7 +29,7 @@ from confide.privacy.curvature import (
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.moments import largest_norm, shortened, window_of
+from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
@@ -113,7 +113,7 @@ class NoisyDirectionSums:
         """Largest L2 distance between computed and exact sums. proofs/direction_sums.md, theorem 2."""
         loss, terms = problem.loss_bounds, 2 * problem.row_width + 8
         window = window_of(loss, WINDOW)
-        scores = loss.smoothness * (terms * problem.row_norm * longest + window)
+        scores = loss.smoothness * (terms * summed_norm(problem) * longest + window)
         slopes = loss.rounding * loss.lipschitz + scores
         along = terms * _LONGEST_DIRECTION
         pull = slopes / loss.lipschitz + along + 4.0
@@ -134,7 +134,7 @@ class NoisyDirectionSums:
         if not made_by(plan, DirectionSumsPlan) or directions.shape != (plan.n_directions, problem.row_width):
             raise ParameterError(ANOTHERS)
         problem.check_source(source)
-        longest = math.inf if plan.lattice is None else _LONGEST_DIRECTION / problem.row_norm
+        longest = math.inf if plan.lattice is None else _LONGEST_DIRECTION / summed_norm(problem)
         kept = tuple(tuple(shortened(each, longest).tolist()) for each in directions)
         row_sum = DirectionSum(curvature_sum(problem), kept)
         sums = source.sum_over_rows(row_sum, shortened(weights, plan.largest_norm)).gradient * np.array([1.0, *plan.scales])

@@ -18,6 +18,7 @@ import numpy as np
 
 from confide.data.source import RowSource
 from confide.erm.clipped_slopes import ClippedSlopes
+from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
@@ -95,7 +96,9 @@ class Descent:
     def sensitivity(self, problem: Problem) -> float:
         """Largest L2 distance of the exact sums of neighbours: once or twice the largest clipped gradient of a row."""
         rows = 2.0 if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
-        return rows * problem.largest_weight * self.slope_limit * problem.row_norm * _UP
+        # The norm to which the sum itself clips, whatever norm a problem with a form of its own may have.
+        norm = norm_with_intercept(problem.row_bound, problem.intercept)
+        return rows * problem.largest_weight * self.slope_limit * norm * _UP
 
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""

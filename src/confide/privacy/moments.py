@@ -23,6 +23,7 @@ from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.losses import LossBounds
 from confide.erm.moment_sums import MomentSum
+from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
@@ -90,6 +91,11 @@ def directions_of(n_outputs: int, row_width: int) -> Array:
 def window_of(loss: LossBounds, window: float) -> float:
     """The window in the units of scores, from public facts."""
     return window if loss.self_concordant else window * loss.lipschitz / loss.smoothness
+
+
+def summed_norm(problem: Problem) -> float:
+    """The largest L2 norm of a row as sums have it. With a form in whose norm rows are only later, it is not `row_norm`."""
+    return norm_with_intercept(problem.row_bound, problem.intercept)
 
 
 def largest_norm(training: Plan, budget: Budget) -> float:
@@ -177,14 +183,14 @@ class SecondMoments:
         scale = expected_noise.balanced_scale(joint_bound, loss)
         if not budget.is_private:
             return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, problem.event(budget))
-        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= problem.row_norm <= 2.0**250):
+        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= summed_norm(problem) <= 2.0**250):
             # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
             raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
-        longest = largest_norm(training, budget)
+        longest, norm = largest_norm(training, budget), summed_norm(problem)
         rounding = self._rounding(problem, scale, longest)
         # Theorem 1: the distance between the positive semidefinite terms of two rows is at most sqrt(2) times their bound.
         shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
-        exact = shift * joint_bound(loss, scale) * problem.row_norm**2 * _UP
+        exact = shift * joint_bound(loss, scale) * norm**2 * _UP
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
             raise ParameterError(
                 f"moments over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
@@ -195,7 +201,7 @@ class SecondMoments:
         noise = Noise(Ball(size, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
         failure = log_failure(budget, problem)
         # Each entry of the sum of moments and noise is rounded once.
-        largest = problem.n_rows_high * joint_bound(loss, scale) * problem.row_norm**2 + 2.0 * noise.bound(failure)
+        largest = problem.n_rows_high * joint_bound(loss, scale) * norm**2 + 2.0 * noise.bound(failure)
         radius = (rounding + noise.error(failure) + _UNIT * largest) * _UP
         seal = LatticeLaplace(size, lattice_exponent(2.0 * radius, size), 2.0 * radius, epsilon * _SEAL_SHARE * _DOWN)
         pure = problem.event(budget, PureMechanism(epsilon))
@@ -212,16 +218,16 @@ class SecondMoments:
 
     def _rounding(self, problem: Problem, scale: float, longest: float) -> float:
         """Largest L2 distance between computed and exact scaled moments. proofs/moments.md, theorems 2 and 5."""
-        loss, dimension = problem.loss_bounds, problem.row_width
+        loss, dimension, norm = problem.loss_bounds, problem.row_width, summed_norm(problem)
         window = window_of(loss, _WINDOW)
-        scores = loss.smoothness * ((2 * dimension + 8) * problem.row_norm * longest + window)
+        scores = loss.smoothness * ((2 * dimension + 8) * norm * longest + window)
         turning = 0 if loss.separable else 2 * (loss.n_outputs + 2) * loss.rank
         sums = problem.summation_depth + 2 * dimension + 24 + turning
         slopes = loss.rounding * loss.lipschitz + scores
         # A matrix of curvatures changes by at most three times the change of its probabilities.
         curvature = slopes * (1.0 / window if loss.separable else 3.0) / loss.smoothness + sums
         slope = 2.0 * slopes / loss.lipschitz + sums
-        rows = problem.n_rows_high * problem.row_norm**2 * math.sqrt(blocks_of(loss))
+        rows = problem.n_rows_high * norm**2 * math.sqrt(blocks_of(loss))
         return 1.02 * _UNIT * rows * (scale * curvature + slope)
 
     def release(self, plan: MomentsPlan, weights: Weights, source: RowSource, entropy: Entropy) -> NoisyMoments:
