@@ -35,6 +35,7 @@ GROUPS = {
             "PublicPrior",
             "describe",
             "evaluate",
+            "family",
             "intervals_from_parts",
             "load",
             "private_bounds",

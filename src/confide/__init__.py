@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from confide.privacy.budgets import ApproxDP as ApproxDP
     from confide.privacy.budgets import Neighbours as Neighbours
     from confide.privacy.budgets import PureDP as PureDP
+    from confide.report.families import family as family
     from confide.saved_models.loading import load as load
 
 __all__, __getattr__, __dir__ = public_names(__name__, __file__)

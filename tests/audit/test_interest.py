@@ -1,7 +1,8 @@
-"""Black-box attacks on the sums along a direction and on the curvature, at pairs of rows that move them the most.
+"""Black-box attacks on what is released for named coefficients, at pairs of rows that move it the most.
 
-Sums: two rows with the steepest slope, of opposite signs, or one of them. Curvature: a row that bends as much as can be, or
-none. Each audit refutes a correct mechanism with probability 0.1% at most (attacks.py).
+Sums along a direction: two rows with the steepest slope, of opposite signs, or one of them. Curvature: a row that bends as
+much as can be, or none. Sums for differences of risks: a row whose probability the step changes the most, and one whose it
+does not change. Each audit refutes a correct mechanism with probability 0.1% at most (attacks.py).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Release
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.standardised_sums import NoisyStandardisedSums, largest_bend, largest_difference
 from tests.audit.attacks import ADD, L2, REPLACE, Attack, promised_noise
 from tests.privacy.problems import problem
 
@@ -27,7 +29,10 @@ CASES = [
     ("sums", PureDP(1.0), REPLACE),
     ("sums", ZCDP(0.1), REPLACE),
     ("curvature", ApproxDP(1.0, 0.05), ADD),
+    ("risks", PureDP(1.0), ADD),
+    ("risks", ZCDP(0.1), REPLACE),
 ]
+MECHANISMS = {"sums": NoisyDirectionSums(), "curvature": NoisyCurvature(), "risks": NoisyStandardisedSums()}
 NAMES = [f"{name}, {budget.kind}, {neighbours}" for name, budget, neighbours in CASES]
 FLAT = np.zeros((1, 2))
 
@@ -41,23 +46,41 @@ class ReleasedAt:
     def release(self, plan, source, _solver, entropy):
         if isinstance(self.mechanism, NoisyCurvature):
             vector = self.mechanism.release(plan, FLAT, source, entropy) / 0.25
+        elif isinstance(self.mechanism, NoisyStandardisedSums):
+            vector = self._risks(plan, source, entropy)
         else:
             direction, weights = np.array([[0.0, 2.0]]), np.array([[-60.0, 0.0]])
             vector = self.mechanism.release(plan, weights, direction, source, entropy) / plan.units
         return Release(vector.reshape(1, -1), plan)
 
+    def _risks(self, plan, source, entropy):
+        """In the units of theorem 1: the difference, the rate, the bends and the number of rows, if it is private."""
+        step = np.array([1.0])
+        sums = self.mechanism.release(plan, np.array([[0.0, 400.0, -0.5]]), step, source, entropy)
+        rates, bends, counts = plan.scales
+        unit = largest_bend(step) * plan.problem.row_norm
+        parts = [sums.differences / largest_difference(step), 4.0 * rates * sums.rates, bends * sums.bends[0] / unit]
+        return np.concatenate([*parts, *([np.array([sums.n_rows])] if counts else [])])
+
 
 def attack(name, budget, neighbours):
     """Rows of two columns, at the bound of 1, all of one label; a row in common."""
-    mechanism = NoisyCurvature() if name == "curvature" else NoisyDirectionSums()
+    mechanism = MECHANISMS[name]
     # At weights of (-60, 0) all are wrong, and they pull along the second column.
     common, mine, theirs = [0.7, 0.1], [0.7, 0.7], [0.7, -0.7]
+    if name == "risks":
+        # A score of 400 times the second column: only a row with 0 there has a probability that a step changes.
+        mine = [1.0, 0.0]
     pair = [[common, mine], [common] if neighbours is ADD else [common, theirs]]
     first, second = (MemorySource(ArrayBlocks(np.array(rows)), np.ones(len(rows), dtype=np.int8)) for rows in pair)
-    facts = problem(second.n_rows, 2, loss=LogisticLoss(), row_norm=1.0, l2=L2, neighbours=neighbours, high=first.n_rows)
+    facts = problem(
+        second.n_rows, 2, loss=LogisticLoss(), row_norm=1.0, l2=L2, neighbours=neighbours, high=first.n_rows,
+        intercept=float(name == "risks"),
+    )  # fmt: skip
     training = ObjectivePerturbation().plan(facts, budget)
     plan = mechanism.plan(training, budget) if name == "curvature" else mechanism.plan(training, 1, budget)
-    plan = replace(plan, largest_norm=np.inf)
+    if name != "risks":
+        plan = replace(plan, largest_norm=np.inf)
     bare = replace(plan, lattice=None)
     centres = [ReleasedAt(mechanism).release(bare, source, None, None).weights[0] for source in (first, second)]
     order = 1 if budget.kind == "pure" else 2

@@ -24,11 +24,13 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.quantiles import NoisyQuantiles
 from confide.privacy.selection import Repetition, Selection
+from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
 from confide.privacy.tables import NoisyTables
 from tests.audit.attacks import ADD, REPLACE, facts_of, objective_attack
 from tests.privacy.densities import gaussian_multiplier, least_variance_covariance
 from tests.privacy.descents import mean_of_sums
+from tests.privacy.problems import problem
 
 PURE, APPROXIMATE, CONCENTRATED = PureDP(1.0), ApproxDP(1.0, 0.05), ZCDP(0.5)
 R, L2 = 1.3, 1000.0
@@ -53,6 +55,13 @@ def weights_plan(budget, neighbours, laplace_alone=False):
 def moments_plan(budget):
     facts = facts_of("ball 2", REPLACE)[0]
     return SecondMoments().plan(ObjectivePerturbation().plan(facts, PURE), budget)
+
+
+def risks_plan(budget, neighbours):
+    """The plan of sums for two changes, for rows of two columns and a constant."""
+    high = 30 if neighbours is ADD else None
+    training = ObjectivePerturbation().plan(problem(intercept=1.0, neighbours=neighbours, high=high), PURE)
+    return NoisyStandardisedSums().plan(training, 2, budget)
 
 
 def of_moments(plan):
@@ -82,6 +91,13 @@ CASES = {
         least_squares(APPROXIMATE, ADD), math.sqrt(2.0) * R**2 * multiplier[APPROXIMATE],
     ),
     "moments": lambda: (plan := moments_plan(CONCENTRATED), of_moments(plan)),
+    "differences of risks": lambda: (
+        risks_plan(CONCENTRATED, ADD), math.sqrt(2.0 * (1.0 + 1 / 16 + 1 / 64) + 1.0),
+    ),
+    "differences of risks, approximate": lambda: (
+        risks_plan(APPROXIMATE, REPLACE), math.sqrt(2.0 * (1.0 + 1 / 16 + 1 / 16)) * multiplier[APPROXIMATE],
+    ),
+    "differences of risks, pure": lambda: (risks_plan(PURE, REPLACE), 2.0 * (1.0 + 1 / 4 + 2 / 8)),
     "centre": lambda: (centring_plan(facts_of("ball 2", REPLACE)[0], CONCENTRATED, 0.04), 2.0 * R / 0.2),
 }  # fmt: skip
 SHAPED = {

@@ -31,6 +31,7 @@ COMMANDS = [
     "inspect",
     "report",
     "verify",
+    "family",
     "run",
     "bounds",
     "describe",

@@ -189,3 +189,100 @@ def test_the_covariance_has_the_total_errors_on_its_diagonal_and_gives_those_of_
     assert math.sqrt(variance) == pytest.approx(effects_of(model).contrast("g", "b", "c").standard_error, rel=1e-3)
     with pytest.raises(ParameterError, match="one score"):
         three.covariance()
+
+
+def test_simultaneous_intervals_are_wider_and_have_the_same_shape(two, three):
+    """By the joint law for one score, and by Bonferroni's inequality over classes that have moments of their own."""
+    for model, count in ((two, 2), (three, 6)):
+        alone, together = model.conf_int(0.9), model.conf_int(0.9, simultaneous=True)
+        assert alone.shape == together.shape
+        assert (together[..., 0] < alone[..., 0]).all()
+        assert (together[..., 1] > alone[..., 1]).all()
+        bonferroni = model.conf_int(1.0 - 0.1 / count)
+        if model is three:
+            np.testing.assert_allclose(together, bonferroni)
+        else:
+            assert np.diff(together).sum() <= np.diff(bonferroni).sum() * (1.0 + 1e-9)
+
+
+def test_a_table_may_be_corrected_for_the_family_of_its_coefficients(two):
+    """Intervals and p-values of all but the intercept, which keeps its own; the estimates stay."""
+    plain, adjusted = two.summary(0.9), two.summary(0.9, adjust="single-step")
+    np.testing.assert_allclose(adjusted.to_frame()[["low", "high"]][:2], two.conf_int(0.9, simultaneous=True))
+    assert adjusted.coefficients[2].low == plain.coefficients[2].low
+    assert adjusted.coefficients[2].adjusted_p_value is None
+    for one, other in zip(plain.coefficients[:2], adjusted.coefficients[:2], strict=True):
+        assert one.estimate == other.estimate
+        assert one.p_value == other.p_value <= other.adjusted_p_value
+    assert "adjusted p" in adjusted.headings
+    assert "adjusted_p_value" not in plain.to_frame()
+    assert adjusted.to_dict()["adjust"] == "single-step"
+    assert "All 2 intervals together contain, with probability 0.9" in " ".join(str(adjusted).split())
+    with pytest.raises(ParameterError, match="must be one of"):
+        two.summary(adjust="tukey")
+
+
+def test_single_step_is_refused_where_the_joint_law_was_not_released(three):
+    """One against the rest; the others are there."""
+    with pytest.raises(ParameterError, match="needs the joint law"):
+        three.summary(adjust="single-step")
+    assert three.summary(adjust="holm").adjust == "holm"
+
+
+def test_the_smallest_effects_are_those_that_a_test_of_this_power_finds(two):
+    """Two-sided, in total errors; in a family each test has its part of the size."""
+    table = two.summary()
+    found = table.smallest_effects()
+    errors = [one.total_error for one in table.coefficients[:2]]
+    assert found["smallest_effect"].tolist() == pytest.approx([2.8016 * each for each in errors], rel=1e-4)
+    assert table.smallest_effects(0.01, 0.9)["smallest_effect"].iloc[0] == pytest.approx(3.8574 * errors[0], rel=1e-4)
+    adjusted = two.summary(adjust="holm").smallest_effects()
+    assert adjusted["smallest_effect"].iloc[0] == pytest.approx(3.0830 * errors[0], rel=1e-4)
+    for wrong in ((0.0, 0.8), (0.5, 0.4), (0.05, 1.0), (True, 0.8)):
+        with pytest.raises(ParameterError, match="0 < size < power < 1"):
+            table.smallest_effects(*wrong)
+
+
+@pytest.fixture(scope="module")
+def trial():
+    """A made-up trial: its schema, its rows, and the difference of risks over them."""
+    schema = Schema(
+        columns={"age": {"low": 20, "high": 70}, "drug": {"categories": ["none", "low", "high"]}},
+        target={"column": "ill", "negative": "yes", "positive": "no"},
+    )
+    draws = np.random.default_rng(2)
+    frame = pd.DataFrame({"age": draws.uniform(20, 70, 20_000), "drug": draws.choice(["none", "low", "high"], 20_000)})
+    base = 0.04 * (frame["age"] - 45)
+    effects = {"none": 0.0, "low": -0.4, "high": -1.2}
+    ill = draws.uniform(size=20_000) < 1.0 / (1.0 + np.exp(-base - frame["drug"].map(effects)))
+    changes = [np.mean(1.0 / (1.0 + np.exp(-base - each)) - 1.0 / (1.0 + np.exp(-base))) for each in (-0.4, -1.2)]
+    return schema, frame, np.where(ill, "yes", "no"), changes
+
+
+def test_average_risk_differences_are_those_of_the_class_that_is_shown(trial):
+    """Of every level against the reference, with intervals; saved models keep them."""
+    schema, frame, ill, changes = trial
+    model = LogisticRegression(
+        ApproxDP(8.0, 1e-6), schema=schema, interest=["drug", "age"], risk_differences=True, random_state=0
+    ).fit(frame, ill)
+    table = model.average_risk_differences()
+    assert [one.name for one in table.coefficients] == ["drug: low", "drug: high", "age"]
+    assert [one.estimate for one in table.coefficients[:2]] == pytest.approx([-each for each in changes], abs=0.03)
+    for one, change in zip(table.coefficients, changes, strict=False):
+        assert one.low <= -change <= one.high
+        assert one.high - one.low < 0.06
+    assert table.coefficients[2].estimate == pytest.approx(-0.0085, abs=0.001)
+    assert "risk diff" in table.headings
+    adjusted = model.average_risk_differences(adjust="holm")
+    assert adjusted.coefficients[0].low < table.coefficients[0].low
+    assert table.to_dict()["quantity"] == "risk differences"
+    with pytest.raises(ParameterError, match="log-odds"):
+        table.risk_differences(0.3)
+
+
+def test_without_sums_for_them_there_are_no_average_risk_differences(two):
+    """The message says what to ask for."""
+    with pytest.raises(ParameterError, match="risk_differences=True"):
+        two.average_risk_differences()
+    with pytest.raises(NotFittedError):
+        LogisticRegression(BUDGET).average_risk_differences()

@@ -25,7 +25,9 @@ INTERVALS = {"inference_share": 0.0} | DESIGN
 SPARSE = {"l1_ratio": 0.0}
 ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None} | INTERVALS
 DEFAULTS = {
-    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {"multiclass": "softmax", "interest": None},
+    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {
+        "multiclass": "softmax", "interest": None, "risk_differences": False,
+    },
     "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {"loss": "auto", "smoothing": 0.5},
     "KernelSVC": SHARED | CLASSIFIER | INTERVALS | {
         "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": "auto",

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide import Schema
+from confide.data.arrays import ArrayBlocks, KeptBlocks, MemorySource
+from confide.data.frames import EncodedBlocks
+from confide.erm.centred_rows import Centred
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
+from confide.features.encoder import Encoder
 from confide.solvers.approximate_gradients import (
     ApproximateObjective,
     ApproximateSum,
@@ -234,3 +239,38 @@ def test_steps_in_double_precision_are_skipped_where_one_by_the_objective_may_be
     assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01 * tolerance
     assert made[0] is np.float32
     assert (np.float64 in made) == in_doubles
+
+
+def coded(bound=None, k=1):
+    """k problems over coded rows: a number with knots and a category."""
+    rng = np.random.default_rng(0)
+    columns = {"age": {"low": 17, "high": 90, "knots": 6}, "work": {"categories": list("abcdefgh"), "other": "a"}}
+    frame = pd.DataFrame({"age": rng.uniform(17, 90, 3000), "work": rng.choice(list("abcdefgh"), 3000)})
+    encoder = Encoder(Schema(columns=columns))
+    blocks = EncodedBlocks(encoder, encoder.read(frame))
+    source = MemorySource(blocks, rng.choice([-1, 1], 3000).astype(np.int8), rng.uniform(0.0, 3.0, 3000))
+    bound = bound or Centred(encoder.row_bound, (0.1,) * encoder.n_features, 0.8 * encoder.row_bound.l2_norm)
+    return Objective(
+        source, HuberHinge(0.5), bound, 1.0, 20.0, rng.normal(size=(k, encoder.n_features + 1)), largest_weight=2.0
+    )
+
+
+def test_coded_rows_with_a_centre_are_moved_and_clipped_once():
+    """The first steps take the same gradients from rows that are kept; the last ones are exact."""
+    exact = coded()
+    ((cheap, _, _),) = cheaper_stages(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))
+    assert isinstance(cheap.source.blocks, KeptBlocks)
+    weights = np.random.default_rng(4).normal(size=exact.linear.shape)
+    expected = exact.evaluate(weights, order=1).gradient
+    found = cheap.restrict(np.array([0])).evaluate(weights, order=1).gradient
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-9)
+    solution = NewtonThenFallback().solve(exact.lent(), np.zeros_like(weights), 1e-7)
+    assert np.linalg.norm(exact.evaluate(solution.weights, order=1).gradient) <= 1e-7
+
+
+def test_other_rows_are_not_kept():
+    """Many problems make coded rows dense, and bounds without a centre have cheaper stages of their own."""
+    at = np.zeros((2, 1, coded().linear.shape[1]))
+    for problem in (coded(k=40), coded(bound=BallBound(2.0))):
+        for stage in cheaper_stages(problem, few(problem), *at):
+            assert not isinstance(getattr(stage.objective.source, "blocks", None), KeptBlocks)

@@ -106,3 +106,63 @@ def test_three_classes_and_too_few_rows_are_refused_before_the_charge():
     with pytest.raises(ParameterError, match="mostly noise"):
         model.fit(rows, rng.integers(0, 2, 3_000))
     assert len(ledger.entries()) == 0
+
+
+def with_risks(budget, n_features=3):
+    """A plan with sums for differences of risks."""
+    return confide.LogisticRegression(budget, interest=["x0"], risk_differences=True).plan(20_000, n_features)
+
+
+def test_sums_for_differences_of_risks_have_a_small_part_of_their_own():
+    """Of pure and concentrated budgets; the other parts shrink alike, and the event stays the whole."""
+    for budget in (PureDP(2.0), ZCDP(0.2)):
+        plan = with_risks(budget)
+        found = plan.intervals
+        name = next(iter(budget.ranges))
+        budgets = (budget, plan.budget, found.curvature.budget, found.sums.budget, found.risks.budget)
+        whole, *parts = (getattr(each, name) for each in budgets)
+        assert whole * (1 - 1e-12) <= math.fsum(parts) <= whole
+        own = found.shares[2]
+        assert own in (0.01, 0.02, 0.04, 0.08)
+        assert [part / whole for part in parts] == pytest.approx([*(each * (1.0 - own) for each in (0.42, *SHARES)), own])
+        assert plan.event.budget == budget
+
+
+def test_one_account_pays_for_differences_of_risks_too():
+    """Under (epsilon, delta) three squared shifts are the shares of the whole; OpenDP confirms four lattices."""
+    budget = ApproxDP(1.0, 1e-6)
+    plan = with_risks(budget, n_features=10)
+    found = plan.intervals
+    lattices = (found.curvature.lattice, found.sums.lattice, found.risks.lattice)
+    assert found.is_joint
+    assert lattices_of(plan) == (plan.lattice, *lattices)
+    mus = [1.0 / each.multiplier for each in lattices]
+    assert math.hypot(*mus) <= plan.problem.beside_mu
+    assert [(mu / mu_within(budget)) ** 2 for mu in mus] == pytest.approx(found.shares, rel=1e-6)
+    assert plan.event.curve.renyi(2.0) > GaussianMechanism(math.hypot(*mus)).renyi(2.0)
+    document = found.to_dict()
+    assert document["interest"][0]["expected_margin_of_risk_difference"] == found.margin_of_risk(found.combinations[0])
+    assert "Its difference of risks: about +-" in str(plan)
+
+
+REFUSED_WITH_RISKS = {
+    "no column named": ({"interest": None}, {}, "for columns that interest names"),
+    "weights of classes": ({"class_weight": {0: 1.0, 1: 0.5}}, {}, "all count alike"),
+    "a cap on weights": ({"max_sample_weight": 2.0}, {}, "all count alike"),
+    "weights of rows": ({}, {"sample_weight": np.ones(20_000)}, "leave out weights of rows"),
+    "no intercept": ({"fit_intercept": False}, {}, "with an intercept"),
+    "no truth value": ({"risk_differences": 1}, {}, "True or False"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_WITH_RISKS)
+def test_differences_of_risks_without_a_meaning_are_refused_before_the_charge(name):
+    """In a sentence, and the ledger stays as it was."""
+    changed, of_fit, words = REFUSED_WITH_RISKS[name]
+    rng = np.random.default_rng(0)
+    rows, labels = rng.uniform(-0.5, 0.5, size=(20_000, 3)), rng.integers(0, 2, 20_000)
+    ledger = Ledger(limit=ApproxDP(4.0, 1e-5))
+    parameters = {"interest": ["x0"], "classes": [0, 1], "ledger": ledger, "risk_differences": True} | changed
+    with pytest.raises(ParameterError, match=words):
+        confide.LogisticRegression(ApproxDP(2.0, 1e-6), **parameters).fit(rows, labels, **of_fit)
+    assert len(ledger.entries()) == 0

@@ -17,6 +17,7 @@ from confide.cli.demo import demo
 from confide.cli.describe import describe
 from confide.cli.evaluate import evaluate
 from confide.cli.failures import BAD_INPUT, EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
+from confide.cli.family import family
 from confide.cli.fit import fit
 from confide.cli.inspect import inspect
 from confide.cli.ledger import ledger_app
@@ -106,6 +107,7 @@ app.command(
         f"Exit code: 0 if no check failed, {NO_GUARANTEE} if one failed or the model is not private, 2 for a bad file.\n\n",
     )
 )(verify)
+app.command(epilog=_with_example("confide family first.json second.json --columns treatment"))(family)
 app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
 app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
 app.command(epilog=_with_example("confide describe a.csv --schema a.toml --rho 0.01 --cross sex:income"))(describe)

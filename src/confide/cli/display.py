@@ -28,9 +28,9 @@ from confide.effects.sparklines import common_limits, extremes, sparkline
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.model_effects import effects_of
 from confide.estimators.released_coefficients import RANDOM_FEATURE, ReleasedCoefficients, outcome_of
-from confide.inference.table import readable
+from confide.inference.table import CoefficientTable, readable
 from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
-from confide.report.findings import has_interest, has_intervals
+from confide.report.findings import has_interest, has_intervals, has_risks
 
 if TYPE_CHECKING:
     from confide.cli.kernels import ShownKernel
@@ -172,19 +172,32 @@ class Screen:
         if n_features := len(found.coefficients) - sum(one.unit != RANDOM_FEATURE for one in found.coefficients):
             self.text(f"The weights of {n_features} random features are not shown: they mean nothing one by one.")
 
-    def coefficients(self, model: PrivateLinearModel) -> None:
-        """All coefficients with their intervals, in units of the table."""
-        table = model.summary()
-        self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}")
-        names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", "p")
+    def coefficients(self, model: PrivateLinearModel, adjust: str | None = None) -> None:
+        """All coefficients with their intervals, in units of the table; corrected for their family if a method is named."""
+        table = model.summary(adjust=adjust)
+        together = " together" if adjust else ""
+        self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}{together}")
+        names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", table.heading_of_p)
         cells = [row[: len(names)] for row in table.cells]
         self.table(names, cells, words=("unit",), optional=("sampling err", "privacy err", "total err"))
         if table.ratio:
-            self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}")
+            self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}{together}")
             ratios = [(row[0], row[1], *row[len(names) :]) for row in table.cells if row[1]]
             self.table(("column", "unit", table.ratio, "low", "high"), ratios, words=("unit",))
         for note in table.notes[:-1]:
             self.text(note)
+        if has_risks(model):
+            self._risk_differences(model.average_risk_differences(adjust=adjust))
+
+    def _risk_differences(self, table: CoefficientTable) -> None:
+        """Differences of risks with their intervals."""
+        together = " together" if table.adjust else ""
+        title = f"Risk differences for {table.outcome}, standardised over the rows"
+        self.heading(f"{title}, with intervals of {table.level:g}{together}")
+        errors = ("sampling err", "privacy err", "total err")
+        names = ("column", "unit", "risk diff", *errors, "low", "high", table.heading_of_p)
+        self.table(names, table.cells, words=("unit",), optional=errors)
+        self.text(table.notes[0])
 
     def effects(self, model: Any) -> None:
         """The effects of columns, if some number has a curve: its shape, and where it is least and largest."""
@@ -306,8 +319,8 @@ def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def model_document(model: PrivateLinearModel) -> dict[str, Any]:
-    """A released model, for programs."""
+def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict[str, Any]:
+    """A released model, for programs; with p-values corrected by the method `adjust`, if it is given."""
     guarantee, released = model.guarantee_, released_model(model)
     shown, by_class = ShownClass.of(released) if released.domain else None, weights_by_class(released)
     if len(by_class) == 1:
@@ -329,7 +342,8 @@ def model_document(model: PrivateLinearModel) -> dict[str, Any]:
         "coefficients": _coefficients_document(model),
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
-        "intervals": model.summary().to_dict() if has_intervals(model) or has_interest(model) else None,
+        "intervals": model.summary(adjust=adjust).to_dict() if has_intervals(model) or has_interest(model) else None,
+        **({"risk_differences": model.average_risk_differences(adjust=adjust).to_dict()} if has_risks(model) else {}),
         **curves_document(getattr(model, "schema_", None)),
         **map_document(getattr(model, "fourier_map_", None)),
     }

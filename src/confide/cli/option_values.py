@@ -57,12 +57,24 @@ def monotone(text: str) -> dict[str, str]:
     return dict(pairs)
 
 
-def columns(text: str) -> list[str]:
+def columns(text: str, option: str = "--interest") -> list[str]:
     """Names of columns, from text such as treatment,age."""
     named = [name.strip() for name in text.split(",")]
     if not all(named):
-        raise ParameterError("--interest must name columns with commas between, such as treatment,age.")
+        raise ParameterError(f"{option} must name columns with commas between, such as treatment,age.")
     return named
+
+
+def p_value(text: str, *, of_charge: bool) -> tuple[str | int, float]:
+    """The name of an analysis, or the number of its charge, and its p-value, from text such as survey=0.012."""
+    name, _, number = text.rpartition("=")
+    example = "3=0.012, with the number of a charge" if of_charge else "survey=0.012"
+    try:
+        if name.strip():
+            return (int(name) if of_charge else name.strip()), float(number)
+    except ValueError:
+        pass
+    raise ParameterError(f"--p-value must be like {example}.")
 
 
 def penalty(text: str) -> str | dict[str, str]:

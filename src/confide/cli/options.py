@@ -29,6 +29,16 @@ ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="File to write the 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
+Adjust = Annotated[
+    Literal["single-step", "holm", "bonferroni", "fdr_by", "fdr_bh"] | None,
+    typer.Option(
+        "--adjust",
+        help="Correct p-values for the family of all coefficients with intervals, which then all hold together. single-step "
+        "uses their joint law; the other names are those of statsmodels.  [default: each by itself]",
+        show_default=False,
+    ),
+]
+
 # Persons and neighbouring data sets
 
 RowsPerPerson = Annotated[
@@ -221,6 +231,14 @@ Interest = Annotated[
         "are shorter than those of --intervals, which are for all coefficients.",
     ),
 ]
+RiskDifferences = Annotated[
+    bool | None,
+    typer.Option(
+        "--risk-differences",
+        show_default=False,
+        help="With --interest: also how much the risk changes on average over the rows, with intervals.",
+    ),
+]
 Penalty = Annotated[
     str | None,
     typer.Option(
@@ -280,6 +298,7 @@ class ModelOptions:
     interactions: Interactions = None
     monotone: Monotone = None
     interest: Interest = None
+    risk_differences: RiskDifferences = None
     penalty: Penalty = None
     kernel: KernelName = None
     length_scale: LengthScale = None
@@ -406,6 +425,7 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "interactions": option_values.interactions,
     "monotone": option_values.monotone,
     "interest": option_values.columns,
+    "risk_differences": bool,
     "penalty": option_values.penalty,
     "kernel": str,
     "length_scale": float,
@@ -436,7 +456,7 @@ def read_parameter(name: str, text: str) -> Any:
     ParameterError
         If the text is no value of this option.
     """
-    if name in ("intercept", "orthogonal"):
+    if name in ("intercept", "orthogonal", "risk_differences"):
         return _truth(name, text)
     if name in ("centre", "match_mean"):
         return "auto" if _truth(name, text) else False

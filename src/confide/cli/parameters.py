@@ -60,6 +60,7 @@ OPTION_OF = {
     "quantiles": "--quantiles",
     "random_state": "--seed",
     "reference_norm": "--reference-norm",
+    "risk_differences": "--risk-differences",
     "rho": "--rho",
     "row_norm": "--row-norm",
     "schema": "--schema",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.options import Force, ModelFile
+from confide.cli.options import Adjust, Force, ModelFile
 from confide.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def report(
     error: GuessedError = None,
     positive_rate: PositiveRate = 0.5,
     level: Annotated[float, typer.Option(metavar="L", help="Level of the intervals, between 0 and 1.")] = 0.95,
+    adjust: Adjust = None,
     as_zip: Zip = False,
     force: Force = False,
 ) -> None:
@@ -100,6 +101,7 @@ def report(
     contents: Contents = contents_of(
         model,
         level=level,
+        adjust=adjust,
         ledger=None if ledger is None else Ledger(ledger),
         ledger_name=_without_password(ledger or ""),
         analyst=analyst,

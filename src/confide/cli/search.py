@@ -32,7 +32,7 @@ Grid = Annotated[
 ]
 
 
-@takes_model_options(without=("row_norm", "intervals", "interest", "jobs"))
+@takes_model_options(without=("row_norm", "intervals", "interest", "risk_differences", "jobs"))
 def search(
     data: DataFiles,
     schema: SchemaFile,
@@ -125,6 +125,7 @@ def grid_of(given: list[str], options: ModelOptions) -> list[dict[str, list[Any]
         "seed",
         "intervals",
         "interest",
+        "risk_differences",
     }
     unknown = [name for name in texts if name not in known]
     if unknown or not texts:

@@ -14,6 +14,7 @@ from confide.cli.options import ModelOptions
 from confide.cli.study_options import in_words_of_keys, options_of, words_of_too_little
 from confide.errors import BudgetExceeded, ParameterError, SchemaError, StudyError
 from confide.files import check_output
+from confide.inference.multiple_tests import SINGLE_STEP
 from confide.studies.facts import facts_of_evaluation, facts_of_fit
 from confide.studies.state import State, checksum_of
 from confide.studies.steps import (
@@ -81,6 +82,7 @@ class StudyRun:
             If the study cannot be run as it stands.
         """
         options = options_of(study)
+        _refuse_no_family(study, options)
         schema = schema_with_target(study.located(study.data.schema))
         state, ledger = State.of(study.state_path), _facts_of_ledger(study.ledger_place)
         fit = step_of_fit(study, state, facts_of_fit(study, schema), ledger, again=again)
@@ -212,6 +214,7 @@ class StudyRun:
             ledger_name=study.ledger.file or "a database",
             analyst=naming.analyst or "",
             data_name=naming.name,
+            adjust=study.outputs.adjust,
             evaluation=rates and {**rates, "charge": {"ledger": self._ledger_of_rates}},
             model_name=Path(study.outputs.model).name,
         )
@@ -258,6 +261,18 @@ def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
         return asked.prepared()
     except ParameterError as error:
         raise _in_its_words(study, error) from None
+
+
+def _refuse_no_family(study: Study, options: ModelOptions) -> None:
+    """Refuse, before the fit is charged, a correction of p-values that the report could not make."""
+    if study.outputs.adjust is None:
+        return
+    if options.intervals is None and options.interest is None:
+        raise StudyError(
+            f"{study.path}: [outputs] adjust: is for models with intervals: add intervals or interest to [model]."
+        )
+    if options.interest is not None and study.outputs.adjust == SINGLE_STEP:
+        raise StudyError(f'{study.path}: [outputs] adjust: "{SINGLE_STEP}" is not for interest; write "holm".')
 
 
 def _in_its_words(study: Study, error: ParameterError) -> Exception:

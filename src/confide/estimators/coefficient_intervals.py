@@ -18,6 +18,8 @@ from confide.inference.evidence import Evidence
 from confide.inference.interest import InterestEvidence, uncertainty_of_interest
 from confide.inference.intervals import JointUncertainty, Uncertainty, joint_uncertainty, of_all_scores, uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
+from confide.inference.multiple_tests import checked_method, margins_of_family
+from confide.inference.risk_differences import uncertainty_of_risks
 from confide.inference.sparse_columns import with_known_zeros
 from confide.inference.table import CoefficientTable, NamedUnit
 from confide.types import Array
@@ -86,7 +88,7 @@ class CoefficientIntervals:
             return uncertainty_of_sums(evidence, target)
         return uncertainty(evidence, target)
 
-    def conf_int(self, level: float = 0.95, target: str | None = None) -> Array:
+    def conf_int(self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False) -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
 
         The rows of the array have no names. They stand in the order of `coefficient_names_`, without the intercept, and
@@ -100,6 +102,10 @@ class CoefficientIntervals:
             Confidence level of each interval by itself, strictly between 0 and 1.
         target : {"regularised", "unregularised"} or None, default None
             As in `uncertainty`.
+        simultaneous : bool, default False
+            Whether all intervals together have the level, over all coefficients but intercepts, and over all classes. They
+            follow from the joint law of the errors (the largest ratio of an error to its standard error) where it was
+            released, and otherwise, with `interest` or one class against the rest, from Bonferroni's inequality.
 
         Returns
         -------
@@ -112,14 +118,25 @@ class CoefficientIntervals:
         ParameterError
             As in `uncertainty`, or if the level is out of range.
         """
-        known = self.uncertainty(target)
-        if self._interest is not None:
-            return known.intervals(level)
+        known = self._joint_uncertainty(target) if simultaneous else self.uncertainty(target)
         n_vectors, width = np.atleast_2d(self.coef_).shape
+        if self._interest is not None:
+            n_vectors, width = 1, len(known.estimates)
         ends = known.intervals(level).reshape(n_vectors, -1, 2)[:, :width]
+        if simultaneous:
+            kept = np.arange(len(known.estimates)).reshape(n_vectors, -1)[:, :width]
+            margins = margins_of_family(known.among(kept.ravel()), level).reshape(kept.shape)
+            ends = known.estimates[kept][..., None] + margins[..., None] * np.array([-1.0, 1.0])
         return ends[0] if n_vectors == 1 else ends
 
-    def summary(self, level: float = 0.95, target: str | None = None, units: str | None = None) -> CoefficientTable:
+    def summary(
+        self,
+        level: float = 0.95,
+        target: str | None = None,
+        units: str | None = None,
+        *,
+        adjust: str | None = None,
+    ) -> CoefficientTable:
         """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
 
         For a classifier with two classes, the coefficients are those for the schema's positive class, or without one for
@@ -135,6 +152,12 @@ class CoefficientIntervals:
             "original": per unit of each column of the table, against a reference level, or per doubling on a log scale, with
             odds ratios for a logistic loss. "encoded": as in `coef_`. None means "original" where a schema exists. Intervals
             are transformed exactly, at no cost of privacy.
+        adjust : {"single-step", "holm", "bonferroni", "fdr_by", "fdr_bh"} or None, default None
+            How p-values are corrected for the family of all coefficients of the table but intercepts; the level is then that
+            of all their intervals together. "single-step" uses the joint law of the errors, as `glht` of R's multcomp does:
+            the largest ratio of an error to its standard error. It is not available with `interest`, nor for one class
+            against the rest. The other names are those of statsmodels. Their intervals follow from Bonferroni's inequality.
+            "fdr_by" holds under any dependence, "fdr_bh" if the tests are independent or positively dependent.
 
         Returns
         -------
@@ -144,19 +167,22 @@ class CoefficientIntervals:
         Raises
         ------
         ParameterError
-            As in `conf_int`; if `units` is unknown, or "original" without a schema.
+            As in `conf_int`; if `units` is unknown, or "original" without a schema; if `adjust` is unknown or not available.
         """
+        if adjust is not None:
+            checked_method(adjust)
         if self._interest is None:
             self._refuse_single_weights()
         sign, outcome = self._shown_outcome()
         shown = checked_units(units, self._encoder)
         if self._interest is not None:
-            return self._summary_of_interest(level, target, shown, sign, outcome)
+            return self._summary_of_interest(level, target, shown, sign, outcome, adjust)
         target = target or _USUAL_TARGET
         if shown == "original":
             named, known = self._in_original_units(target)
         else:
-            named, known = self._encoded_coefficients(), self.uncertainty(target)
+            known = self.uncertainty(target) if adjust is None else self._joint_uncertainty(target)
+            named = self._encoded_coefficients()
             named = named if len(known.estimates) == self._n_scores * len(named) else named[:-1]
         if self._n_scores > 1:
             named = [replace(each, name=f"{label}: {each.name}") for label in self.classes_.tolist() for each in named]
@@ -165,6 +191,7 @@ class CoefficientIntervals:
             units=named,
             level=level,
             sign=sign,
+            adjust=adjust,
             target=target,
             shown_units=shown,
             ratio=ratio_of_scores(self),
@@ -180,7 +207,7 @@ class CoefficientIntervals:
         )
 
     def _summary_of_interest(
-        self, level: float, target: str | None, shown: str, sign: float, outcome: str
+        self, level: float, target: str | None, shown: str, sign: float, outcome: str, adjust: str | None
     ) -> CoefficientTable:
         """The table of the coefficients of interest."""
         assert self._interest is not None  # noqa: S101 - the caller asks
@@ -192,6 +219,7 @@ class CoefficientIntervals:
             units=named,
             level=level,
             sign=sign,
+            adjust=adjust,
             target="unregularised",
             shown_units=shown,
             ratio=ratio_of_scores(self),
@@ -202,6 +230,67 @@ class CoefficientIntervals:
             is_of_interest=True,
             design=self._interest.facts.design,
         )
+
+    def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
+        """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
+
+        For a level of a category, each row is given this level and then the reference, and the two probabilities of the
+        outcome are compared; for a number, each row is compared with itself one unit higher. The table has the mean of these
+        differences over the rows (the average marginal effect of a discrete change).
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1; with `adjust`, of all together.
+        adjust : {"holm", "bonferroni", "fdr_by", "fdr_bh"} or None, default None
+            As in `summary`.
+
+        Returns
+        -------
+        CoefficientTable
+            Each line names its unit. Differences lie between -1 and 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If nothing was released for them, or an argument is out of range.
+
+        Notes
+        -----
+        Guarantee: post-processing of the release, which costs nothing more. Errors follow by the delta method from those of
+        the coefficient, of the other weights, of the mean over the rows as a sample, and from the noise.
+        """
+        check_is_fitted(self)
+        if self._interest is None or self._interest.risks is None:
+            raise ParameterError(
+                "nothing was released for differences of risks: set interest and risk_differences=True, and fit again. "
+                "summary().risk_differences(baseline) has them for a person whose risk you state."
+            )
+        if adjust is not None:
+            checked_method(adjust)
+        sign, outcome = self._shown_outcome()
+        named = [NamedUnit(one.name, one.unit, one.columns) for one in self._interest.combinations]
+        table = CoefficientTable.of(
+            uncertainty_of_risks(self._interest),
+            units=named,
+            level=level,
+            sign=sign,
+            adjust=adjust,
+            target="unregularised",
+            shown_units="original",
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            is_of_interest=True,
+            quantity="risk differences",
+            design=self._interest.facts.design,
+        )
+        # An interval may be cut where no difference of two probabilities can lie.
+        lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)
+        return replace(table, coefficients=tuple(lines))
 
     def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:
         """Compute the covariance of the errors of coefficients, due to sampling and to the noise for privacy together.
@@ -258,14 +347,33 @@ class CoefficientIntervals:
         """The coefficients of one score as they entered the fit, the intercept last."""
         names = list(map(str, self.coefficient_names_))
         units = ("per 1, as given",) * len(names) if self._encoder is None else encoded_units(self._encoder)
-        return [*(NamedUnit(*pair, ()) for pair in zip(names, units, strict=True)), NamedUnit(INTERCEPT, "", ())]
+        return [
+            *(NamedUnit(name, unit, (name,)) for name, unit in zip(names, units, strict=True)),
+            NamedUnit(INTERCEPT, "", ()),
+        ]
 
     def _in_original_units(self, target: str) -> tuple[list[NamedUnit], Uncertainty]:
         """The coefficients of one score in the units of the table, and the errors of those of all scores."""
         assert self._encoder is not None  # noqa: S101 - `checked_units`
         each_weight = np.eye(self._encoder.n_features + 1)
         named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
-        return list(named), of_all_scores(self._errors_of(combinations, target))
+        return list(named), self._errors_of_all(combinations, target)
+
+    def _errors_of_all(self, combinations: Array, target: str) -> Uncertainty:
+        """The errors of combinations of the weights of each score, one score after the other."""
+        evidence = self._known_evidence()
+        together = isinstance(evidence, SumsEvidence) or not evidence.separable
+        return of_all_scores(self._errors_of(combinations, target), released_together=together)
+
+    def _joint_uncertainty(self, target: str | None) -> Uncertainty:
+        """As `uncertainty`, with the joint law of the errors where it was released."""
+        if self._interest is not None:
+            return self.uncertainty(target)
+        self._refuse_single_weights()
+        # The last weight is the intercept, if there is one.
+        width = np.atleast_2d(self.coef_).shape[1] + 1
+        each_weight = np.eye(width)[: width - (self._known_evidence().intercept == 0.0)]
+        return self._errors_of_all(each_weight, target or _USUAL_TARGET)
 
     def _errors_of(self, combinations: Array, target: str) -> list[JointUncertainty]:
         """For each score, the errors of combinations of its weights; the last weight is the intercept, if there is one."""

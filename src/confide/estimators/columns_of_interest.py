@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.effects.decomposition import members_of_groups
 from confide.effects.original_units import in_original_units
 from confide.errors import ParameterError
 from confide.features.column_names import listed
@@ -72,6 +73,7 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
     found, has_levels = [], not isinstance(column, NumberColumn)
+    own, base = _places_of_levels(name, encoder, combinations[-1]) if has_levels else ((), ())
     n_levels = sum(unit.columns == (name,) for unit in units) + 1
     for unit, row in zip(units, combinations, strict=True):
         if unit.columns != (name,):
@@ -87,9 +89,23 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
                 factors,
                 has_levels,
                 *_usual(factors, n_levels if has_levels else 0),
+                own,
+                base,
             )
         )
     return found
+
+
+def _places_of_levels(name: str, encoder: Encoder, intercept: Any) -> tuple[tuple[int, ...], tuple[tuple[int, float], ...]]:
+    """The places of a category in a row, and the entries of its reference there.
+
+    `intercept` is the combination of weights of the intercept in units of the table: the score of a row at its references.
+    """
+    (group,) = (
+        group for members, group in zip(members_of_groups(encoder), encoder.groups, strict=True) if members == (name,)
+    )
+    own = tuple(range(*group.place.indices(encoder.n_features)))
+    return own, tuple((place, float(intercept[place])) for place in own if intercept[place])
 
 
 def _usual(factors: tuple[tuple[int, float], ...], n_levels: int) -> tuple[float, float]:

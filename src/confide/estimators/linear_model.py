@@ -115,6 +115,8 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         settings = chosen._settings(encoder, names=given.column_names)
         if settings.own_penalty is not None:
             refuse_without_functions(settings.own_penalty)
+        if settings.has_risks and sample_weight is not None:
+            raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
@@ -287,6 +289,13 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             ),
             has_schema=encoder is not None,
             interest=interest,
+            has_risks=parameters.checked_risk_differences(
+                getattr(self, "risk_differences", False),
+                has_interest=bool(interest),
+                has_weights=getattr(self, "class_weight", None) is not None
+                or getattr(self, "max_sample_weight", 1.0) != 1.0,
+                has_own_norm=encoder is not None and row_bound is not encoder.row_bound,
+            ),
         )
         if isinstance(penalty, StronglyConvex):
             return with_own_penalty(settings, penalty)
@@ -417,7 +426,8 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             Whether to replace a file that exists.
         **given
             What is known besides: `ledger` (a Ledger) and `ledger_name`, `analyst`, `data_name`, `evaluation` (what
-            `confide.evaluate` gives), and `level` of intervals, in (0, 1); see `confide.report.contents.contents_of`.
+            `confide.evaluate` gives), `level` of intervals, in (0, 1), and `adjust`, how p-values are corrected for the
+            family of all coefficients, as in `summary`; see `confide.report.contents.contents_of`.
 
         Raises
         ------

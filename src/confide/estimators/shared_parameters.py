@@ -134,6 +134,10 @@ _DESCRIPTIONS = {
     them, with shares that follow from public facts. They are far shorter than those of `inference_share`, which are for all
     coefficients and cannot be asked for beside them. For two classes. If the intervals could not be trusted, the fit is
     refused before anything is charged.""",
+    "risk_differences": """bool, default False
+    Whether differences of risks for the columns of `interest` are to have intervals too: how much the probability of the
+    outcome changes on average over the rows, if every row has a level in place of the reference, or a number one unit
+    higher. They cost a small part of the budget, for sums of probabilities over the rows. All rows count alike.""",
     "centre": """"auto" or False, default "auto"
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
@@ -303,6 +307,7 @@ class InterestParameter:
     """The columns whose coefficients have intervals of their own, for models with one score."""
 
     interest: Any = None
+    risk_differences: bool = False
 
 
 @estimator

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -24,12 +25,18 @@ from scipy.special import ndtri
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_of
 from confide.inference.intervals import Uncertainty
+from confide.inference.risks_evidence import RisksEvidence
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.types import Array
 
-DEVIATIONS_OF_ROWS = 3.0
-"""Rows are clipped along a direction at this many of their standard deviations. Few rows lie beyond, and the noise grows
-with the clip."""
+FEWEST_DEVIATIONS, MOST_DEVIATIONS = 3.0, 8.0
+"""Between these rows are clipped along a direction, in their standard deviations. The noise grows with the clip. Where the
+probabilities of the model are not those of the population, clipping moves what is estimated, so the clip is as wide as the
+noise allows (benchmarks/README.md)."""
+_NOISE_BESIDE_SAMPLING = 0.5
+"""The noise on the sum of slopes may be this share of its sampling error, if the clip is above the narrowest one."""
+_NOISE_BESIDE_CURVATURE = 0.05
+"""The noise on the sum of curvatures may be this share of that sum, if the clip is above the narrowest one."""
 _LEAST_SPREAD = 0.25
 """The least standard deviation along a direction that is believed, over that of independent typical columns."""
 _LEAST_PART_KEPT = 0.75
@@ -39,8 +46,16 @@ _LEAST_CURVATURE = 4.0
 """The least curvature along a direction, in standard deviations of its noise, at which there is an interval."""
 _LARGEST_SECOND_ORDER = 2.0
 """The largest error of second order, in errors of first order, at which there is an interval (benchmarks/interest.py)."""
+_MOST_HIDDEN = 0.01
+"""The largest squared share of a combination, of unit length, that may lie in directions whose curvature the noise hides."""
+_LARGEST_SHIFT = 0.3
+"""The largest mean square by which the ridge may have moved scores. One step does not lead back from farther away."""
+_BEND_OF_CURVATURE = 0.3
+"""Half the relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at
+most a half."""
 _QUANTILE = 1.96
-_N_POINTS = 100
+_N_POINTS = 20_000
+_PRIMES = (3, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +72,10 @@ class Combination:
     usual_spread, usual_clip : float
         For forecasts: the variance of typical rows along the direction of the combination, and where they are clipped, if
         the other columns are independent of it. 0 where nothing is known but the bound on rows.
+    own : tuple of int
+        For levels: places of all weights of their category, which differences of risks replace.
+    base : tuple of (int, float)
+        For levels: the places of the reference in a row, and its entries there.
     """
 
     name: str
@@ -67,6 +86,8 @@ class Combination:
     has_levels: bool = False
     usual_spread: float = 0.0
     usual_clip: float = 0.0
+    own: tuple[int, ...] = ()
+    base: tuple[tuple[int, float], ...] = ()
 
     def vector(self, n_features: int, constant: float) -> Array:
         """The combination (D,) of weights for rows with this constant, which is 0 without an intercept."""
@@ -133,24 +154,43 @@ class Facts:
         return self.design.effective_share * self.n_rows * self.largest_curvature / 2.0
 
     @property
-    def squares_over_curvature(self) -> float:
-        """The largest sampling variance of the sum of slopes over the curvature, for usual rows.
+    def steepness(self) -> float:
+        """The largest sampling variance of the sum of slopes, over the curvature, for usual rows: 1 for the logistic loss.
 
-        For the logistic loss the squared slopes of a usual row are its curvature. With weights they are the weight times as
-        much, and the weight is at most the largest one.
+        Squared slopes are taken to be those of half the largest slope where the curvature is at its largest. With weights
+        they are the weight times as much, and the weight is at most the largest one.
         """
         return self.design.variance_factor * self.largest_slope**2 / (4.0 * self.largest_curvature)
 
     @property
-    def usual_squares_over_curvature(self) -> float:
+    def usual_steepness(self) -> float:
         """What forecasts suppose of it."""
-        return self.squares_over_curvature * self.design.usual_squares
+        return self.steepness * self.design.usual_squares
 
     @property
     def stretch(self) -> Array:
         """(D,): what turns released weights into those for rows with the shortened constant."""
         of_constant = [self.intercept / self.constant] if self.intercept > 0.0 else []
         return np.array([*[1.0] * self.n_features, *of_constant])
+
+
+def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
+    """At how many of their standard deviations rows are clipped along a direction.
+
+    Parameters
+    ----------
+    facts : Facts
+    curvature_of_rows : float
+        Sum of the curvatures of the rows' losses, as far as it is known.
+    """
+    of_slopes, of_curvatures, _ = facts.sums_deviations
+    sampling = math.sqrt(max(curvature_of_rows, 0.0) * facts.usual_steepness)
+    wide = MOST_DEVIATIONS
+    if of_slopes > 0.0:
+        wide = min(wide, _NOISE_BESIDE_SAMPLING * sampling / of_slopes)
+    if of_curvatures > 0.0:
+        wide = min(wide, math.sqrt(_NOISE_BESIDE_CURVATURE * max(curvature_of_rows, 0.0) / of_curvatures))
+    return max(FEWEST_DEVIATIONS, wide)
 
 
 _NAMES_OF_FACTS = tuple(each.name for each in fields(Facts) if each.name != "design")
@@ -216,15 +256,13 @@ def directions_of(facts: Facts, combinations: tuple[Combination, ...], weights: 
 def _direction(facts: Facts, combination: Combination, inverse: Array, curvature: Array) -> Array:
     d = facts.n_features
     direction = inverse @ combination.vector(d, facts.constant)
-    rows = facts.usual_curvature
-    means = np.zeros(d)
+    rows, means = _curvature_of_rows(facts, curvature), np.zeros(d)
     if facts.intercept > 0.0 and curvature[-1, -1] > 0.0:
-        rows = curvature[-1, -1] / facts.constant**2
         means = curvature[-1, :-1] / (rows * facts.constant)
     length = float(np.linalg.norm(direction[:d]))
     least = _LEAST_SPREAD * length * facts.usual_norm / math.sqrt(d)
     spread = math.sqrt(max(float(direction @ curvature @ direction) / rows, least**2, float(np.finfo(float).tiny)))
-    clip = DEVIATIONS_OF_ROWS * spread
+    clip = deviations_of_clip(facts, rows) * spread
     if combination.has_levels:
         # A level is 1 or 0. Its rows must not be clipped, however few they are.
         own = [place for place, _ in combination.factors if place >= 0]
@@ -247,6 +285,8 @@ class InterestEvidence(CheckedEvidence):
         The released curvature, for rows with the shortened constant.
     sums : (k, 3)
         For each combination the released sums of slopes, of curvatures and of squared slopes along its direction.
+    risks : RisksEvidence or None
+        What was released for differences of risks; None without them.
     """
 
     facts: Facts
@@ -254,23 +294,26 @@ class InterestEvidence(CheckedEvidence):
     weights: Array
     curvature: Array
     sums: Array
+    risks: RisksEvidence | None = None
 
     def _has_consistent_shapes(self) -> bool:
         facts = self.facts
         width = facts.n_features + (facts.intercept > 0.0)
-        places = [place for each in self.combinations for place, _ in each.factors]
+        places = [place for each in self.combinations for place, _ in (*each.factors, *each.base)]
+        places += [place for each in self.combinations for place in each.own]
         return (
             self.weights.shape == (width,)
             and self.curvature.shape == (width, width)
             and self.sums.shape == (len(self.combinations), 3)
             and len(self.combinations) >= 1
             and all(-1 <= place < facts.n_features for place in places)
+            and (self.risks is None or self.risks.bends.shape == (len(self.combinations), width))
         )
 
     def _has_possible_values(self) -> bool:
         facts = self.facts
         numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in ("sums_deviations", "design")]
-        factors = [factor for each in self.combinations for _, factor in each.factors]
+        factors = [factor for each in self.combinations for _, factor in (*each.factors, *each.base)]
         return (
             all(
                 np.isfinite(np.asarray(each, dtype=np.float64)).all()
@@ -295,11 +338,13 @@ class InterestEvidence(CheckedEvidence):
             "weights": self.weights.tolist(),
             "curvature": triangle_of(self.curvature),
             "sums": self.sums.tolist(),
+            **({} if self.risks is None else {"risks": self.risks.to_dict()}),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
+        value = {"risks": None} | value
         is_known = set(value) == {each.name for each in fields(cls)}
         if not is_known or set(value["facts"]) - {"design"} != set(_NAMES_OF_FACTS):
             raise ParameterError(
@@ -312,12 +357,17 @@ class InterestEvidence(CheckedEvidence):
             facts["design"] = SamplingDesign.from_dict(facts["design"])
         combinations = []
         for each in value["combinations"]:
-            factors = tuple((int(place), float(factor)) for place, factor in each["factors"])
-            combinations.append(Combination(**{**each, "columns": tuple(map(str, each["columns"])), "factors": factors}))
+            pairs = {
+                name: tuple((int(place), float(factor)) for place, factor in each.get(name, ()))
+                for name in ("factors", "base")
+            }
+            own = tuple(map(int, each.get("own", ())))
+            combinations.append(Combination(**{**each, "columns": tuple(map(str, each["columns"])), **pairs, "own": own}))
         weights = np.array(value["weights"], dtype=np.float64)
         curvature = symmetric_of(value["curvature"], len(weights))
         sums = np.array(value["sums"], dtype=np.float64)
-        return cls(Facts(**facts), tuple(combinations), weights, curvature, sums).checked()
+        risks = None if value["risks"] is None else RisksEvidence.from_dict(value["risks"])
+        return cls(Facts(**facts), tuple(combinations), weights, curvature, sums, risks).checked()
 
 
 def _listed(value: Any) -> Any:
@@ -327,8 +377,9 @@ def _listed(value: Any) -> Any:
 def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     """Estimates of the combinations, without the pull of the ridge, and the distribution of their errors.
 
-    An interval is infinite where the noise hides the curvature along its direction, where clipping left too little of it, or
-    where the error of second order is too large to be believed.
+    An interval is infinite where the noise hides the curvature along its direction or of a part of the combination, where
+    clipping left too little of it, where the ridge moved scores far, or where the error of second order is too large to be
+    believed.
     """
     facts, curvature = evidence.facts, evidence.curvature
     weights = corrected_weights(facts, evidence.weights, curvature)
@@ -343,32 +394,49 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     errors = np.zeros((0, len(found)))
     if has_noise:
         known = np.isfinite(sampling)
-        others, own = (part[:, None] for part in _independent_points(is_laplace=facts.is_laplace))
+        others = independent_points(is_laplace=False, place=0)[:, None]
+        own = independent_points(is_laplace=facts.is_laplace, place=1)[:, None]
         errors = others * np.where(known, gaussian, 0.0) + own * np.where(known, of_sums, 0.0)
     return Uncertainty(estimates, sampling, errors)
 
 
-def _independent_points(*, is_laplace: bool) -> tuple[Array, Array]:
-    """Points of a standard Gaussian error and of an independent one of the law of the noise, each pair equally likely."""
+@lru_cache(maxsize=8)
+def independent_points(*, is_laplace: bool, place: int) -> Array:
+    """(points,): points of a standard Gaussian or Laplace law, which stand for its draws; independent at other places.
+
+    Each place has all of its points, and from place 1 on in an order that multiples of the root of a prime give (Richtmyer's
+    points).
+    """
     shares = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
-    gaussian = ndtri(shares)
-    laplace = np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
-    first, second = (each / np.sqrt(np.mean(each**2)) for each in (gaussian, laplace if is_laplace else gaussian))
-    return np.repeat(first, _N_POINTS), np.tile(second, _N_POINTS)
+    laplace = -np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
+    points: Array = laplace if is_laplace else np.asarray(ndtri(shares))
+    step = math.sqrt(_PRIMES[place - 1]) if place else 1.0 / _N_POINTS
+    order = np.argsort(np.modf(np.arange(_N_POINTS) * step)[0])
+    answer = np.empty(_N_POINTS)
+    answer[order] = points / math.sqrt(float(np.mean(points**2)))
+    answer.setflags(write=False)
+    return answer
 
 
 def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
-    """The covariance of the errors of the corrected weights, for rows with the shortened constant.
+    """The covariance of the errors of the corrected weights, for rows with the shortened constant."""
+    sampling, noise = errors_of_weights(facts, weights, curvature)
+    return sampling + noise
 
-    The last step of the correction stands for what it may have missed.
+
+def errors_of_weights(facts: Facts, weights: Array, curvature: Array) -> tuple[Array, Array]:
+    """The covariances of the errors of the corrected weights due to sampling and due to the noise, as they are released.
+
+    They are for rows with the shortened constant. What the corrections leave of the pull of the ridge counts as an error.
     """
     inverse = _wide_inverse(facts, curvature)
     values, vectors = np.linalg.eigh(curvature)
-    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.squares_over_curvature
-    spread = spread + np.diag((facts.noise_in_objective / facts.stretch) ** 2)
-    _, missed = _pulls_of_ridge(facts, weights, curvature)
-    answer: Array = inverse @ spread @ inverse + np.outer(missed, missed)
-    return answer
+    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.steepness
+    noise = np.diag((facts.noise_in_objective / facts.stretch) ** 2)
+    first, second = _pulls_of_ridge(facts, weights, curvature)
+    # The ridge pulls as strongly as before in directions in which the noise hides the curvature.
+    missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ (first + second))
+    return inverse @ spread @ inverse, inverse @ noise @ inverse + np.outer(missed, missed)
 
 
 def _errors(
@@ -382,8 +450,11 @@ def _errors(
     wanted = combination.vector(facts.n_features, facts.constant)
     pull, bend, square = evidence.sums[place].tolist()
     of_pull, of_bend, of_square = facts.sums_deviations
-    reach = float(wanted @ direction)
     estimate = float(wanted @ weights)
+    shift = _shift_of_scores(evidence)
+    if _hidden_share(facts, evidence.curvature, wanted) > _MOST_HIDDEN or shift > _LARGEST_SHIFT:
+        return estimate, math.inf, 0.0, 0.0
+    reach = float(wanted @ direction)
     kept = float(direction @ evidence.curvature @ direction)
     spread = facts.curvature_deviation * math.sqrt(2.0) * float(direction @ direction)
     is_known = (
@@ -401,7 +472,9 @@ def _errors(
     second = per_pull * _second_order(evidence, wanted, direction, covariance)
     if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
         return estimate, math.inf, 0.0, 0.0
-    second = math.hypot(second, _left_by_one_step(evidence, wanted))
+    rows = _curvature_of_rows(facts, evidence.curvature)
+    left = _left_by_one_step(evidence, wanted), per_pull * math.sqrt(max(kept, 0.0) * rows) * _BEND_OF_CURVATURE * shift
+    second = math.hypot(second, *left)
     # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
     return estimate + change, factor * sampling, factor * math.hypot(second, change * doubt), factor * of_sums
@@ -412,11 +485,28 @@ def _left_by_one_step(evidence: InterestEvidence, wanted: Array) -> float:
 
     The remainder grows with the square of the pull. This size was found by simulation (benchmarks/README.md).
     """
+    pull = sum(_pulls_of_ridge(evidence.facts, evidence.weights, evidence.curvature), np.zeros(len(wanted)))
+    return abs(float(wanted @ pull)) * math.sqrt(_shift_of_scores(evidence))
+
+
+def _shift_of_scores(evidence: InterestEvidence) -> float:
+    """The mean square by which the ridge moved the scores of rows, each row weighted by its curvature."""
     facts, curvature = evidence.facts, evidence.curvature
     pull = sum(_pulls_of_ridge(facts, evidence.weights, curvature), np.zeros(len(curvature)))
-    rows = curvature[-1, -1] / facts.constant**2 if facts.intercept > 0.0 else 0.0
-    rows = rows if rows > 0.0 else facts.usual_curvature
-    return abs(float(wanted @ pull)) * math.sqrt(max(float(pull @ curvature @ pull), 0.0) / rows)
+    return max(float(pull @ curvature @ pull), 0.0) / _curvature_of_rows(facts, curvature)
+
+
+def _curvature_of_rows(facts: Facts, curvature: Array) -> float:
+    """The sum of the curvatures of the rows' losses: as released, or that of typical rows."""
+    rows = float(curvature[-1, -1]) / facts.constant**2 if facts.intercept > 0.0 else 0.0
+    return rows if rows > 0.0 else facts.usual_curvature
+
+
+def _hidden_share(facts: Facts, curvature: Array, wanted: Array) -> float:
+    """The squared share of a combination in directions whose curvature may be noise alone, which has the size s sqrt(D)."""
+    values, vectors = np.linalg.eigh(curvature)
+    hidden = vectors[:, values < facts.curvature_deviation * math.sqrt(len(values))]
+    return float(np.sum((hidden.T @ wanted) ** 2) / (wanted @ wanted))
 
 
 def _second_order(evidence: InterestEvidence, wanted: Array, direction: Array, covariance: Array) -> float:

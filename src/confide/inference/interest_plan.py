@@ -6,16 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.special import ndtri
 
 from confide.errors import ParameterError
-from confide.inference.interest import DEVIATIONS_OF_ROWS, Combination, Facts
+from confide.inference.interest import Combination, Facts, deviations_of_clip
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan
 from confide.privacy.direction_sums import DirectionSumsPlan
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Plan
+from confide.privacy.standardised_sums import LARGEST_STEP, StandardisedSumsPlan, largest_difference
 
 LARGEST_SCORE_ERROR = 0.5
 """Largest mean squared error of scores by the released weights at which there is a plan. One step of Newton's method takes
@@ -34,31 +36,36 @@ class InterestPlan:
     ----------
     budget : Budget
         Budget of the whole release, which a ledger is charged.
-    shares : (float, float)
-        Shares of the curvature and of the sums along directions. If weights, curvature and sums share one account, they are
-        shares of the squared ratio of a row's largest effect to the noise, which is what adds up there.
+    shares : tuple of float
+        Shares of the curvature, of the sums along directions and, if they are released, of those for differences of risks.
+        If all releases share one account, they are shares of the squared ratio of a row's largest effect to the noise, which
+        is what adds up there.
     curvature : CurvaturePlan
     sums : DirectionSumsPlan
     combinations : tuple of Combination
     facts : Facts
+    risks : StandardisedSumsPlan or None
+        How the sums for differences of risks are released; None without them.
     """
 
     budget: Budget
-    shares: tuple[float, float]
+    shares: tuple[float, ...]
     curvature: CurvaturePlan
     sums: DirectionSumsPlan
     combinations: tuple[Combination, ...]
     facts: Facts
+    risks: StandardisedSumsPlan | None = None
 
     @classmethod
     def of(
         cls,
-        shares: tuple[float, float],
+        shares: tuple[float, ...],
         training: Plan,
         curvature: CurvaturePlan,
         sums: DirectionSumsPlan,
         combinations: tuple[Combination, ...],
         usual_norm: float,
+        risks: StandardisedSumsPlan | None = None,
         design: SamplingDesign = INDEPENDENT,
     ) -> InterestPlan:
         """The plan and its facts. The event of `training` is that of the whole release."""
@@ -80,11 +87,11 @@ class InterestPlan:
             is_laplace=isinstance(sums.lattice, LatticeLaplace),
             design=design,
         )
-        return cls(training.event.budget, shares, curvature, sums, combinations, facts)
+        return cls(training.event.budget, shares, curvature, sums, combinations, facts, risks)
 
     @property
     def share(self) -> float:
-        """What curvature and sums cost together, as a share."""
+        """What all that is released beside the weights costs together, as a share."""
         return sum(self.shares)
 
     @property
@@ -101,7 +108,7 @@ class InterestPlan:
     def _error_of_weights(self) -> float:
         """Standard deviation of the error of a typical weight without the ridge."""
         facts, curvature = self.facts, self.usual_curvature
-        return math.sqrt(curvature * facts.usual_squares_over_curvature + facts.noise_in_objective**2) / curvature
+        return math.sqrt(curvature * facts.usual_steepness + facts.noise_in_objective**2) / curvature
 
     @property
     def score_error(self) -> float:
@@ -115,8 +122,8 @@ class InterestPlan:
     def first_order(self) -> float:
         """Standard deviation of the error of first order, for a coefficient of one column."""
         facts, curvature = self.facts, self.usual_curvature
-        clip = DEVIATIONS_OF_ROWS * facts.usual_norm / math.sqrt(facts.n_features)
-        return math.sqrt(curvature * facts.usual_squares_over_curvature + (clip * facts.sums_deviations[0]) ** 2) / curvature
+        clip = deviations_of_clip(facts, facts.usual_curvature) * facts.usual_norm / math.sqrt(facts.n_features)
+        return math.sqrt(curvature * facts.usual_steepness + (clip * facts.sums_deviations[0]) ** 2) / curvature
 
     @property
     def second_order(self) -> float:
@@ -136,9 +143,27 @@ class InterestPlan:
             return self.error * combination.size
         facts = self.facts
         curvature = facts.usual_curvature * combination.usual_spread
-        of_slopes = math.sqrt(curvature * facts.usual_squares_over_curvature)
+        of_slopes = math.sqrt(curvature * facts.usual_steepness)
         first = math.hypot(of_slopes, combination.usual_clip * facts.sums_deviations[0]) / curvature
         return math.hypot(first, self.second_order * combination.size)
+
+    def error_of_risk(self, combination: Combination) -> float:
+        """Expected standard error of the difference of risks of a combination, for the effect that its test finds."""
+        assert self.risks is not None  # noqa: S101 - the caller asks
+        effect, error = self.smallest_effect(combination), self.error_of(combination)
+        # A probability follows its log-odds at the rate p (1 - p), which is at most the largest curvature of the loss.
+        of_coefficient = self.facts.largest_curvature * error
+        step = np.array([min(effect, LARGEST_STEP)])
+        return math.hypot(of_coefficient, float(largest_difference(step)[0]) * self.risks.deviation / self.facts.n_rows)
+
+    @property
+    def error_of_risks(self) -> float:
+        """The same for all combinations together, each in units of what it would be for one column of usual rows."""
+        return math.hypot(*(self.error_of_risk(each) * self.error / self.error_of(each) for each in self.combinations))
+
+    def margin_of_risk(self, combination: Combination, level: float = 0.95) -> float:
+        """Expected half width of the interval of a difference of risks."""
+        return float(ndtri(0.5 + 0.5 * level)) * self.error_of_risk(combination)
 
     def margin(self, combination: Combination, level: float = 0.95) -> float:
         """Expected half width of the interval of a combination."""
@@ -171,6 +196,7 @@ class InterestPlan:
             "is_joint": self.is_joint,
             "curvature_deviation": self.facts.curvature_deviation,
             "sums_deviations": list(self.facts.sums_deviations),
+            **({} if self.risks is None else {"risks_deviation": self.risks.deviation}),
             "score_error": self.score_error,
             "first_order": self.first_order,
             "second_order": self.second_order,
@@ -181,6 +207,7 @@ class InterestPlan:
                     "expected_margin": self.margin(each),
                     "smallest_effect": self.smallest_effect(each),
                     "power": POWER,
+                    **({} if self.risks is None else {"expected_margin_of_risk_difference": self.margin_of_risk(each)}),
                 }
                 for each in self.combinations
             ],
@@ -202,5 +229,6 @@ class InterestPlan:
         return tuple(
             f"{each.name}{f' ({each.unit})' if each.unit else ''}: about +- {self.margin(each):.3g} at 95%; a test of size "
             f"5% finds an effect of {self.smallest_effect(each):.3g} with probability {POWER:.0%}."
+            + ("" if self.risks is None else f" Its difference of risks: about +- {self.margin_of_risk(each):.3g}.")
             for each in self.combinations
         )

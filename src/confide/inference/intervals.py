@@ -38,7 +38,8 @@ from confide.privacy.shapes import Ball
 from confide.types import Array, Indices
 
 _N_DRAWS = 4000
-_N_SLICES = 400
+_N_SLICES, _N_SLICES_IN_TAIL = 392, 8
+_HALVINGS = 30
 _MAX_STEPS = 1000
 _N_BISECTIONS = 45
 _NORMAL_QUANTILE, _MAX_RELATIVE_VARIANCE = 1.96, 0.1
@@ -59,6 +60,21 @@ _LEAST_VARIANCE = 1e-4
 _SEED_OF_SAMPLING = 1000
 """Seed of the draws of sampling errors. It differs from the seeds of the noises, which are 0, 1 and so on."""
 TARGETS = ("regularised", "unregularised")
+
+
+def _tail() -> tuple[Array, Array]:
+    """An exponential law of mean 1, divided where its tail has probability 1/2, 1/4 and so on: means and probabilities."""
+    starts = math.log(2.0) * np.arange(_HALVINGS)
+    means: Array = np.append(starts[:-1] + 1.0 - math.log(2.0), starts[-1] + 1.0)
+    shares: Array = np.power(0.5, np.arange(1.0, _HALVINGS + 1.0))
+    shares[-1] *= 2.0
+    return means, shares
+
+
+_EXCESSES, _shares_in_tail = _tail()
+_SHARES_OF_SLICES: Array = np.concatenate([np.ones(_N_SLICES), _N_SLICES_IN_TAIL * _shares_in_tail]) / (
+    _N_SLICES + _N_SLICES_IN_TAIL
+)
 
 
 @dataclass(frozen=True)
@@ -100,9 +116,17 @@ class Uncertainty:
 
     @cached_property
     def _slices(self) -> Array:
-        """(slices, D): sizes of errors due to the noise. Each is the root mean square of one slice of the sorted draws."""
+        """(slices, D): sizes of errors due to the noise, the smallest first; `_SHARES_OF_SLICES` has their probabilities.
+
+        The root mean square of each slice of the sorted draws stands for it, but for the largest fiftieth, of which there
+        are too few. All laws of the noise fall at least exponentially there, so an exponential tail with the same mean is
+        put in their place.
+        """
         sizes = np.sort(np.abs(self.privacy_errors), axis=0)
-        slices: Array = np.sqrt(np.mean(sizes.reshape(_N_SLICES, -1, sizes.shape[1]) ** 2, axis=1))
+        n_usual = len(sizes) * _N_SLICES // (_N_SLICES + _N_SLICES_IN_TAIL)
+        usual = np.sqrt(np.mean(sizes[:n_usual].reshape(_N_SLICES, -1, sizes.shape[1]) ** 2, axis=1))
+        begin = sizes[n_usual - 1]
+        slices: Array = np.concatenate([usual, begin + _EXCESSES[:, None] * (sizes[n_usual:].mean(axis=0) - begin)])
         return slices
 
     def probability_within(self, distances: Array) -> Array:
@@ -113,7 +137,7 @@ class Uncertainty:
         # The noise is symmetric, so one size represents both signs.
         upper = ndtr((distances - self._slices) / self.sampling_error)
         lower = ndtr((-distances - self._slices) / self.sampling_error)
-        within: Array = np.where(self._is_known, np.mean(upper - lower, axis=0), 0.0)
+        within: Array = np.where(self._is_known, np.sum(_SHARES_OF_SLICES[:, None] * (upper - lower), axis=0), 0.0)
         return within
 
     def margins(self, level: float) -> Array:
@@ -139,6 +163,10 @@ class Uncertainty:
     def p_values(self) -> Array:
         """(D,): p-values of the null hypothesis that the population's coefficient is 0."""
         return np.clip(1.0 - self.probability_within(np.abs(self.estimates)), 0.0, 1.0)
+
+    def among(self, places: slice | Indices) -> Uncertainty:
+        """The errors of the estimates at these places."""
+        return Uncertainty(self.estimates[places], self.sampling_error[places], self.privacy_errors[:, places])
 
 
 @dataclass(frozen=True)
@@ -166,20 +194,55 @@ class JointUncertainty(Uncertainty):
         """(D,): half the width of intervals that all together contain their targets with this probability.
 
         The intervals are so many standard errors wide, the same number for all. The number is the quantile of the largest
-        ratio of an error to its standard error, among draws of the sampling errors, which are Gaussian, and of the noise,
-        whose law is known. The draws come from a fixed public seed. No interval is shorter than the one by itself.
+        ratio of an error to its standard error, see `_largest_ratios`. Draws may show it too large, so it is at most what
+        Bonferroni's inequality gives. No interval is shorter than the one by itself. One that the noise hides is infinite,
+        so it holds its target whatever the others do.
         """
-        alone = self.margins(level)
-        if not self._is_known.all() or not len(alone):
+        alone, known = self.margins(level), self._is_known
+        if not known.any():
             return alone
-        roots = len(self.sampling_root)
-        draws: Array = noise_draws(Noise(Ball(roots, 1.0), "gaussian", 1.0), _SEED_OF_SAMPLING) @ self.sampling_root
-        if len(self.privacy_errors):
-            draws = draws + self.privacy_errors
-        ratios = np.max(np.abs(draws) / self.total_error, axis=1)
-        return np.maximum(alone, float(np.quantile(ratios, level, method="higher")) * self.total_error)
+        errors = self.total_error[known]
+        largest = float(np.max(self.margins(1.0 - (1.0 - level) / int(known.sum()))[known] / errors))
+        quantile = min(largest, float(np.quantile(self._largest_ratios, level, method="higher")))
+        together = alone.copy()
+        together[known] = np.maximum(alone[known], quantile * errors)
+        return together
 
-    def among(self, places: slice) -> JointUncertainty:
+    def joint_p_values(self) -> Array:
+        """(D,): the probability that the largest ratio of any error to its standard error exceeds that of this estimate.
+
+        These are the p-values of the single-step method: with a probability of at most a, any of those of true null
+        hypotheses is at most a. So few draws do not show small probabilities, for which the sum over the hypotheses is an
+        upper bound.
+        """
+        alone, known = self.p_values(), self._is_known
+        if not known.any():
+            return alone
+        sizes = np.zeros(len(alone))
+        sizes[known] = np.abs(self.estimates[known]) / self.total_error[known]
+        ordered = np.sort(self._largest_ratios)
+        n_beyond = len(ordered) - np.searchsorted(ordered, sizes, side="left")
+        simulated = (1.0 + n_beyond) / (1.0 + len(ordered))
+        answer: Array = np.clip(np.minimum(simulated, int(known.sum()) * alone), alone, 1.0)
+        return answer
+
+    @cached_property
+    def _largest_ratios(self) -> Array:
+        """(draws,): the largest ratio of an error to its standard error, among those that are known.
+
+        Draws of the sampling errors are Gaussian, and those of the noise have its known law. The seed is fixed and public.
+        """
+        known = self._is_known
+        roots = len(self.sampling_root)
+        draws: Array = (
+            noise_draws(Noise(Ball(roots, 1.0), "gaussian", 1.0), _SEED_OF_SAMPLING) @ self.sampling_root[:, known]
+        )
+        if len(self.privacy_errors):
+            draws = draws + self.privacy_errors[:, known]
+        largest: Array = np.max(np.abs(draws) / self.total_error[known], axis=1)
+        return largest
+
+    def among(self, places: slice | Indices) -> JointUncertainty:
         """The errors of the estimates at these places."""
         return JointUncertainty(
             self.estimates[places],
@@ -265,15 +328,25 @@ def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "re
     return answers
 
 
-def of_all_scores(found: list[JointUncertainty]) -> Uncertainty:
-    """The errors of several scores, one score after the other. A score that the noise hides has no draws of its own."""
+def of_all_scores(found: list[JointUncertainty], *, released_together: bool) -> Uncertainty:
+    """The errors of several scores, one score after the other. A score that the noise hides has no draws of its own.
+
+    How the sampling errors of two scores depend on each other is known only if their moments were released together.
+    """
     n_draws = max(len(each.privacy_errors) for each in found)
-    draws = [each.privacy_errors if len(each.privacy_errors) else np.zeros((n_draws, len(each.estimates))) for each in found]
-    return Uncertainty(
+    n_roots = max(len(each.sampling_root) for each in found)
+
+    def with_rows(matrix: Array, n_rows: int) -> Array:
+        return matrix if len(matrix) else np.zeros((n_rows, matrix.shape[1]))
+
+    parts = (
         np.concatenate([each.estimates for each in found]),
         np.concatenate([each.sampling_error for each in found]),
-        np.concatenate(draws, axis=1),
+        np.concatenate([with_rows(each.privacy_errors, n_draws) for each in found], axis=1),
     )
+    if not released_together and len(found) > 1:
+        return Uncertainty(*parts)
+    return JointUncertainty(*parts, np.concatenate([with_rows(each.sampling_root, n_roots) for each in found], axis=1))
 
 
 def known_scores(evidence: Evidence) -> NDArray[np.bool_]:

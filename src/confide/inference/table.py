@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+from scipy.special import ndtri
+
 from confide.errors import ParameterError
 from confide.guarantee import Guarantee
 from confide.inference.intervals import Uncertainty
+from confide.inference.multiple_tests import RATES, SINGLE_STEP, margins_of_family, p_values_of_family
 from confide.inference.risks import checked_baseline, risk_difference
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 
@@ -37,10 +41,16 @@ _HIDDEN_INTEREST_NOTE = (
     "inf: the noise hides what the rows tell about this coefficient, or a few rows with large numbers decide it, so nothing "
     "is known. The estimate is the released weight."
 )
-_POWER_NOTE = (
-    'A test that rejects "no effect" where p is below 0.05 has size 5%. It finds an effect of 2.8 total errors with '
-    "probability 80%."
+_HIDDEN_RISKS_NOTE = (
+    "inf: the noise hides what the rows tell about the coefficient, so nothing is known of this difference but that it lies "
+    "between -1 and 1."
 )
+_RISK_DIFFERENCE = (
+    "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
+    "and with the reference, or with the number one unit higher and as it is, by the population's minimiser without a ridge"
+)
+_POWER = 0.8
+_SIZE = 0.05
 _USUAL_WIDTH, _LARGEST_WIDTH, _GAP = 80, 100, "  "
 _LEAST_WORDS = 12
 """A name or a unit is never broken into narrower lines."""
@@ -88,6 +98,11 @@ class Coefficient:
         the intercept.
     span : float
         How many of these units lie between the low and the high of a number; 1 for everything else.
+    adjusted_p_value : float or None
+        The p-value corrected for the family of all coefficients of the table; None for an intercept, which is not in the
+        family, and in a table without correction.
+    columns : tuple of str
+        Names of the columns that it is about; none for the intercept.
     """
 
     name: str
@@ -100,6 +115,8 @@ class Coefficient:
     p_value: float
     unit: str = ""
     span: float = 1.0
+    adjusted_p_value: float | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +128,7 @@ class CoefficientTable:
     coefficients : tuple of Coefficient
         The intercept is last.
     level : float
-        Level of each interval by itself.
+        Level of each interval by itself; in a table with a correction, of all intervals together.
     target : str
         What the intervals are for: "regularised" or "unregularised".
     model, outcome : str
@@ -134,6 +151,10 @@ class CoefficientTable:
         The number that a regression predicts, with its unit if the schema names one; empty for classes.
     design : SamplingDesign
         What sampling errors assume of the way in which rows came from their population.
+    quantity : str
+        What the lines are: "coefficients", or "risk differences", standardised over the rows.
+    adjust : str
+        The method by which p-values are corrected for the family of all coefficients but intercepts; empty for none.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -151,29 +172,58 @@ class CoefficientTable:
     predicted: str = ""
     is_of_interest: bool = False
     design: SamplingDesign = INDEPENDENT
+    adjust: str = ""
+    quantity: str = "coefficients"
 
     @classmethod
-    def of(cls, uncertainty: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, **facts: Any) -> Self:
+    def of(
+        cls,
+        uncertainty: Uncertainty,
+        units: Sequence[NamedUnit],
+        level: float,
+        sign: float,
+        adjust: str | None = None,
+        **facts: Any,
+    ) -> Self:
         """The table of an uncertainty. With `sign` -1, coefficients are shown for the other class."""
+        margins = uncertainty.margins(level)
+        adjusted: list[float | None] = [None] * len(units)
+        if adjust is not None:
+            family = np.flatnonzero([bool(unit.unit) for unit in units])
+            own = uncertainty.among(family)
+            margins[family] = margins_of_family(own, level, adjust)
+            for place, value in zip(family.tolist(), p_values_of_family(own, adjust).tolist(), strict=True):
+                adjusted[place] = value
         columns = (
             sign * uncertainty.estimates,
             uncertainty.sampling_error,
             uncertainty.privacy_error,
             uncertainty.total_error,
-            *(sign * uncertainty.estimates + side * uncertainty.margins(level) for side in (-1.0, 1.0)),
+            *(sign * uncertainty.estimates + side * margins for side in (-1.0, 1.0)),
             uncertainty.p_values(),
         )
         of_units = zip(*((unit.name, unit.unit, unit.span) for unit in units), strict=True)
         names, changes, spans = of_units
-        rows = zip(names, *(column.tolist() for column in columns), changes, spans, strict=True)
-        return cls(tuple(Coefficient(*row) for row in rows), level=float(level), **facts)
+        about = [unit.columns for unit in units]
+        rows = zip(names, *(column.tolist() for column in columns), changes, spans, adjusted, about, strict=True)
+        return cls(tuple(Coefficient(*row) for row in rows), level=float(level), adjust=adjust or "", **facts)
 
     @property
     def headings(self) -> tuple[str, ...]:
         """The headings of `cells`."""
         ends = self._headings_of_ends
         ratio = (self.ratio, *ends) if self.ratio else ()
-        return ("", "unit", "coef", "sampling err", "privacy err", "total err", *ends, "p", *ratio)
+        shown = "coef" if self.quantity == "coefficients" else "risk diff"
+        return ("", "unit", shown, "sampling err", "privacy err", "total err", *ends, self.heading_of_p, *ratio)
+
+    @property
+    def heading_of_p(self) -> str:
+        """The heading of the p-values that are shown: those corrected for the family, if there is a correction."""
+        return "adjusted p" if self.adjust else "p"
+
+    def shown_p(self, one: Coefficient) -> float:
+        """The p-value that is shown for a coefficient."""
+        return one.p_value if one.adjusted_p_value is None else one.adjusted_p_value
 
     @property
     def _headings_of_ends(self) -> tuple[str, str]:
@@ -183,7 +233,7 @@ class CoefficientTable:
     @property
     def _title(self) -> str:
         of_what = f" in favour of {self.outcome}" if self.outcome else f" for {self.predicted}" if self.predicted else ""
-        return f"{self.model}: coefficients{of_what}"
+        return f"{self.model}: {self.quantity}{of_what}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -191,13 +241,16 @@ class CoefficientTable:
         # With weights in another unit the same ridge has another alpha.
         beside = " beside losses times the weights of their rows" if self.design.has_weights else ""
         minimiser = (
-            f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}{beside}"
-            if self.target == "regularised"
-            else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
+            _RISK_DIFFERENCE
+            if self.quantity != "coefficients"
+            else (
+                f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}{beside}"
+                if self.target == "regularised"
+                else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
+            )
         )
         return (
-            f"Each interval contains, with probability {self.level:g} by itself, {minimiser}.",
-            "p is for the null hypothesis that this is 0. Errors are due to sampling, due to the noise, and due to both.",
+            *self._notes_on_intervals(minimiser),
             *(
                 ["The sampling error is itself an estimate under noise."]
                 if any(one.privacy_error for one in self.coefficients)
@@ -211,15 +264,57 @@ class CoefficientTable:
             ),
             *([_CENTRED_NOTE] if self.is_centred else []),
             *([self._hidden_note] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
-            *([_POWER_NOTE] if self.is_of_interest else []),
+            *([self._power_note] if self.is_of_interest and not self.adjust.startswith("fdr") else []),
             *([BASE_NOTE] if self.shown_units == "original" and not self.is_of_interest else []),
             *([f"The {self.ratio} is the exponential of the coefficient."] if self.ratio else []),
             *([SHORTENED_NOTE] if self.shortens_rows else []),
             self.guarantee.statement().split("\n")[0],
         )
 
+    def _notes_on_intervals(self, minimiser: str) -> tuple[str, ...]:
+        errors = "Errors are due to sampling, due to the noise, and due to both."
+        if not self.adjust:
+            return (
+                f"Each interval contains, with probability {self.level:g} by itself, {minimiser}.",
+                f"p is for the null hypothesis that this is 0. {errors}",
+            )
+        of_ends = "" if self.adjust == SINGLE_STEP else " by Bonferroni's inequality"
+        rest = (
+            " An intercept is not in the family: its interval and its p-value stand by themselves."
+            if len(self._family) < len(self.coefficients)
+            else ""
+        )
+        count = len(self._family)
+        of_intervals = (
+            f"All {count} intervals together contain, with probability {self.level:g}{of_ends}, {minimiser}.{rest}"
+        )
+        of_tests = (
+            f'p is for the null hypothesis that this is 0, corrected for the family of all {count} by "{self.adjust}":'
+        )
+        return (
+            of_intervals,
+            f"{of_tests} rejecting where it is at most a keeps {RATES[self.adjust]} at or below a. {errors}",
+        )
+
+    @property
+    def _family(self) -> tuple[Coefficient, ...]:
+        """The coefficients for which a correction is made: all but intercepts."""
+        return tuple(one for one in self.coefficients if one.unit)
+
+    @property
+    def _power_note(self) -> str:
+        """Which effect a test of the usual size finds, in total errors."""
+        size = _SIZE / (len(self._family) if self.adjust else 1)
+        found = errors_found(size, _POWER)
+        test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
+        if not self.adjust:
+            test = f'A test that rejects "no effect" where p is below {_SIZE:g} has size {_SIZE:.0%}. It finds'
+        return f"{test} an effect of {found:.1f} total errors with probability {_POWER:.0%}."
+
     @property
     def _hidden_note(self) -> str:
+        if self.quantity != "coefficients":
+            return _HIDDEN_RISKS_NOTE
         return _HIDDEN_INTEREST_NOTE if self.is_of_interest else _HIDDEN_NOTE
 
     @property
@@ -231,7 +326,7 @@ class CoefficientTable:
         numbers = (one.estimate, one.sampling_error, one.privacy_error, one.total_error, one.low, one.high)
         # Encoded columns have one size, so their coefficients do. Coefficients in units of the table may be tiny.
         shown = readable if self.shown_units == "original" else "{:.4f}".format
-        return (*map(shown, numbers), f"{one.p_value:.3f}")
+        return (*map(shown, numbers), f"{self.shown_p(one):.3f}")
 
     def _ratio_cells(self, one: Coefficient) -> tuple[str, ...]:
         if not self.ratio:
@@ -268,14 +363,21 @@ class CoefficientTable:
             "outcome": self.outcome,
             "predicted": self.predicted,
             "alpha": self.alpha,
+            **({} if self.quantity == "coefficients" else {"quantity": self.quantity}),
             "units": self.shown_units,
             "design": self.design.to_dict(),
+            **({"adjust": self.adjust} if self.adjust else {}),
             "coefficients": [
-                {name: _finite(getattr(coefficient, name)) for name in Coefficient.__slots__}
-                | self._ratio_entries(coefficient)
+                {name: _finite(getattr(coefficient, name)) for name in self._fields} | self._ratio_entries(coefficient)
                 for coefficient in self.coefficients
             ],
         }
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """The names of what is known of each coefficient."""
+        left_out = ("columns",) if self.adjust else ("columns", "adjusted_p_value")
+        return tuple(name for name in Coefficient.__slots__ if name not in left_out)
 
     def _ratio_entries(self, one: Coefficient) -> dict[str, float | None]:
         """The ratio and its interval under their names; nothing where ratios have no meaning."""
@@ -290,7 +392,7 @@ class CoefficientTable:
         """A pandas frame with one row for each coefficient, and its unit in the first column."""
         import pandas as pd
 
-        names = ["unit", *(name for name in Coefficient.__slots__ if name not in ("name", "unit"))]
+        names = ["unit", *(name for name in self._fields if name not in ("name", "unit"))]
         frame = pd.DataFrame(
             {name: [getattr(coefficient, name) for coefficient in self.coefficients] for name in names},
             index=pd.Index([coefficient.name for coefficient in self.coefficients], name="coefficient"),
@@ -331,6 +433,45 @@ class CoefficientTable:
         found: dict[str, list[Any]] = {"unit": [one.unit for one in lines]}
         found |= {name: [risk_difference(getattr(one, part), base) for one in lines] for name, part in columns.items()}
         return pd.DataFrame(found, index=pd.Index([one.name for one in lines], name="coefficient"))
+
+    def smallest_effects(self, size: float = 0.05, power: float = 0.8) -> pd.DataFrame:
+        """Which effects a test of "no effect" finds: for each coefficient the smallest, at a stated size and power.
+
+        The test rejects where the p-value of the table is at most `size`. In a table with a correction for the family, the
+        size is that of the family, and the effect is that which Bonferroni's correction finds; other corrections of the same
+        rate find it at least as often.
+
+        Parameters
+        ----------
+        size : float, default 0.05
+            The probability of rejecting where there is no effect, strictly between 0 and 1.
+        power : float, default 0.8
+            The probability of rejecting where there is that effect, strictly between `size` and 1.
+
+        Returns
+        -------
+        DataFrame (n_coefficients, 2)
+            For each coefficient but intercepts its unit and the effect, a positive number in that unit; inf where the noise
+            hides what the rows tell.
+
+        Raises
+        ------
+        ParameterError
+            If size or power is out of range.
+
+        Notes
+        -----
+        Guarantee: post-processing of the release, which costs nothing more. The law of the errors is taken to be normal.
+        """
+        import pandas as pd
+
+        is_in_range = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in (size, power))
+        if not is_in_range or not 0.0 < size < power < 1.0:
+            raise ParameterError("size and power must be probabilities with 0 < size < power < 1, such as 0.05 and 0.8.")
+        of_each = size / max(1, len(self._family)) if self.adjust else size
+        found = [errors_found(of_each, power) * one.total_error for one in self._family]
+        names = pd.Index([one.name for one in self._family], name="coefficient")
+        return pd.DataFrame({"unit": [one.unit for one in self._family], "smallest_effect": found}, index=names)
 
     def to_latex(self) -> str:
         """A LaTeX tabular for the package booktabs, with the notes below."""
@@ -375,8 +516,6 @@ class CoefficientTable:
             from matplotlib import pyplot as plt
         except ImportError:
             raise ParameterError("plot needs Matplotlib: pip install 'confide[plot]'.") from None
-        from scipy.special import ndtri
-
         if ax is None:
             _, ax = plt.subplots(figsize=(7.0, 1.6 + 0.3 * len(self.coefficients)), layout="constrained")
         quantile = float(ndtri(0.5 + 0.5 * self.level))
@@ -402,10 +541,16 @@ class CoefficientTable:
         ax.set_yticks(list(places), [_with_lines(tick).replace("$", r"\$") for tick in ticks])
         ax.set_title(_printable(self._title).replace("$", r"\$"), fontsize="medium")
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
-        ax.set_xlabel(f"coefficient{of_what}, intervals at {self.level:.4g}, {self.target} target")
+        kind = "simultaneous intervals" if self.adjust else "intervals"
+        ax.set_xlabel(f"{self.quantity.removesuffix('s')}{of_what}, {kind} at {self.level:.4g}, {self.target} target")
         ax.legend(loc="best", fontsize="small", frameon=False)
         ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
         return ax
+
+
+def errors_found(size: float, power: float) -> float:
+    """The effect, in total errors, that a two-sided test of this size finds with this power, by a normal law."""
+    return float(ndtri(1.0 - 0.5 * size) + ndtri(power))
 
 
 def readable(value: float) -> str:
@@ -452,8 +597,8 @@ def _with_lines(text: str) -> str:
     return "\n".join(map(_printable, text.split("\n")))
 
 
-def _finite(value: str | float) -> str | float | None:
-    return value if isinstance(value, str) or math.isfinite(value) else None
+def _finite(value: str | float | None) -> str | float | None:
+    return value if value is None or isinstance(value, str) or math.isfinite(value) else None
 
 
 def _printable(text: str) -> str:

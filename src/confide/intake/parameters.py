@@ -91,6 +91,23 @@ def refuse_with_interest(*, has_share: bool, has_prior: bool, has_penalty: bool,
             raise ParameterError(f"there are no intervals for interest with {name}. Leave out one of both.")
 
 
+def checked_risk_differences(asked: Any, *, has_interest: bool, has_weights: bool, has_own_norm: bool) -> bool:
+    """Whether differences of risks are released. Raises ParameterError where they have no meaning."""
+    if not checked_flag("risk_differences", asked):
+        return False
+    if not has_interest:
+        raise ParameterError(
+            "risk_differences are for columns that interest names: name some, or leave risk_differences out."
+        )
+    if has_weights:
+        raise ParameterError(
+            "risk_differences are means over rows that all count alike: leave out weights of classes and rows."
+        )
+    if has_own_norm:
+        raise ParameterError("risk_differences compare levels within the schema's own bound on rows: leave row_norm out.")
+    return True
+
+
 def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:
     """Refuse a private budget if rows or targets have no bound."""
     if budget.is_private and not math.isfinite(row_bound.l2_norm):

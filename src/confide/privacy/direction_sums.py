@@ -31,6 +31,7 @@ from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
+from confide.privacy.standardised_sums import StandardisedSumsPlan
 from confide.types import Array, Weights
 
 _UNIT = 2.0**-53
@@ -175,12 +176,15 @@ def _largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
     return answer
 
 
-def joint_event(training: Plan, curvature: CurvaturePlan, sums: DirectionSumsPlan) -> Event:
-    """The event of weights, curvature and sums under one account: that of the weights, which pays for what is beside them.
+def joint_event(training: Plan, *beside: CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan) -> Event:
+    """The event of weights and all sums under one account: that of the weights, which pays for what is beside them.
 
-    Raises ParameterError unless both have Gaussian noise, and the weights were planned for as much beside them.
+    Raises ParameterError unless all sums have Gaussian noise, and the weights were planned for as much beside them.
     """
-    multipliers = [each.lattice.multiplier for each in (curvature, sums) if isinstance(each.lattice, LatticeGaussian)]
-    if len(multipliers) < 2 or not math.hypot(*(1.0 / each for each in multipliers)) * _UP <= training.problem.beside_mu:
+    multipliers = [each.lattice.multiplier for each in beside if isinstance(each.lattice, LatticeGaussian)]
+    if (
+        len(multipliers) < len(beside)
+        or not math.hypot(*(1.0 / each for each in multipliers)) * _UP <= training.problem.beside_mu
+    ):
         raise ParameterError("the plan of the weights does not pay for the curvature and the sums.")
     return training.event

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 
 from confide.estimators.released_coefficients import ReleasedCoefficients
-from confide.inference.table import readable
+from confide.inference.table import CoefficientTable, readable
 from confide.report.accuracy import charge_of_rates, forecast_note, rates_of, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents
-from confide.report.findings import has_interest, has_intervals
+from confide.report.findings import has_intervals
 from confide.report.odds import percent, question_of
 
 _METRICS = {
@@ -87,28 +87,37 @@ def _gain(contents: Contents) -> str:
     )
 
 
+def _with_intervals(table: CoefficientTable) -> str:
+    """A table with intervals, and its notes."""
+    rows = []
+    for one in table.coefficients:
+        found = table.ratio_of(one)
+        ratio = "" if found is None else f"{readable(found[0])} ({readable(found[1])} to {readable(found[2])})"
+        interval = f"{readable(one.low)} to {readable(one.high)}"
+        adjusted = [f"{table.shown_p(one):.3f}"] if table.adjust else []
+        rows.append((one.name, one.unit, readable(one.estimate), interval, *([ratio] if table.ratio else []), *adjusted))
+    heads = (
+        "Column",
+        "Unit",
+        "Coefficient" if table.quantity == "coefficients" else "Risk difference",
+        f"{100.0 * table.level:g}% interval",
+        *([table.ratio] if table.ratio else []),
+        *([table.heading_of_p] if table.adjust else []),
+    )
+    return f"{_table(heads, rows)}\n\n" + "\n\n".join(map(_plain, table.notes[:-1]))
+
+
 def _coefficients(contents: Contents) -> str:
     model = contents.model
     named = ""
-    if has_intervals(model) or has_interest(model):
-        table = model.summary(level=contents.level)
-        rows = []
-        for one in table.coefficients:
-            found = table.ratio_of(one)
-            ratio = "" if found is None else f"{readable(found[0])} ({readable(found[1])} to {readable(found[2])})"
-            interval = f"{readable(one.low)} to {readable(one.high)}"
-            rows.append((one.name, one.unit, readable(one.estimate), interval, *([ratio] if table.ratio else [])))
-        heads = (
-            "Column",
-            "Unit",
-            "Coefficient",
-            f"{100.0 * table.level:g}% interval",
-            *([table.ratio] if table.ratio else []),
-        )
-        text = f"{_table(heads, rows)}\n\n" + "\n\n".join(map(_plain, table.notes[:-1]))
+    table = contents.table
+    if table is not None:
+        text = _with_intervals(table)
         if has_intervals(model):
             return f"## Coefficients\n\n{text}"
         named = f"## Coefficients of interest\n\n{text}\n\n"
+    if contents.risks is not None:
+        named += f"## Risk differences, standardised over the rows\n\n{_with_intervals(contents.risks)}\n\n"
     shown = ReleasedCoefficients.of(model)
     if shown.units == "encoded" and model.schema is not None:
         return "## Coefficients\n\nThe model works with random features, which mean nothing one by one."

@@ -23,10 +23,12 @@ from confide.estimators.released_coefficients import outcome_of
 from confide.features.schema import Schema
 from confide.files import document_text
 from confide.guarantee import Guarantee
+from confide.inference.table import CoefficientTable
 from confide.planning.simulation import Forecast
 from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
 from confide.report.accuracy import checked_evaluation
 from confide.report.checklist import points_to_confirm
+from confide.report.findings import has_interest, has_intervals, has_risks
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import Odds, guess_probability
 from confide.report.verdict import Verdict, rows_of, verdict_of
@@ -41,6 +43,7 @@ class Contents:
     ----------
     model : the fitted model
     level : level of intervals
+    adjust : how p-values are corrected for the family of all coefficients, see `summary`; None for each by itself
     verdict : what the report says first
     ledger : what the ledger says, or None if none was given
     evaluation : rates on private rows, as `Evaluation.to_dict` writes them, or None
@@ -68,6 +71,23 @@ class Contents:
     data_name: str
     fingerprint: str
     model_name: str = ""
+    adjust: str | None = None
+
+    @property
+    def table(self) -> CoefficientTable | None:
+        """The coefficients with intervals, as the report shows them; None where nothing was released for intervals."""
+        if not (has_intervals(self.model) or has_interest(self.model)):
+            return None
+        table: CoefficientTable = self.model.summary(level=self.level, adjust=self.adjust)
+        return table
+
+    @property
+    def risks(self) -> CoefficientTable | None:
+        """Differences of risks with intervals; None where nothing was released for them."""
+        if not has_risks(self.model):
+            return None
+        table: CoefficientTable = self.model.average_risk_differences(level=self.level, adjust=self.adjust)
+        return table
 
     @property
     def guarantee(self) -> Guarantee:
@@ -168,6 +188,7 @@ def contents_of(
     model: Any,
     *,
     level: float = 0.95,
+    adjust: str | None = None,
     ledger: Ledger | None = None,
     ledger_name: str = "",
     analyst: str = "",
@@ -186,6 +207,7 @@ def contents_of(
     ----------
     model : a fitted linear model of confide, or one that was loaded from a file
     level : level of intervals, in (0, 1)
+    adjust : how p-values are corrected for the family of all coefficients, as in `summary`; None for each by itself
     ledger : the ledger of the rows, or None
     ledger_name : where it is
     analyst, data_name, fingerprint : texts that appear as they are given
@@ -225,7 +247,18 @@ def contents_of(
         data_name=data_name,
         fingerprint=fingerprint,
         model_name=model_name,
+        adjust=_checked_adjust(adjust, model),
     )
+
+
+def _checked_adjust(adjust: str | None, model: Any) -> str | None:
+    """The method of correction. What it cannot do is refused before anything is written."""
+    if adjust is None:
+        return None
+    if not (has_intervals(model) or has_interest(model)):
+        raise ParameterError("adjust is for models with intervals, and this model released nothing for them.")
+    model.summary(adjust=adjust)
+    return adjust
 
 
 def _odds(guarantee: Guarantee, ledger: LedgerFacts | None) -> tuple[Odds, ...]:

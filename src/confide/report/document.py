@@ -7,7 +7,6 @@ from typing import Any
 from confide._version import __version__
 from confide.estimators.released_coefficients import ReleasedCoefficients
 from confide.report.contents import Contents
-from confide.report.findings import has_interest, has_intervals
 from confide.report.verification import schema_hash
 
 KIND, VERSION = "confide-report", 1
@@ -44,9 +43,8 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
             "outcome": found.outcome,
             "coefficients": [one.to_dict() for one in found.coefficients],
         },
-        "intervals": contents.model.summary(level=contents.level).to_dict()
-        if has_intervals(contents.model) or has_interest(contents.model)
-        else None,
+        "intervals": None if contents.table is None else contents.table.to_dict(),
+        **({} if contents.risks is None else {"risk_differences": contents.risks.to_dict()}),
         "evaluation": contents.evaluation,
         "forecasts": [
             {

@@ -36,6 +36,12 @@ def has_interest(model: Any) -> bool:
     return released_model(model).interest is not None
 
 
+def has_risks(model: Any) -> bool:
+    """Whether the release holds what is needed for differences of risks, standardised over the rows."""
+    interest = released_model(model).interest
+    return interest is not None and interest.risks is not None
+
+
 def has_curves(model: Any) -> bool:
     """Whether the model is best shown by pictures of its effects: some column has a curve."""
     return has_effects(released_model(model)) and any(
@@ -48,17 +54,17 @@ def scroll(content: str, name: str) -> str:
     return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{content}</div>'
 
 
-def main_findings(model: Any, level: float) -> str:
+def main_findings(model: Any, level: float, adjust: str | None = None) -> str:
     """What the model says, in the part that is signed: as much as fits there."""
     if released_model(model).fourier is not None:
         return (
             "<p>The model works with random features of all columns together. Single features mean nothing by themselves, "
             "so no coefficients and no effects of columns are shown.</p>"
         )
-    return _main_effects(model, level) if has_curves(model) else _main_coefficients(model, level)
+    return _main_effects(model, level) if has_curves(model) else _main_coefficients(model, level, adjust)
 
 
-def all_findings(model: Any, level: float) -> str:
+def all_findings(model: Any, level: float, adjust: str | None = None) -> str:
     """Everything that the model says about columns, for the appendix."""
     parts = []
     if has_effects(released_model(model)):
@@ -67,11 +73,14 @@ def all_findings(model: Any, level: float) -> str:
     heading = "All weights, as in the model file" if released_model(model).fourier is not None else "All coefficients"
     parts.append(f"<h3>{heading}</h3>")
     if has_intervals(model):
-        parts.append(scroll(model.summary(level=level).to_html(), "All coefficients with intervals"))
+        parts.append(scroll(model.summary(level=level, adjust=adjust).to_html(), "All coefficients with intervals"))
         if model.schema is not None:
             parts.append("<h3>The same for encoded columns, as in the model file</h3>")
             parts.append(
-                scroll(model.summary(level=level, units="encoded").to_html(), "Encoded coefficients with intervals")
+                scroll(
+                    model.summary(level=level, units="encoded", adjust=adjust).to_html(),
+                    "Encoded coefficients with intervals",
+                )
             )
         return "".join(parts)
     parts.append(scroll(_table_without_intervals(ReleasedCoefficients.of(model)), "All coefficients"))
@@ -150,12 +159,16 @@ def size_of(effect: Effect, *, with_bands: bool = False) -> float:
     return max(lows) - min(highs) if lows and highs else -math.inf
 
 
-def _main_coefficients(model: Any, level: float) -> str:
+def _main_coefficients(model: Any, level: float, adjust: str | None) -> str:
     if has_intervals(model):
-        return _with_intervals(model.summary(level=level), outcome_of(model))
+        return _with_intervals(model.summary(level=level, adjust=adjust), outcome_of(model))
     named = ""
     if has_interest(model):
-        named = f"<h3>Coefficients of interest</h3>{_with_intervals(model.summary(level=level), outcome_of(model))}"
+        table = model.summary(level=level, adjust=adjust)
+        named = f"<h3>Coefficients of interest</h3>{_with_intervals(table, outcome_of(model))}"
+        if has_risks(model):
+            risks = model.average_risk_differences(level=level, adjust=adjust)
+            named += f"<h3>Risk differences, standardised over the rows</h3>{_with_intervals(risks, risks.outcome)}"
         named += "<h3>All released coefficients</h3>"
     found = ReleasedCoefficients.of(model)
     shown = _that_fit(found.coefficients)
@@ -179,15 +192,19 @@ def _with_intervals(table: CoefficientTable, outcome: str) -> str:
         for one in shown
         if one.unit
     )  # fmt: skip
-    drawn = interval_plot(replace(table, coefficients=scaled), _what_bars_are(table.shown_units), outcome)
-    percent = f"{100.0 * table.level:g}% interval"
-    heads = ["Column", "Unit", "Coefficient", percent, *([table.ratio.capitalize(), percent] if table.ratio else []), "p"]
+    note = _what_bars_are(table.shown_units) if table.quantity == "coefficients" else ""
+    drawn = interval_plot(replace(table, coefficients=scaled), note, outcome)
+    percent = f"{100.0 * table.level:g}% interval{'s together' if table.adjust else ''}"
+    what = "Coefficient" if table.quantity == "coefficients" else "Risk difference"
+    heads = ["Column", "Unit", what, percent, *([table.ratio.capitalize(), percent] if table.ratio else [])]
+    heads.append(table.heading_of_p.replace("adjusted", "Adjusted"))
     rows = []
     for one in shown:
         found = table.ratio_of(one)
         ratio = ("", "") if found is None else (readable(found[0]), _interval(found[1], found[2]))
         ends = _interval(one.low, one.high)
-        p_value = "<0.001" if one.p_value < 0.001 else f"{one.p_value:.3f}"
+        shown_p = table.shown_p(one)
+        p_value = "<0.001" if shown_p < 0.001 else f"{shown_p:.3f}"
         cells = [readable(one.estimate), ends, *(ratio if table.ratio else ()), p_value]
         rows.append((one.name, one.unit, *cells))
     notes = f"<p>{escape(' '.join(table.notes[:-1]))}</p>"

@@ -69,7 +69,7 @@ def page_of(contents: Contents, *, with_assumptions: bool = True) -> str:
         f'<div class="top">{_section("Facts", _facts(contents))}{_gain(contents)}</div>',
         _checksums(contents),
         assumptions if are_first else "",
-        _section("What the model says", main_findings(contents.model, contents.level)),
+        _section("What the model says", main_findings(contents.model, contents.level, contents.adjust)),
         _accuracy(contents),
         _confirm(contents),
         _sign(contents, _where_assumptions_are(bool(assumptions), are_first=are_first)),
@@ -236,7 +236,7 @@ def _appendix(contents: Contents) -> str:
         "<h2>Facts of the fit</h2>",
         _technical_facts(model, guarantee),
         "<h2>Effects and coefficients</h2>",
-        all_findings(model, contents.level),
+        all_findings(model, contents.level, contents.adjust),
     ]
     if contents.schema is not None:
         parts += [

@@ -20,10 +20,12 @@ from scipy.sparse import issparse
 from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource, rows_in_block
 from confide.data.source import SummableRows
 from confide.data.sparse import SparseBlocks
-from confide.erm.coded_rows import dense
+from confide.erm.centred_rows import Centred
+from confide.erm.clipped_rows import MANY_SCORES
+from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
-from confide.erm.row_sums import Totals, mirrored, product
+from confide.erm.row_sums import RowSum, Totals, mirrored, product
 from confide.erm.thread_memory import scratch
 from confide.solvers.compiled_gradients import compiled_objective
 from confide.solvers.lbfgs import Stage
@@ -168,6 +170,9 @@ def cheaper_stages(
     free, bound = BallBound(np.inf), objective.row_bound
     if objective.loss.by_length or bound == free:
         return ()
+    kept = _with_kept_rows(objective)
+    if kept is not None:
+        return (Stage(kept),)
     source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
     compiled = compiled_objective(objective, unshortened)
     if compiled is not None:
@@ -194,6 +199,20 @@ def cheaper_stages(
         return in_doubles
     floor = _error_in_single_precision(source.n_rows, unshortened, fewer, near)
     return (Stage(ApproximateObjective(objective, in_single, np.float32), floor, np.float32), *in_doubles)
+
+
+def _with_kept_rows(objective: Objectives) -> Objectives | None:
+    """The objective over coded rows that are moved and clipped once; None for other rows, and where they would be large.
+
+    To make coded rows, to move them by a centre and to clip them costs several times as much as their sums.
+    """
+    source, bound = objective.source, objective.row_bound
+    if not isinstance(bound, Centred) or not isinstance(source, MemorySource):
+        return None
+    if len(objective.linear) * objective.loss.n_outputs > MANY_SCORES or type(source.blocks.block(0, 1)) is not CodedRows:
+        return None
+    kept = source.for_many_passes(RowSum(objective.loss, bound, objective.intercept, 1, objective.largest_weight))
+    return None if kept is source else objective.replaced(source=kept)
 
 
 def _made_in_single_precision(source: SummableRows) -> SummableRows | None:

@@ -149,7 +149,10 @@ def source_of_report(study: Study, state: State) -> str:
     """What stands for all that the report is made from, but for what the ledger says later."""
     naming, rates = study.study, None if state.evaluation is None else state.evaluation.result
     model = checksum_of(study.located(study.outputs.model))
-    return fingerprint({"model": model, "name": naming.name, "analyst": naming.analyst, "rates": rates})
+    made_from = {"model": model, "name": naming.name, "analyst": naming.analyst, "rates": rates}
+    # Reports without a correction have the source that they had.
+    adjust = study.outputs.adjust
+    return fingerprint(made_from if adjust is None else made_from | {"adjust": adjust})
 
 
 def report_standing(study: Study, state: State, made_from: str) -> Standing:

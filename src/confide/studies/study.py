@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from confide.errors import StudyError
 from confide.features.schema_checks import suggestion
 from confide.features.toml_form import read_toml
+from confide.inference.multiple_tests import METHODS
 
 LEDGER_OF_ITS_OWN = "rows kept aside of other people may have a ledger of their own, as [evaluation] ledger"
 NEIGHBOURS = ("replace-one", "add-or-remove-one")
@@ -91,10 +92,19 @@ class EvaluationOfStudy:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """[outputs]: the file of the model, and that of the report."""
+    """[outputs]: the file of the model, and that of the report.
+
+    Attributes
+    ----------
+    model : str
+    report : str or None
+    adjust : str or None
+        How the p-values of the report are corrected for the family of all coefficients; None for each by itself.
+    """
 
     model: str
     report: str | None = None
+    adjust: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +196,16 @@ class _Reading:
             self._check_budget("evaluation", made.evaluation)
         if (made.ledger.file is None) == (made.ledger.url is None):
             raise self._error("ledger", "file", 'give either file = "study.db" or url = "postgresql://...".')
+        self._check_adjust(made.outputs)
         self._check_files(made)
         return made
+
+    def _check_adjust(self, outputs: Outputs) -> None:
+        if outputs.adjust is not None and outputs.adjust not in METHODS:
+            listed = ", ".join(f'"{each}"' for each in METHODS)
+            raise self._error("outputs", "adjust", f"must be one of {listed}{suggestion(outputs.adjust, METHODS)}.")
+        if outputs.adjust is not None and outputs.report is None:
+            raise self._error("outputs", "adjust", "is for the report: add report, or leave it out.")
 
     def _check_files(self, made: Study) -> None:
         """No file has two roles: an output would replace an input."""

@@ -174,6 +174,7 @@ def _of_interest(intervals: InterestPlan) -> str:
     return (
         f"the curvature of the objective at these weights and then, for each coefficient of {names}, three sums of "
         f"the rows' slopes and curvatures along a direction"
+        + ("" if intervals.risks is None else ", and sums of probabilities of the rows with and without each change")
     )
 
 

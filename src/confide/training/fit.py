@@ -22,6 +22,8 @@ from confide.inference.evidence import Evidence
 from confide.inference.interest import InterestEvidence, corrected_weights, directions_of
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.least_squares import SumsEvidence
+from confide.inference.risk_differences import points_of_risks
+from confide.inference.risks_evidence import RisksEvidence
 from confide.intake.given_rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.privacy.centring import with_centre
@@ -33,6 +35,7 @@ from confide.privacy.lattice import LatticeNoise
 from confide.privacy.matching import matched
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.strongly_convex import PenalisedProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.released_models.model import ReleasedModel
@@ -60,7 +63,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
-        _refuse_weights_without_mean(rows, settings)
+        _refuse_weights_of_rows(rows, settings)
         rows.source.refuse_sums(settings.for_classes(len(rows.domain)).row_sums, with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
@@ -72,8 +75,13 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 
 
-def _refuse_weights_without_mean(rows: CheckedRows, settings: Settings) -> None:
-    """Refuse a finite population where rows have weights and nothing says how large the least chance of a row was."""
+def _refuse_weights_of_rows(rows: CheckedRows, settings: Settings) -> None:
+    """Refuse a finite population where nothing says how large the least chance of a row was, and means over weighted rows."""
+    if rows.has_weights and settings.has_risks:
+        raise ParameterError(
+            "differences of risks are means over rows that all count alike: leave out the weights of rows, or "
+            "risk_differences."
+        )
     if rows.has_weights and settings.population_size is not None and settings.mean_sample_weight is None:
         raise ParameterError(WITHOUT_MEAN)
 
@@ -142,14 +150,22 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
 
 
 def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy: Entropy) -> InterestEvidence:
-    """Release the curvature at released weights (1, D), and then the sums along the directions that follow from it."""
+    """Release the curvature at released weights (1, D), and then the sums along the directions that follow from it.
+
+    Sums for differences of risks come last, at points that follow from all of this.
+    """
     facts = plan.facts
     curvature = NoisyCurvature().release(plan.curvature, weights, source, entropy)
     near = corrected_weights(facts, weights[0], curvature)
     # A row has the constant of the intercept here, and the shortened one in the matrix from which directions are made.
     along = directions_of(facts, plan.combinations, weights[0], curvature) / facts.stretch
     sums = NoisyDirectionSums().release(plan.sums, near[None], along, source, entropy)
-    return InterestEvidence(facts, plan.combinations, weights[0], curvature, sums)
+    evidence = InterestEvidence(facts, plan.combinations, weights[0], curvature, sums)
+    if plan.risks is None:
+        return evidence
+    points, steps = points_of_risks(evidence)
+    standardised = NoisyStandardisedSums().release(plan.risks, points, steps, source, entropy)
+    return replace(evidence, risks=RisksEvidence.of(plan.risks, steps, standardised))
 
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
@@ -157,7 +173,8 @@ def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     if isinstance(plan, StatisticsPlan):
         return (plan.lattice,)
     if isinstance(plan.intervals, InterestPlan):
-        return (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice)
+        of_risks = () if plan.intervals.risks is None else (plan.intervals.risks.lattice,)
+        return (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice, *of_risks)
     of_moments = () if plan.intervals is None else (plan.intervals.moments.lattice,)
     of_centre = () if plan.centring is None else (plan.centring.lattice,)
     of_means = () if plan.matching is None else (plan.matching.lattice,)

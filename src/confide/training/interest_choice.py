@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from confide.privacy.budgets import ApproxDP, Budget
 from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums, joint_event
 from confide.privacy.mechanism import Plan
+from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.training.alpha import usual_norm
 from confide.training.interval_share import beside_weights, share_of
 from confide.training.mechanism_choice import mechanism_for, plan_of_weights
@@ -20,6 +22,8 @@ from confide.training.settings import ScoreLoss, Settings
 SHARES = (0.24, 0.34)
 """Shares of the curvature and of the sums along directions. The weights have the rest. Of the shares that were compared
 these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
+_SHARES_OF_RISKS = (0.01, 0.02, 0.04, 0.08)
+"""The shares of the sums for differences of risks that are compared. They leave the others in the same proportion."""
 _MOST_COLUMNS = 1000
 """The largest number of weights: the curvature then has half a million entries with exact noise."""
 
@@ -35,7 +39,12 @@ def plan_with_interest(settings: Settings, score_loss: ScoreLoss, n_features: in
     _refuse(settings, score_loss, n_features)
     if settings.mechanism == "auto" and settings.budget.is_private:
         settings = replace(settings, mechanism="objective")
-    plan = min(_plans(settings, score_loss, n_features, n_rows), key=lambda plan: plan.intervals.error)
+    if not settings.has_risks:
+        plan = min(_plans(settings, score_loss, n_features, n_rows, SHARES), key=lambda plan: plan.intervals.error)
+    else:
+        divided = [(*(each * (1.0 - own) for each in SHARES), own) for own in _SHARES_OF_RISKS]
+        plans = [plan for shares in divided for plan in _plans(settings, score_loss, n_features, n_rows, shares)]
+        plan = min(plans, key=lambda plan: plan.intervals.error_of_risks)
     plan.intervals.check()
     return plan
 
@@ -57,33 +66,40 @@ def _refuse(settings: Settings, score_loss: ScoreLoss, n_features: int) -> None:
         )
 
 
-def _plans(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> tuple[Plan, ...]:
+def _plans(
+    settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, shares: tuple[float, ...]
+) -> tuple[Plan, ...]:
     """The plans: a part of the budget for each release, and for (epsilon, delta) one account of all.
 
-    The curvature is taken at the released weights, and the sums along directions that follow from both, so this is adaptive
-    composition. One charge covers all releases.
+    The curvature is taken at the released weights, the sums along directions that follow from both, and those for
+    differences of risks at points that follow from all three, so this is adaptive composition. One charge covers all.
     """
     budget, plans = settings.budget, []
     if isinstance(budget, ApproxDP):
-        parts = [beside_weights(budget, settings.rows_per_person, share) for share in SHARES]
+        parts = [beside_weights(budget, settings.rows_per_person, share) for share in shares]
         beside = replace(settings, beside_mu=math.hypot(*(mu for mu, _ in parts)))
         # There may be no plan with Gaussian noise in all releases.
         with suppress(ParameterError):
             training = plan_of_weights(beside, score_loss, n_features, n_rows, budget)
-            plans.append(_with_interest(settings, training, (parts[0][1], parts[1][1]), is_joint=True))
-    rest = share_of(budget, 1.0 - sum(SHARES))
+            plans.append(_with_interest(settings, training, shares, [of_part for _, of_part in parts], is_joint=True))
+    rest = share_of(budget, 1.0 - sum(shares))
     training = plan_of_weights(settings, score_loss, n_features, n_rows, rest)
-    parted = (share_of(budget, SHARES[0]), share_of(budget, SHARES[1]))
-    plans.append(_with_interest(settings, training, parted, is_joint=False))
+    parted = [share_of(budget, share) for share in shares]
+    plans.append(_with_interest(settings, training, shares, parted, is_joint=False))
     return tuple(plans)
 
 
-def _with_interest(settings: Settings, training: Plan, budgets: tuple[Budget, Budget], *, is_joint: bool) -> Plan:
+def _with_interest(
+    settings: Settings, training: Plan, shares: tuple[float, ...], budgets: Sequence[Budget], *, is_joint: bool
+) -> Plan:
     curvature = NoisyCurvature().plan(training, budgets[0])
     sums = NoisyDirectionSums().plan(training, len(settings.interest), budgets[1])
-    event = joint_event(training, curvature, sums) if is_joint else training.problem.event(settings.budget)
+    risks = NoisyStandardisedSums().plan(training, len(settings.interest), budgets[2]) if settings.has_risks else None
+    beside = (curvature, sums) if risks is None else (curvature, sums, risks)
+    event = joint_event(training, *beside) if is_joint else training.problem.event(settings.budget)
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     paid = replace(training, event=event)
     design = settings.sampling_design(training.problem.n_rows_low)
-    return replace(paid, intervals=InterestPlan.of(SHARES, paid, curvature, sums, settings.interest, usual, design))
+    plan = InterestPlan.of(shares, paid, curvature, sums, settings.interest, usual, risks, design)
+    return replace(paid, intervals=plan)

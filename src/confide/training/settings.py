@@ -144,6 +144,7 @@ class Settings:
     own_penalty : a strongly convex penalty of the user's own; None for a quadratic one
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept, see `interest_choice`
+    has_risks : whether a part of it is kept for differences of risks too
     mean_sample_weight : the declared mean of the rows' own weights, or None; no noise depends on it
     cluster_effect : the declared design effect of clustering, or None; no noise depends on it
     population_size : the declared size of the population that intervals are for, or None; no noise depends on it
@@ -180,6 +181,7 @@ class Settings:
     own_penalty: StronglyConvex | None = None
     keeps_groups: bool = False
     interest: tuple[Combination, ...] = ()
+    has_risks: bool = False
     mean_sample_weight: float | None = None
     cluster_effect: float | None = None
     population_size: int | None = None

@@ -1,0 +1,403 @@
+"""Several analyses of the same rows as one family of tests: corrected p-values, and intervals that all hold together.
+
+Releases from the same rows share their sampling errors, and how much is not known. So only methods that hold under any
+dependence are used. Everything is made of released models and of a ledger, and costs no privacy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confide.accounting.ledger import Ledger
+from confide.accounting.ledger_records import DETAILS
+from confide.errors import ParameterError
+from confide.estimators.linear_model import PrivateLinearModel, document_of_model
+from confide.features.column_names import listed
+from confide.files import document_text, sha256_of
+from confide.inference.multiple_tests import (
+    METHODS_UNDER_ANY_DEPENDENCE,
+    RATES,
+    adjusted_p_values,
+    checked_method,
+    level_of_each,
+)
+from confide.inference.table import Coefficient, CoefficientTable, readable
+from confide.report.findings import has_interest, has_intervals
+from confide.saved_models.loading import load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DEPENDENCE = (
+    "Releases from the same rows share their sampling errors. The correction holds whatever these have to do with each "
+    "other, if the family was named before its results were seen."
+)
+_NO_TEST = "the family has no test: give fitted models with intervals, their files, or a ledger that names some."
+_HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
+_GAP = "  "
+_MOST_LETTERS = 44
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """One test of the family: that a coefficient of the population is 0.
+
+    Attributes
+    ----------
+    analysis : name of the analysis
+    name, unit : the coefficient and its unit; "" for a p-value from elsewhere
+    estimate, low, high : the coefficient, and the ends of its interval; NaN for a p-value from elsewhere
+    p_value, adjusted_p_value : by itself, and corrected for the family
+    """
+
+    analysis: str
+    name: str
+    unit: str
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    adjusted_p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Tests of several analyses with corrected p-values, and intervals that all hold together. Public: post-processing.
+
+    Attributes
+    ----------
+    hypotheses : tuple of Hypothesis
+    method : "holm", "bonferroni" or "fdr_by"
+    level : the probability with which all intervals together contain their targets
+    analyses : what each analysis is, in words, by name
+    left_out : sentences on charges of the ledger that brought no test into the family
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    method: str
+    level: float
+    analyses: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+
+    def rejected(self, size: float = 0.05) -> tuple[Hypothesis, ...]:
+        """The hypotheses whose corrected p-value is at most `size`, which is strictly between 0 and 1."""
+        if not 0.0 < size < 1.0:
+            raise ParameterError("size must be a probability strictly between 0 and 1, such as 0.05.")
+        return tuple(one for one in self.hypotheses if one.adjusted_p_value <= size)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a reader of the table needs."""
+        size = len(self.hypotheses)
+        together = "All intervals together contain their targets with probability"
+        tests = "p is for the null hypothesis that the coefficient is 0. Adjusted p is corrected for the family by"
+        meaning = f"rejecting where it is at most a keeps {RATES[self.method]} at or below a"
+        return (
+            f"The family has {size} test{'s' if size > 1 else ''}. {together} {self.level:g} by Bonferroni's inequality.",
+            f'{tests} "{self.method}": {meaning}.',
+            _DEPENDENCE,
+            *(f"{name}: {what}" for name, what in self.analyses.items()),
+            *self.left_out,
+        )
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of `cells`."""
+        return _HEADINGS
+
+    @property
+    def cells(self) -> list[tuple[str, ...]]:
+        """The cells of the table as text, line by line."""
+        return [_cells(one) for one in self.hypotheses]
+
+    def __str__(self) -> str:
+        """A table of at most 100 characters a line where names are not longer than that allows, and notes below it."""
+        import textwrap
+
+        rows = [_HEADINGS, *self.cells]
+        rows = [tuple(_shortened(cell) for cell in row) for row in rows]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+        lines = [
+            _GAP.join(
+                cell.ljust(width) if place < 3 else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        rule = "-" * max(map(len, lines))
+        notes = [textwrap.fill(note, max(80, min(len(rule), 100))) for note in self.notes]
+        return "\n".join([lines[0], rule, *lines[1:], rule, *notes])
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas frame with one row for each test."""
+        import pandas as pd
+
+        return pd.DataFrame([{name: getattr(one, name) for name in Hypothesis.__slots__} for one in self.hypotheses])
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form. What is not known is None."""
+        return {
+            "method": self.method,
+            "level": self.level,
+            "analyses": dict(self.analyses),
+            "left_out": list(self.left_out),
+            "tests": [{name: _finite(getattr(one, name)) for name in Hypothesis.__slots__} for one in self.hypotheses],
+        }
+
+    def to_html(self) -> str:
+        """A table for a web page or a notebook."""
+        head = "".join(f"<th>{each}</th>" for each in _HEADINGS)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(one))}</tr>" for one in self.hypotheses)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f'<div class="confide-family">{table}{notes}</div>'
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def family(
+    analyses: Mapping[Any, Any] | Iterable[Any] = (),
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    purpose: str | None = None,
+    columns: Iterable[str] | None = None,
+    method: str = "holm",
+    level: float = 0.95,
+    target: str | None = None,
+) -> Family:
+    """Treat the tests of several analyses as one family: corrected p-values, and intervals that all hold together.
+
+    Analyses of the same rows have sampling errors that depend on each other in a way that no release shows. So only
+    methods that hold under any dependence are available. Name the family before its results are seen: with a ledger, by the
+    purpose of its charges, and then no analysis that was charged can be left out.
+
+    Parameters
+    ----------
+    analyses : mapping of names, or iterable
+        Fitted models, files of saved models, or p-values of releases from elsewhere (numbers in [0, 1]). Without names,
+        files are named by themselves. With a ledger, the key of a p-value is the number of its charge; of models only those
+        need to be given whose files the ledger does not name.
+    ledger : Ledger, its file or URL, or None
+        Every fit that it charged is in the family, and so must be found: in `analyses`, or in the file that a charge names.
+        Other releases, such as evaluations and descriptions, are listed as left out.
+    purpose : str or None
+        With a ledger: only charges whose purpose contains this text belong to the family.
+    columns : iterable of str, or None
+        Only coefficients of these columns, or with these names, are in the family; None for all. Intercepts never are.
+    method : {"holm", "bonferroni", "fdr_by"}, default "holm"
+        How p-values are corrected; the names are those of statsmodels. "fdr_by" keeps the expected share of false rejections
+        low, the others the probability of any.
+    level : float, default 0.95
+        Probability with which all intervals together contain their targets, strictly between 0 and 1.
+    target : {"regularised", "unregularised"} or None
+        As in `summary` of each model.
+
+    Returns
+    -------
+    Family
+        It prints, and has `to_frame()`, `to_dict()`, `to_html()` and `rejected(size)`.
+
+    Raises
+    ------
+    ParameterError
+        If there is no test, an analysis has none, a column is in no analysis, a charge of the family has no file, the method
+        needs to know how tests depend on each other, or an argument is out of range.
+    FileError, LedgerError
+        If a file or the ledger cannot be read.
+
+    Notes
+    -----
+    Guarantee: post-processing of releases, which costs nothing more.
+    Source: S. Holm, Scandinavian Journal of Statistics 6(2), 1979; Y. Benjamini, D. Yekutieli, Annals of Statistics 29(4),
+    2001.
+    """
+    checked_method(method, METHODS_UNDER_ANY_DEPENDENCE)
+    level_of_each(level, 1)
+    if purpose is not None and ledger is None:
+        raise ParameterError("purpose chooses among the charges of a ledger: give the ledger too.")
+    wanted = None if columns is None else _checked_columns(columns)
+    given = _given(analyses, ledger is not None)
+    members, left_out = (given, ()) if ledger is None else _members_of(ledger, given, purpose)
+    tables = [None if each.model is None else _tested(each, target, wanted) for each in members]
+    count = sum(1 if lines is None else len(lines) for lines in tables)
+    if not count:
+        raise ParameterError(_NO_TEST)
+    if wanted is not None:
+        _refuse_unknown(wanted, [line for lines in tables if lines is not None for line in lines])
+    found: list[tuple[str, str, str, float, float, float, float]] = []
+    for member, lines in zip(members, tables, strict=True):
+        if member.model is None or lines is None:
+            found.append((member.name, "", "", math.nan, math.nan, math.nan, member.p_value))
+            continue
+        wide = member.model.summary(level_of_each(level, count), target).coefficients
+        kept = [one for one in wide if one.name in {line.name for line in lines} and one.unit]
+        found += [(member.name, one.name, one.unit, one.estimate, one.low, one.high, one.p_value) for one in kept]
+    adjusted = adjusted_p_values([each[-1] for each in found], method).tolist()
+    return Family(
+        tuple(Hypothesis(*each, adjusted_p_value=value) for each, value in zip(found, adjusted, strict=True)),
+        method,
+        float(level),
+        {each.name: each.in_words(target) for each in members},
+        left_out,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One analysis of a family: a model, or a p-value from elsewhere.
+
+    Attributes
+    ----------
+    name : what users call it
+    model : fitted, or None
+    p_value : in [0, 1]; NaN for a model
+    sha256 : checksum of the model's file; "" for a p-value
+    charge : number of its charge in the ledger; 0 where none is known
+    """
+
+    name: str
+    model: Any
+    p_value: float = math.nan
+    sha256: str = ""
+    charge: int = 0
+
+    def in_words(self, target: str | None) -> str:
+        """What the analysis is, for the notes below the table."""
+        charged = f", charge {self.charge} of the ledger" if self.charge else ""
+        if self.model is None:
+            return "a p-value from elsewhere"
+        table: CoefficientTable = self.model.summary(target=target)
+        of_what = f" in favour of {table.outcome}" if table.outcome else f" for {table.predicted}" if table.predicted else ""
+        privacy = f"{table.guarantee.budget}" if table.guarantee.void is None else "NOT PRIVATE"
+        return f"{table.model}{of_what}, {table.target} target, {privacy}{charged}"
+
+
+def _given(analyses: Any, has_ledger: bool) -> tuple[_Member, ...]:
+    """The analyses that the user gave, each with a name of its own."""
+    if isinstance(analyses, (str, os.PathLike, PrivateLinearModel)) or not isinstance(analyses, Iterable):
+        raise ParameterError(
+            "analyses must be a mapping of names to models, files or p-values, or a list of models and files."
+        )
+    pairs = analyses.items() if isinstance(analyses, Mapping) else ((None, each) for each in analyses)
+    found = [_member(key, value, place, has_ledger) for place, (key, value) in enumerate(pairs, 1)]
+    names = [each.name for each in found]
+    if len(set(names)) < len(names):
+        raise ParameterError("two analyses have the same name: give a mapping with a name for each.")
+    return tuple(found)
+
+
+def _member(key: Any, value: Any, place: int, has_ledger: bool) -> _Member:
+    if isinstance(value, (str, os.PathLike)):
+        path = Path(value)
+        return _Member(path.stem if key is None else str(key), load(path), sha256=sha256_of(path))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        if not 0.0 <= float(value) <= 1.0:
+            raise ParameterError("a p-value from elsewhere must be a number between 0 and 1.")
+        if key is None or (has_ledger and not isinstance(key, int)):
+            what = "the number of its charge in the ledger" if has_ledger else "a name"
+            raise ParameterError(f"a p-value from elsewhere needs {what}, so that it can be named in the family.")
+        return _Member(f"charge {key}" if has_ledger else str(key), None, float(value), charge=key if has_ledger else 0)
+    if not isinstance(value, PrivateLinearModel) or not hasattr(value, "guarantee_"):
+        raise ParameterError("an analysis must be a fitted linear model of confide, the file of one, or a p-value.")
+    sha256 = hashlib.sha256(document_text(document_of_model(value)).encode()).hexdigest()
+    return _Member(f"model {place}" if key is None else str(key), value, sha256=sha256)
+
+
+def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) -> tuple[tuple[_Member, ...], tuple[str, ...]]:
+    """The analyses that a ledger holds, and sentences on its charges that bring no test."""
+    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    folder = Path() if isinstance(ledger, Ledger) or "://" in str(ledger) else Path(ledger).parent
+    by_checksum = {each.sha256: each for each in given if each.sha256}
+    by_charge = {each.charge: each for each in given if each.charge}
+    found, left_out = [], []
+    for entry in opened.entries().to_dict("records"):
+        number = int(entry["number"])
+        details = {name: entry[name] for name in DETAILS if isinstance(entry[name], str)}
+        said = details.get("release", entry["purpose"])
+        if purpose is not None and purpose not in entry["purpose"]:
+            left_out.append(f"Charge {number} of the ledger has another purpose and is not in the family.")
+        elif number in by_charge:
+            found.append(by_charge[number])
+        elif details.get("sha256") in by_checksum:
+            found.append(replace(by_checksum[details["sha256"]], charge=number))
+        elif re.search(r"\w+\.fit\b", said) is None:
+            left_out.append(f"Charge {number} of the ledger ({said}) is no fit and has no test in the family.")
+        else:
+            member = _from_file(details, number, folder)
+            if has_tests(member.model):
+                found.append(member)
+            else:
+                left_out.append(f"Charge {number} of the ledger ({said}) bought no intervals and has no test in the family.")
+    if unknown := [each.name for each in given if each.name not in {one.name for one in found}]:
+        raise ParameterError(
+            f"{listed(unknown)} cannot be found among the charges of the ledger that belong to the family: no charge names "
+            f"the checksum of the file, or has this number. Save the model with its ledger, or leave it out."
+        )
+    return tuple(found), tuple(left_out)
+
+
+def _from_file(details: Mapping[str, str], number: int, folder: Path) -> _Member:
+    """The model of a charge, from the file that the charge names."""
+    named = details.get("model")
+    for path in [] if named is None else [Path(named), folder / named]:
+        if path.is_file() and sha256_of(path) == details.get("sha256"):
+            return _Member(path.stem, load(path), sha256=sha256_of(path), charge=number)
+    raise ParameterError(
+        f"charge {number} of the ledger is a fit that belongs to the family, and no file with its checksum was found. A "
+        f"family without it could be chosen by its results. Give its file too, or its p-value with the number of the "
+        f"charge, or name the family by the purpose of its charges."
+    )
+
+
+def has_tests(model: Any) -> bool:
+    """Whether a model released what is needed to test coefficients."""
+    return has_intervals(model) or has_interest(model)
+
+
+def _tested(member: _Member, target: str | None, wanted: tuple[str, ...] | None) -> list[Coefficient]:
+    """The coefficients of an analysis that are in the family."""
+    if not has_tests(member.model):
+        raise ParameterError(
+            f'the analysis "{member.name}" released nothing for intervals of coefficients, so it has no test. Leave it out, '
+            f"or fit it with a share of the budget for intervals."
+        )
+    lines = [one for one in member.model.summary(target=target).coefficients if one.unit]
+    return lines if wanted is None else [one for one in lines if one.name in wanted or set(one.columns) & set(wanted)]
+
+
+def _checked_columns(columns: Any) -> tuple[str, ...]:
+    found = () if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
+    if not found or not all(isinstance(each, str) for each in found):
+        raise ParameterError("columns must be names of columns or coefficients, such as treatment.")
+    return found
+
+
+def _refuse_unknown(wanted: tuple[str, ...], lines: list[Coefficient]) -> None:
+    known = {name for one in lines for name in (one.name, *one.columns)}
+    if unknown := [name for name in wanted if name not in known]:
+        raise ParameterError(f"no analysis has a coefficient of {listed(unknown)}.")
+
+
+def _cells(one: Hypothesis) -> tuple[str, ...]:
+    numbers = ("" if math.isnan(each) else readable(each) for each in (one.estimate, one.low, one.high))
+    p_values = ("<0.0001" if each < 1e-4 else f"{each:.4f}" for each in (one.p_value, one.adjusted_p_value))
+    return (one.analysis, one.name, one.unit, *numbers, *p_values)
+
+
+def _shortened(cell: str) -> str:
+    text = "".join(letter if letter.isprintable() else "?" for letter in cell)
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+
+
+def _finite(value: str | float) -> str | float | None:
+    return value if isinstance(value, str) or math.isfinite(value) else None

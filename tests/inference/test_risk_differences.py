@@ -1,0 +1,145 @@
+"""Differences of risks: estimates and errors beside formulas on rows without noise, and what noise does to them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from confide.inference.interest import Combination, uncertainty_of_interest
+from confide.inference.risk_differences import points_of_risks, uncertainty_of_risks
+from confide.inference.risks_evidence import RisksEvidence
+from tests.inference.test_interest import CONSTANT, FIRST, N, facts_of, minimiser, released, rows_of
+
+LEVEL = Combination("x0: b", "against a", ("x0",), 1.0, ((0, 1.0),), True, own=(0,), base=((0, -0.2),))
+"""A made-up category: its column has the entry -0.2 at the reference, and 0.8 at the level."""
+
+
+def probability(scores):
+    return 1.0 / (1.0 + np.exp(-scores))
+
+
+def with_risks(evidence, deviations=(0.0, 0.0), count_deviation=0.0, is_laplace=False):
+    """The evidence of the same release with the means that would leave at its points, without noise on them."""
+    design, _ = rows_of()
+    points, steps = points_of_risks(evidence)
+    low, high = (probability(design @ points.T + each) for each in (0.0, steps))
+    rates, bends = high * (1.0 - high), high * (1.0 - high) - low * (1.0 - low)
+    k = len(steps)
+    return replace(
+        evidence,
+        risks=RisksEvidence(
+            steps, (high - low).mean(axis=0), rates.mean(axis=0), bends.T @ design / N, float(N),
+            tuple(np.full(k, each) for each in deviations), count_deviation, is_laplace,
+        ),
+    )  # fmt: skip
+
+
+def by_delta_method(before, after, weights, errors):
+    """Mean difference of probabilities of two designs, and its standard error given the covariance of the weights."""
+    low, high = probability(before @ weights), probability(after @ weights)
+    gradient = (after.T @ (high * (1.0 - high)) - before.T @ (low * (1.0 - low))) / N
+    return float(np.mean(high - low)), float(np.sqrt(gradient @ errors @ gradient + np.var(high - low) / N))
+
+
+def covariance_of_minimiser():
+    design, _ = rows_of()
+    weights, _ = minimiser()
+    fitted = probability(design @ weights)
+    return weights, np.linalg.inv((design * (fitted * (1.0 - fitted))[:, None]).T @ design)
+
+
+@pytest.mark.parametrize("combination", [FIRST, LEVEL], ids=["number", "level"])
+def test_without_noise_they_are_those_of_the_delta_method(combination):
+    """For a number every row moves by its own step; for a level all rows are given it, and then the reference."""
+    weights, covariance = covariance_of_minimiser()
+    design, _ = rows_of()
+    before, after = design.copy(), design.copy()
+    if combination is LEVEL:
+        before[:, 0] = -0.2
+        after[:, 0] = 0.8
+    else:
+        after[:, 0] += 1.0
+    expected, error = by_delta_method(before, after, weights, covariance)
+    found = uncertainty_of_risks(with_risks(released(facts_of(), weights, (combination,))))
+    assert found.estimates[0] == pytest.approx(expected, rel=5e-3)
+    # Differences among rows are bounded by their mean alone.
+    assert error <= found.sampling_error[0] * 1.005 <= 1.06 * error
+    assert found.privacy_errors.shape == (0, 1)
+
+
+def test_noise_on_the_means_is_a_part_of_the_errors():
+    """On differences, of its law; and on the number of rows, in proportion to the difference. 15% less would be seen."""
+    weights, _ = covariance_of_minimiser()
+    evidence = released(facts_of(noise_in_objective=1e-9), weights)
+    for is_laplace, tail in ((False, 1.96), (True, math.log(20.0) / math.sqrt(2.0))):
+        found = uncertainty_of_risks(with_risks(evidence, deviations=(0.5, 0.0), is_laplace=is_laplace))
+        assert found.privacy_error[0] == pytest.approx(0.5, rel=0.01)
+        assert found.margins(0.95)[0] == pytest.approx(0.5 * tail, rel=0.01)
+    counted = uncertainty_of_risks(with_risks(evidence, count_deviation=0.3))
+    assert counted.privacy_error[0] == pytest.approx(0.3 * abs(counted.estimates[0]), rel=0.01)
+
+
+def test_errors_of_the_coefficient_pass_at_the_rate_of_the_probability():
+    """Noise on the sum of slopes moves the coefficient, and p (1 - p) times as much the difference."""
+    weights, _ = covariance_of_minimiser()
+    evidence = with_risks(released(facts_of(sums_deviations=(40.0, 0.0, 0.0)), weights))
+    rate = evidence.risks.rates[0]
+    of_coefficient = uncertainty_of_interest(evidence).privacy_error[0]
+    assert of_coefficient > 0.1
+    assert uncertainty_of_risks(evidence).privacy_error[0] == pytest.approx(rate * of_coefficient, rel=0.01)
+
+
+def test_errors_of_the_other_weights_count_by_how_much_the_rate_bends():
+    """Noise in the objective moves the other weights, of which the difference knows through the bends alone."""
+    weights, covariance = covariance_of_minimiser()
+    evidence = with_risks(released(facts_of(noise_in_objective=30.0), weights, (LEVEL,)))
+    bends = evidence.risks.bends[0].copy()
+    bends[0] = -0.2 * bends[2] / CONSTANT
+    found = uncertainty_of_risks(evidence)
+    of_coefficient = evidence.risks.rates[0] * uncertainty_of_interest(evidence).privacy_error[0]
+    of_others = 30.0 * float(np.linalg.norm(covariance @ bends))
+    assert of_others > 0.2 * of_coefficient
+    assert found.privacy_error[0] == pytest.approx(math.hypot(of_coefficient, of_others), rel=0.03)
+
+
+def test_scores_are_drawn_together_by_what_the_noise_spread_them():
+    """With weights that are mostly noise the spread of scores at the points is that of the true ones, on average."""
+    weights, covariance = covariance_of_minimiser()
+    design, _ = rows_of()
+    noise, found = 60.0, []
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        drawn = weights + covariance @ rng.normal(size=3) * noise
+        evidence = released(facts_of(noise_in_objective=noise), drawn)
+        (point,), _ = points_of_risks(evidence)
+        found.append((np.var(design @ drawn), np.var(design @ point), np.mean(design @ (point - drawn))))
+    spread, kept, shift = np.mean(found, axis=0)
+    true = np.var(design @ weights)
+    assert spread > 1.3 * true
+    assert kept == pytest.approx(true, rel=0.25)
+    assert abs(shift) < 0.05
+
+
+def test_what_the_noise_hides_of_the_coefficient_hides_the_difference():
+    """Its error is infinite."""
+    weights, _ = covariance_of_minimiser()
+    hidden = released(facts_of(sums_deviations=(1.0, 1e9, 1.0)), weights)
+    found = uncertainty_of_risks(with_risks(hidden))
+    assert math.isinf(found.total_error[0])
+    assert math.isinf(found.margins(0.95)[0])
+
+
+def test_scores_keep_a_quarter_of_their_variance_whatever_the_noise():
+    """Weights that are noise alone are halved, and the mean of the scores stays."""
+    design, _ = rows_of()
+    drawn = np.array([3.0, -2.0, 0.3])
+    evidence = released(facts_of(noise_in_objective=1e6), drawn)
+    (point,), _ = points_of_risks(evidence)
+    near = np.array([3.0, -2.0])
+    np.testing.assert_allclose(point[:2], 0.5 * near, rtol=1e-6)
+    fitted = probability(design @ drawn)
+    bends = fitted * (1.0 - fitted)
+    assert bends @ (design @ point) == pytest.approx(bends @ (design @ drawn), rel=1e-6)

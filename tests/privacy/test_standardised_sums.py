@@ -1,0 +1,253 @@
+"""Noisy sums for differences of risks: the sensitivity by search, the law of the noise, and what leaves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from confide.erm.row_bounds import BallBound
+from confide.erm.target_losses import SquaredLoss
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, PureDP
+from confide.privacy.direction_sums import NoisyDirectionSums
+from confide.privacy.gaussian import largest_mu
+from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.standardised_sums import (
+    LARGEST_STEP,
+    NoisyStandardisedSums,
+    _vector,
+    distance_of_neighbours,
+    largest_bend,
+    largest_difference,
+    within_reach,
+)
+from tests.privacy.test_curvature import ADD, BOTH, BUDGETS, REPLACE, N, problem_of, some_rows, source_of
+
+POINTS = np.array([[0.4, -0.3, 0.2], [3.0, 1.0, -0.5]])
+STEPS = np.array([0.8, -2.5])
+
+
+def training_of(neighbours=REPLACE, persons=1, **changed):
+    return ObjectivePerturbation().plan(problem_of(neighbours, persons, **changed), PureDP(1.0))
+
+
+def probability(scores):
+    return 1.0 / (1.0 + np.exp(-scores))
+
+
+def expected_sums(rows, points=POINTS, steps=STEPS):
+    """Sums over rows without noise, from their definition."""
+    design = np.hstack([rows, np.ones((len(rows), 1))])
+    before = design @ points.T
+    after = before + steps
+    low, high = probability(before), probability(after)
+    bends = high * (1.0 - high) - low * (1.0 - low)
+    return (high - low).sum(axis=0), (high * (1.0 - high)).sum(axis=0), bends.T @ design
+
+
+def released(plan, rows, labels, entropy, points=POINTS, steps=STEPS):
+    return NoisyStandardisedSums().release(plan, points, steps, source_of(rows, labels), entropy)
+
+
+def vector_of(rows, labels, neighbours, points, steps):
+    """The exact vector of the proof page, in the units of its theorem 1, and its plan."""
+    facts = training_of(neighbours, n_rows_low=len(rows), n_rows_high=len(rows) + (neighbours is ADD))
+    plan = NoisyStandardisedSums().plan(facts, len(points), ZCDP(0.1))
+    points, steps = within_reach(plan.problem, points, steps)
+    after = points.copy()
+    after[:, -1] += steps
+    everyone = np.array([[0.0, 0.0, 500.0]])
+    return _vector(plan, (after, points, everyone), steps, source_of(rows, labels)), plan
+
+
+@BOTH
+def test_without_privacy_the_sums_are_those_of_the_definition(neighbours):
+    """Differences of probabilities, their rates and bends; and the number of rows, if it is not public."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(neighbours), 2, PureDP(math.inf))
+    found = released(plan, rows, labels, Entropy.seeded(0))
+    for one, other in zip((found.differences, found.rates, found.bends), expected_sums(rows), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert found.n_rows == pytest.approx(N)
+
+
+def test_the_bounds_on_differences_hold_and_are_attained():
+    """Over all scores: the first exactly, the second within a sixth."""
+    scores = np.linspace(-60.0, 60.0, 200_001)
+    for step in (0.05, -0.4, 1.5, -6.0, 16.0):
+        low, high = probability(scores), probability(scores + step)
+        largest, bend = (float(of(np.array([step]))[0]) for of in (largest_difference, largest_bend))
+        assert 0.999 * largest <= np.abs(high - low).max() <= largest
+        assert 0.8 * bend <= np.abs(high * (1.0 - high) - low * (1.0 - low)).max() <= bend
+    assert largest_difference(np.zeros(1)) >= 2.0**-7
+    assert largest_bend(np.zeros(1)) >= 2.0**-9
+
+
+@BOTH
+def test_two_rows_come_near_the_distance_and_none_exceed_it(neighbours):
+    """A search over rows, points and steps; the noise covers what was found, and a tenth less would not."""
+    rng = np.random.default_rng(3)
+    largest = {1: 0.0, 2: 0.0}
+    common, _ = some_rows(6)
+    for _ in range(400):
+        step = float(rng.choice([-1.0, 1.0]) * rng.choice([0.05, 0.5, 1.0, 2.0]))
+        # One row lies where the difference is largest, and one where there is none.
+        points = np.array([[rng.choice([0.0, 40.0, 400.0]), 0.0, rng.choice([-0.5 * step, 0.0, -step, 30.0, -300.0])]])
+        mine, theirs = rng.uniform(-1.0, 1.0, size=(2, 1, 2))
+        first = np.vstack([mine, common])
+        second = common if neighbours is ADD else np.vstack([theirs, common])
+        pair = [vector_of(rows, np.ones(len(rows)), neighbours, points, np.array([step])) for rows in (first, second)]
+        apart, plan = pair[0][0] - pair[1][0], pair[0][1]
+        for order in largest:
+            bound = distance_of_neighbours(plan.problem, 1, plan.scales, order)
+            largest[order] = max(largest[order], float(np.linalg.norm(apart, ord=order)) / bound)
+    assert 0.9 <= largest[2] <= 1.0
+    assert 0.75 <= largest[1] <= 1.0
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@BOTH
+@pytest.mark.parametrize("persons", [1, 2])
+def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
+    """The deviations are those of theorem 3, and those of 60 releases; noise 0.7 or 1.4 times as large fails."""
+    plan = NoisyStandardisedSums().plan(training_of(neighbours, persons), 2, BUDGETS[name])
+    bends, rows, count = 0.125, 2.0 if neighbours is REPLACE else 1.0, float(neighbours is ADD)
+    if name == "pure":
+        bends /= math.sqrt(3.0)
+        distance = 2.0 * (1.25 + rows * bends * math.sqrt(3.0)) + count
+        deviation = math.sqrt(2.0) * distance / (0.7 / persons)
+    else:
+        distance = math.sqrt(2.0 * (1.0 + 0.25**2 + (rows * bends) ** 2) + count)
+        epsilon = 0.7 / persons
+        delta = 0.1 * (1.0 if persons == 1 else math.expm1(epsilon) / math.expm1(0.7))
+        deviation = distance * persons / math.sqrt(0.2) if name == "zcdp" else distance / largest_mu(epsilon, delta)
+    assert plan.scales == (0.25, bends, count)
+    assert plan.deviation == pytest.approx(deviation, rel=4e-3)
+    rows_, labels = some_rows()
+    entropy, (differences, rates, bent) = Entropy.seeded(5), expected_sums(rows_)
+    found = [released(plan, rows_, labels, entropy) for _ in range(60)]
+    of_bends = (largest_bend(STEPS) * math.sqrt(2.0) / bends)[:, None]
+    for centre, unit, part in (
+        (differences, largest_difference(STEPS), "differences"),
+        (rates, 0.25 / 0.25, "rates"),
+        (bent, of_bends, "bends"),
+    ):
+        errors = (np.array([getattr(each, part) for each in found]) - centre) / (unit * deviation)
+        assert 0.6 < np.mean(errors**2) < 1.6
+    if neighbours is ADD:
+        assert 0.5 < np.mean([((each.n_rows - N) / deviation) ** 2 for each in found]) < 1.7
+    else:
+        assert {each.n_rows for each in found} == {float(N)}
+
+
+def test_points_and_steps_are_shortened_to_the_reach_of_the_proof():
+    """And what is no number becomes 0."""
+    problem = training_of().problem
+    points, steps = within_reach(problem, np.array([[1e9, 0.0, 0.0], [np.nan, np.inf, 1.0]]), np.array([1e3, np.nan]))
+    assert np.linalg.norm(points[0]) <= 1024.0 / problem.row_norm - LARGEST_STEP
+    assert points[1].tolist() == [0.0, 0.0, 1.0]
+    assert steps.tolist() == [LARGEST_STEP, 0.0]
+
+
+def test_the_rounding_bound_is_above_the_error_in_double_precision():
+    """Computed numbers, beside those of the same rows in long double; and it is a small part of a row's effect."""
+    rows, labels = some_rows()
+    vector, plan = vector_of(rows, labels, REPLACE, POINTS, STEPS)
+    exact = expected_sums(*(each.astype(np.longdouble) for each in (rows, POINTS, STEPS)))
+    signs, (rates, bends, _) = np.sign(STEPS), plan.scales
+    unit = largest_bend(STEPS) * plan.problem.row_norm
+    parts = [signs * exact[0] / largest_difference(STEPS), rates * 4 * exact[1], (bends * exact[2] / unit[:, None]).ravel()]
+    error = float(np.linalg.norm((vector - np.concatenate(parts)).astype(np.float64)))
+    bound = math.sqrt(2.0) * NoisyStandardisedSums()._rounding(plan.problem, plan.scales)
+    assert 0.0 < error <= bound <= 1e-6
+
+
+def rounding_by_the_theorem(neighbours, n_rows):
+    """r of theorem 2 for one change, and rho of theorem 2 of certificate.md written out: D = 3, R^2 = 2, s = 1, m = 60."""
+    unit, norm, width, depth = 2.0**-53, math.sqrt(2.0), 3, 60
+    reach = 1024.0 / norm
+
+    def of_loss(lipschitz, smoothness):
+        slopes = lipschitz * (depth + width + 5 + 12) + (2 * width + 5) * smoothness * norm * reach
+        return 1.01 * unit * n_rows * norm * slopes
+
+    chances, rates = of_loss(1.0, 0.25), of_loss(0.25, 1.0 / (6.0 * math.sqrt(3.0)))
+    exact = 2.0 * chances * 2.0**7 + 4.0 * 0.25 * rates + 2.0 * 0.125 * rates * 2.0**9 / norm
+    last = 16.0 * unit * n_rows * (2.0**7 + 0.25 + 2.0**9 * 0.125)
+    return exact + last + (chances + 4.0 * unit * n_rows if neighbours is ADD else 0.0)
+
+
+@BOTH
+def test_rounding_is_that_of_the_theorem_and_a_tenth_of_the_noise_is_the_limit(neighbours):
+    """To a thousandth; a plan for a hundredth more rows than the limit allows is refused, and one for fewer is not."""
+    plan = NoisyStandardisedSums().plan(training_of(neighbours), 2, ZCDP(0.1))
+    rows = plan.problem.n_rows_high
+    assert NoisyStandardisedSums()._rounding(plan.problem, plan.scales) == pytest.approx(
+        rounding_by_the_theorem(neighbours, rows), rel=1e-3
+    )
+    distance = distance_of_neighbours(plan.problem, 2, plan.scales, 2)
+    limit = 0.1 * distance / (2.0 * math.sqrt(2.0) * rounding_by_the_theorem(neighbours, 1))
+    facts = training_of(neighbours)
+    for factor in (0.99, 1.01):
+        many = int(factor * limit)
+        bounds = {"n_rows_high": many} | ({} if neighbours is ADD else {"n_rows_low": many})
+        large = replace(facts, problem=replace(facts.problem, **bounds))
+        if factor < 1.0:
+            found = NoisyStandardisedSums().plan(large, 2, ZCDP(0.1))
+            # The noise pays for the rounding too.
+            assert found.deviation == pytest.approx(1.099 * plan.deviation, rel=2e-3)
+        else:
+            with pytest.raises(ParameterError, match="too inexact"):
+                NoisyStandardisedSums().plan(large, 2, ZCDP(0.1))
+
+
+def test_the_reach_and_the_least_divisors_are_those_of_the_page():
+    """1024 over the bound on rows, steps of 16, and divisors of 2^-7 and 2^-9, all a millionth above."""
+    problem = training_of().problem
+    points, steps = within_reach(problem, np.array([[1e6, 0.0, 0.0]]), np.array([-99.0]))
+    assert np.linalg.norm(points) == pytest.approx(1024.0 / math.sqrt(2.0) - 16.0, rel=1e-9)
+    assert steps[0] == -16.0
+    above = 1.0 + 2.0**-20
+    assert largest_difference(np.zeros(1))[0] == 2.0**-7 * above
+    assert largest_bend(np.zeros(1))[0] == 2.0**-9 * above
+    assert largest_difference(np.array([2.0]))[0] == pytest.approx(math.tanh(0.5) * above, rel=1e-12)
+    assert largest_bend(np.array([-1.0]))[0] == pytest.approx(above / (6.0 * math.sqrt(3.0)), rel=1e-12)
+    assert largest_bend(np.array([9.0]))[0] == 0.25 * above
+
+
+@pytest.mark.parametrize(("constant", "is_allowed"), [(1.0 / 31.0, False), (1.0 / 30.0, True)])
+def test_a_constant_below_a_thirtieth_of_the_bound_on_rows_is_refused(constant, is_allowed):
+    """A thirty-second part of the bound with the constant is the limit."""
+    plan = training_of(intercept=constant * 31.0 / 32.0)
+    if is_allowed:
+        assert NoisyStandardisedSums().plan(plan, 1, ZCDP(0.1)).scales[0] == 0.25
+    else:
+        with pytest.raises(ParameterError, match="a thirtieth"):
+            NoisyStandardisedSums().plan(plan, 1, ZCDP(0.1))
+
+
+def test_what_the_proof_does_not_cover_is_refused():
+    """No change, other losses, no intercept, weights of rows, a tiny constant, too many rows, and plans of others."""
+    sums = NoisyStandardisedSums()
+    with pytest.raises(ParameterError, match="need a change"):
+        sums.plan(training_of(), 0, ZCDP(0.1))
+    for changed in ({"loss": SquaredLoss(1.0, 0.1)}, {"intercept": 0.0}, {"largest_weight": 2.0}):
+        with pytest.raises(ParameterError, match="logistic models with an intercept"):
+            sums.plan(training_of(**changed), 1, ZCDP(0.1))
+    with pytest.raises(ParameterError, match="a thirtieth"):
+        sums.plan(training_of(intercept=0.01), 1, ZCDP(0.1))
+    facts = training_of()
+    unbounded = replace(facts, problem=replace(facts.problem, row_bound=BallBound(math.inf)))
+    with pytest.raises(ParameterError, match="need a bound on rows"):
+        sums.plan(unbounded, 1, PureDP(math.inf))
+    many = replace(facts, problem=replace(facts.problem, n_rows_low=2**45, n_rows_high=2**45))
+    with pytest.raises(ParameterError, match="too inexact"):
+        sums.plan(many, 1, ZCDP(0.1))
+    rows, labels = some_rows()
+    for plan in (sums.plan(training_of(), 1, ZCDP(0.1)), NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1))):
+        with pytest.raises(ParameterError, match="another mechanism"):
+            released(plan, rows, labels, Entropy.seeded(0))
