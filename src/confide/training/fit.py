@@ -76,7 +76,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 
 def _refuse_weights_of_rows(rows: CheckedRows, settings: Settings) -> None:
-    """Refuse a finite population where nothing says how large the least chance of a row was, and means over weighted rows."""
+    """Refuse weights where a finite population needs their mean and none is declared, and beside means over the rows."""
     if rows.has_weights and settings.has_risks:
         raise ParameterError(
             "differences of risks are means over rows that all count alike: leave out the weights of rows, or "
