@@ -86,7 +86,7 @@ def test_differences_of_risks_have_the_same_factors_and_no_weights():
     plain = table().coefficients[0].sampling_error
     assert clustered.coefficients[0].sampling_error == pytest.approx(1.5 * plain, rel=0.01)
     assert any("declared design effect of clustering, 2.25" in note for note in clustered.notes)
-    with pytest.raises(ParameterError, match="leave out the weights of rows"):
+    with pytest.raises(ParameterError, match="leave out weights of rows"):
         confide.LogisticRegression(float("inf"), **given).fit(rows, labels, sample_weight=weights / 20.0)
 
 

@@ -63,7 +63,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
-        _refuse_weights_of_rows(rows, settings)
+        _refuse_weights_without_mean(rows, settings)
         rows.source.refuse_sums(settings.for_classes(len(rows.domain)).row_sums, with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
@@ -75,13 +75,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 
 
-def _refuse_weights_of_rows(rows: CheckedRows, settings: Settings) -> None:
-    """Refuse weights where a finite population needs their mean and none is declared, and beside means over the rows."""
-    if rows.has_weights and settings.has_risks:
-        raise ParameterError(
-            "differences of risks are means over rows that all count alike: leave out the weights of rows, or "
-            "risk_differences."
-        )
+def _refuse_weights_without_mean(rows: CheckedRows, settings: Settings) -> None:
+    """Refuse a finite population where rows have weights and nothing says how large the least chance of a row was."""
     if rows.has_weights and settings.population_size is not None and settings.mean_sample_weight is None:
         raise ParameterError(WITHOUT_MEAN)
 
