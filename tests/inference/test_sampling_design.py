@@ -86,6 +86,9 @@ def test_differences_of_risks_have_the_same_factors_and_no_weights():
     plain = table().coefficients[0].sampling_error
     assert clustered.coefficients[0].sampling_error == pytest.approx(1.5 * plain, rel=0.01)
     assert any("declared design effect of clustering, 2.25" in note for note in clustered.notes)
+    named = confide.Schema(columns={"x0": {"low": -1, "high": 1}}, weight={"column": "w", "high": 1})
+    with pytest.raises(ParameterError, match="leave out weights of classes and rows"):
+        confide.LogisticRegression(1.0, schema=named, interest=["x0"], risk_differences=True).plan(50_000)
     with pytest.raises(ParameterError, match="leave out weights of rows"):
         confide.LogisticRegression(float("inf"), **given).fit(rows, labels, sample_weight=weights / 20.0)
 

@@ -292,8 +292,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             has_risks=parameters.checked_risk_differences(
                 getattr(self, "risk_differences", False),
                 has_interest=bool(interest),
-                has_weights=getattr(self, "class_weight", None) is not None
-                or getattr(self, "max_sample_weight", 1.0) != 1.0,
+                has_weights=largest != 1.0 or self._counts_rows_unalike(encoder),
                 has_own_norm=encoder is not None and row_bound is not encoder.row_bound,
             ),
         )
@@ -309,6 +308,11 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         mean = parameters.checked_mean_sample_weight(getattr(self, "mean_sample_weight", None), largest)
         weight = parameters.weight_of_schema(encoder, largest, mean, takes=takes)
         return (largest, mean) if weight is None else (weight.high, weight.mean)
+
+    def _counts_rows_unalike(self, encoder: Encoder | None) -> bool:
+        """Whether classes have weights, or the schema names those of rows."""
+        has_own = encoder is not None and encoder.schema.weight is not None
+        return has_own or getattr(self, "class_weight", None) is not None
 
     def _has_two_classes(self, encoder: Encoder | None) -> bool:
         """Whether two classes, and no more, were declared."""
