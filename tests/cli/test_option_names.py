@@ -102,6 +102,8 @@ NOT_BY_A_COMMAND_EITHER = (
     "private_bounds releases quantiles",
     "must be a confide.",
     "max_sample_weight must be",
+    "mean_sample_weight must be",
+    "leave max_sample_weight and",
     "open_rows needs the path",
     "open_rows was given no file",
     "each interaction must be a list",
