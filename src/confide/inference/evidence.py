@@ -12,6 +12,7 @@ from scipy.linalg import block_diag
 
 from confide.errors import ParameterError
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
+from confide.privacy.bundled_shapes import Bundles
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
@@ -63,6 +64,9 @@ class WeightNoise:
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         shape = self.noise.shape
+        more: dict[str, Any] = {}
+        if isinstance(shape, Bundles):
+            more = {"bundles": [list(bundle) for bundle in shape.bundles], "shares": list(shape.shares)}
         return {
             "law": self.noise.law,
             "scale": self.noise.scale,
@@ -71,12 +75,15 @@ class WeightNoise:
             "scales": list(shape.scales),
             "linked": list(shape.linked),
             "in_objective": self.in_objective,
+            **more,
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
         known = {"law", "scale", "shape", "sizes", "scales", "linked", "in_objective"}
+        if value.get("shape") == Bundles.name:
+            known |= {"bundles", "shares"}
         if set(value) != known or value["law"] not in ("laplace", "gaussian") or not isinstance(value["in_objective"], bool):
             raise ParameterError("the file describes noise of a kind that this version of confide does not know.")
         sizes, scales = tuple(map(int, value["sizes"])), tuple(map(float, value["scales"]))
@@ -86,6 +93,9 @@ class WeightNoise:
             shape = Cylinder(sizes[0], *scales)
         elif value["shape"] == "groups":
             shape = Groups(sizes, scales)
+        elif value["shape"] == Bundles.name:
+            bundles = tuple(tuple(map(int, bundle)) for bundle in value["bundles"])
+            shape = Bundles(sizes, scales, tuple(map(bool, value["linked"])), bundles, tuple(map(int, value["shares"])))
         else:
             shape = Linked(sizes, scales, tuple(map(bool, value["linked"])))
         is_positive = all(math.isfinite(x) and x > 0.0 for x in (value["scale"], *scales, *sizes))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from confide.errors import ParameterError
 from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.privacy.bundled_shapes import Bundles
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.plan import make_plan
 from confide.training.settings import ScoreLoss, Settings
@@ -103,7 +104,7 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         except ParameterError:
             # The plan of the chosen knots is made again, and then it says what is wrong.
             return None
-        noise = noise_on_a_weight(plan)
+        noise = noise_on_a_weight(plan) * _without_bundles(plan)
         slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
         strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
         norm = usual_norm_of_rows(encoder)
@@ -126,6 +127,15 @@ def _with_noise_in_the_objective(settings: Settings) -> Settings:
     found = settings.minimised
     of_two_classes = isinstance(found, ScoreLoss) and found.score_size is None and found.loss.n_outputs == 1
     return replace(settings, mechanism="objective") if of_two_classes and settings.mechanism == "auto" else settings
+
+
+def _without_bundles(plan: Any) -> float:
+    """How much larger noise for all groups of columns at once would be: numbers of knots were compared with such noise."""
+    noise = getattr(plan, "noise", None)
+    if noise is None or not isinstance(noise.shape, Bundles):
+        return 1.0
+    together = min(shape.laplace_norm(1.0) for shape in plan.problem.shapes if not isinstance(shape, Bundles))
+    return float(together / noise.shape.laplace_norm(1.0))
 
 
 @dataclass(frozen=True, slots=True)
