@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -123,7 +122,7 @@ class Ledger(Shared):
         self._last: Record | None = None
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
-        self._of_thread = threading.local()
+        super().__init__()
         self.dated_like: str | None = None  # the time that charges through this object are given
         self._total = filters.Amount()
         with self._up_to_date():
@@ -160,14 +159,6 @@ class Ledger(Shared):
         """Hash of the last record. Kept elsewhere, it shows later that no record up to it was changed or lost (`verify`)."""
         with self._up_to_date() as session:
             return session.records_after(None)[-1].hash
-
-    @property
-    def last_charge(self) -> int | None:
-        """The number of the last charge that this thread made through this object; None before the first.
-
-        Each thread has its own, so that what a fit notes of its model stands on the charge of this very fit.
-        """
-        return getattr(self._of_thread, "last_charge", None)
 
     @property
     def keeps_details(self) -> bool:
@@ -340,8 +331,8 @@ class Ledger(Shared):
             (e.number, e.time, e.purpose, *costs_of(e.events).values(), filters.least_rows(e.events), *map(k.get, DETAILS))
             for e, k in zip(entries, details, strict=True)
         ]
-        columns = ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS]
-        frame = pd.DataFrame(rows, columns=columns, dtype=object)  # as text, an absent detail would be NaN beside others
+        # As text, an absent detail would be NaN beside others.
+        frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
 
     def verify(self, head: str | None = None) -> int:

@@ -105,7 +105,7 @@ _IN_BACKTICKS = re.compile(rf"`({'|'.join(OPTION_OF)})`")
 _PARAMETER = re.compile(rf"{_OUTSIDE}({'|'.join(_NAMES)})(?!\w)(?![\"'/.-]*[/\"])(?:=(?=\S))?")
 _VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=(?:'([^']+)'|\"([^\"]+)\"|([\w-]+))")
 _SUBJECT = re.compile(rf"(^|[.;:,] )({'|'.join(_WORDS)})(?= (?:must|is|does|needs) )")
-_URL = re.compile(r"\w[\w+.-]*://\S*")
+_URL = re.compile(r"\w[\w+.-]*://\S*[^\s.:;,]")
 _IN_PLACE_OF_A_URL = "\ue000"
 """A letter of private use, which no message has."""
 
