@@ -16,6 +16,7 @@ from confide.audit.densities import (
     whitened,
 )
 from confide.privacy.budgets import ApproxDP, PureDP
+from confide.privacy.bundled_shapes import Bundles
 from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -72,6 +73,13 @@ def test_norms_and_covariances_are_those_of_the_draws(bound):
     edge = np.zeros((1, shape.dimension))
     edge[0, 0] = shape.scales[0]
     assert shape_norm(shape, edge)[0] == pytest.approx(1.0)
+
+
+def test_the_norm_of_bundles_is_that_of_the_theorem():
+    """Random vectors, by the definition with the least sum over all constants."""
+    shape = Bundles((3, 4, 2, 1), (1.0, 2.0, 0.5, 1.5), (True, True, False, False), ((0, 3), (1,), (2,)), (500, 300, 224))
+    vectors = np.random.default_rng(1).normal(size=(50, 10))
+    np.testing.assert_allclose(shape_norm(shape, vectors), theorems.bundles_norm(shape, vectors), rtol=1e-12)
 
 
 def test_plans_of_other_mechanisms_have_no_known_density():

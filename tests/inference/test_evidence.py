@@ -13,8 +13,10 @@ from confide import (
     LogisticRegression,
     ParameterError,
 )
-from confide.inference.evidence import Evidence, symmetric_of, triangle_of
+from confide.inference.evidence import Evidence, WeightNoise, symmetric_of, triangle_of
 from confide.inference.intervals import uncertainty
+from confide.privacy.bundled_shapes import Bundles
+from confide.privacy.mechanism import Noise
 from tests.inference.test_intervals import sample
 
 
@@ -59,6 +61,18 @@ def test_parts_that_do_not_fit_are_refused(path, value):
     """A file cannot make intervals of something else."""
     with pytest.raises((ParameterError, ValueError, TypeError)):
         Evidence.from_dict(changed(path, value))
+
+
+def test_noise_in_bundles_is_read_as_it_was_written():
+    """Shape, bundles and shares; a division that is none is refused."""
+    shape = Bundles((3, 4, 2, 1), (1.0, 2.0, 0.5, 1.5), (True, True, False, False), ((0, 3), (1, 2)), (600, 424))
+    noise = WeightNoise(Noise(shape, "laplace", 0.3), in_objective=True)
+    assert WeightNoise.from_dict(noise.to_dict()) == noise
+    for wrong in ({"shares": [600, 425]}, {"bundles": [[0, 3], [1]]}, {"bundles": [[0, 3], [1, 9]]}):
+        with pytest.raises(ParameterError):
+            WeightNoise.from_dict(noise.to_dict() | wrong)
+    with pytest.raises(ParameterError, match="does not know"):
+        WeightNoise.from_dict({key: value for key, value in noise.to_dict().items() if key != "shares"})
 
 
 def test_a_file_whose_intervals_speak_of_other_weights_is_refused(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -33,8 +34,8 @@ SCHEMA = Schema.from_dict(
 def test_the_verdict_is_in_three_sentences():
     """Expected error, rare columns, enough rows; with a guess it is that of the forecast."""
     model = confide.LogisticRegression(1.0, schema=SCHEMA)
-    verdict = verdict_of(model, 20_000, error=0.2)
-    forecast = simulate(model, 20_000, error=0.2)
+    verdict = verdict_of(model, 5_000, error=0.2)
+    forecast = simulate(model, 5_000, error=0.2)
     assert verdict.forecast == forecast
     assert verdict.rare_columns == ("town",)
     assert "where it would be 20% without privacy" in verdict.error
@@ -45,6 +46,25 @@ def test_the_verdict_is_in_three_sentences():
     assert many.rare_columns == ()
     assert "a mere guess: --error takes yours" in many.error
     assert (many.level, many.rows) == (ENOUGH, "Enough rows.")
+
+
+def test_rows_of_a_small_mean_weight_need_to_be_more():
+    """Noise is counted in rows of the mean weight, for rows and for rare levels; a sentence says what weights mean."""
+    plain, at_cap, light = (
+        verdict_of(confide.LogisticRegression(1.0, schema=SCHEMA, **weights), 20_000, error=0.2)
+        for weights in (
+            {},
+            {"max_sample_weight": 16.0, "mean_sample_weight": 16.0},
+            {"max_sample_weight": 16.0, "mean_sample_weight": 0.5},
+        )
+    )
+    assert (plain.rows, plain.weights) == (at_cap.rows, at_cap.weights) == ("Enough rows.", "")
+    assert light.level != ENOUGH
+    assert "noise counts 32 times as much as for equal weights" in light.weights
+    assert str(light).endswith(light.weights)
+    named = replace(SCHEMA, weight={"column": "w", "high": 16, "mean": 0.5})
+    by_schema = verdict_of(confide.LogisticRegression(1.0, schema=named), 20_000, error=0.2)
+    assert (by_schema.rows, by_schema.weights) == (light.rows, light.weights)
 
 
 def test_no_verdict_expects_privacy_to_lower_the_error():
@@ -69,9 +89,9 @@ def test_too_few_rows_are_told_with_the_number_that_would_do(share, level):
 def test_the_limits_are_those_at_which_simulated_fits_lose_a_tenth_and_a_third():
     """On the schema of Adult, with few designs: between half and twice as much."""
     model = confide.AdditiveClassifier(0.3, schema=load_adult().schema)
-    for n_rows, expected in ((20_000, 0.1), (2_000, 0.35)):
+    for n_rows, expected in ((13_000, 0.1), (1_500, 0.35)):
         share = noise_in_rows(model.plan(n_rows)) / n_rows
-        assert share == pytest.approx(_ENOUGH if n_rows == 20_000 else _FEW, rel=0.3)
+        assert share == pytest.approx(_ENOUGH if n_rows == 13_000 else _FEW, rel=0.3)
         forecast = simulate(model, n_rows, error=0.15, n_designs=1)
         assert expected / 2 < (forecast.error - 0.15) / (0.5 - 0.15) < 2 * expected
 

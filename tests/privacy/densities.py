@@ -77,6 +77,20 @@ def shape_norm(b, sizes, scales):
     return np.max(parts, axis=0)
 
 
+def bundles_norm(shape, vectors):
+    """|b|_K by its definition: the least sum over all constants c of the levels, where a linked group is away."""
+    parts, total = np.split(vectors, np.cumsum(shape.sizes)[:-1], axis=1), 0.0
+    for bundle, share in zip(shape.bundles, shape.shares, strict=True):
+        largest = 0.0
+        for g in bundle:
+            away = shape.linked[g] and len(shape.sizes) - 1 not in bundle
+            centres = parts[g] if away else np.zeros((len(vectors), 1))
+            least = np.min([np.abs(parts[g] - c[:, None]).sum(axis=1) for c in centres.T], axis=0)
+            largest = np.maximum(largest, least / shape.scales[g])
+        total = total + share / 1024 * largest
+    return total
+
+
 def linked_basis(sizes, scales, linked):
     """(D, d): a basis of V = {b : the entries of each linked group, over its scale, add up to b_0 / s_0}."""
     total = sum(sizes)

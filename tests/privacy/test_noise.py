@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from confide.privacy import group_shapes
+from confide.privacy.bundled_shapes import UNITS, Bundles
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Ball, Cylinder
@@ -122,13 +123,27 @@ def norms(shape, sample):
     if isinstance(shape, Cylinder):
         lengths = np.linalg.norm(sample[:, :-1], axis=1) / shape.scales[0]
         return np.maximum(lengths, np.abs(sample[:, -1]) / shape.scales[1])
-    parts = np.split(np.abs(sample), np.cumsum(shape.sizes)[:-1], axis=1)
-    return np.max([part.sum(axis=1) / scale for part, scale in zip(parts, shape.scales, strict=True)], axis=0)
+    parts = np.split(sample, np.cumsum(shape.sizes)[:-1], axis=1)
+    if isinstance(shape, Bundles):
+        of_bundles = []
+        for bundle in shape.bundles:
+            at_home = len(shape.sizes) - 1 in bundle
+            centres = [
+                np.median(parts[g], axis=1, keepdims=True) if shape.linked[g] and not at_home else 0.0 for g in bundle
+            ]
+            of_groups = [np.abs(parts[g] - c).sum(axis=1) / shape.scales[g] for g, c in zip(bundle, centres, strict=True)]
+            of_bundles.append(np.max(of_groups, axis=0))
+        return sum(share / 1024 * part for share, part in zip(shape.shares, of_bundles, strict=True))
+    return np.max([np.abs(part).sum(axis=1) / scale for part, scale in zip(parts, shape.scales, strict=True)], axis=0)
 
 
 SMALL = Linked((3, 2, 2, 1), (1.0, 2.0, 0.7, 0.5), (True, True, False, False))
 WIDE = Linked((4, 1, 9, 5, 1), (1.0, 0.3, 0.5, 2.0, 0.8), (True, False, True, False, False))
-SHAPES = [Ball(5, 1.7), Cylinder(4, 1.7, 0.6), Groups((3, 1, 6), (1.0, 0.2, 2.0)), SMALL, WIDE]
+FAR = Bundles(
+    (4, 1, 5, 3, 1), (1.0, 0.3, 0.5, 2.0, 0.8), (True, False, True, True, False), ((3, 4), (0, 1), (2,)), (300, 600, 124)
+)
+FREE = Bundles((3, 1, 6), (1.0, 0.2, 2.0), (False,) * 3, ((0, 2), (1,)), (700, 324))
+SHAPES = [Ball(5, 1.7), Cylinder(4, 1.7, 0.6), Groups((3, 1, 6), (1.0, 0.2, 2.0)), SMALL, WIDE, FAR, FREE]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.name}-{shape.dimension}")
 
 
@@ -310,11 +325,44 @@ class Replay:
             share = inside / (inside + outside) / self.mp.sqrt(self.mp.fsum(y * y for y in normals))
             radius, constant = map(self.mp.mpf, shape.scales)
             return [*(height * radius * share * x for x in normals), height * constant * sign * last]
+        if isinstance(shape, Bundles):
+            return self.bundles(shape, rate)
         height = self.mp.fsum(self.exponential(shape.free_dimension + 1)) / rate
-        point = self.section(shape) if isinstance(shape, Linked) else [x for size in shape.sizes for x in self.cross(size)]
+        if isinstance(shape, Linked):
+            point = self.section(shape)
+        else:
+            drawn = zip(shape.sizes, shape.linked, strict=True)
+            point = [x for size, linked in drawn for x in (self.contrasts(size) if linked else self.cross(size))]
         scales = [scale for size, scale in zip(shape.sizes, shape.scales, strict=True) for _ in range(size)]
         self.reach = height * self.mp.mpf(shape.l2_norm)
         return [height * self.mp.mpf(scale) * x for scale, x in zip(scales, point, strict=True)]
+
+    def contrasts(self, size):
+        magnitudes, order = self.simplex(size)[1:], list(range(size))
+        for position in range(size - 1):
+            other = position + self.below(size - position)
+            order[position], order[other] = order[other], order[position]
+        point = [self.mp.mpf(0)] * size
+        for i, (place, magnitude) in enumerate(zip(order[:-1], magnitudes, strict=True)):
+            point[place] = magnitude if i < size // 2 else -magnitude
+        return [x - self.mp.fsum(point) / size for x in point]
+
+    def bundles(self, shape, rate):
+        parts, reach = [None] * len(shape.sizes), self.mp.mpf(0)
+        away = [g for bundle in shape.bundles for g in bundle if shape.linked[g] and len(shape.sizes) - 1 not in bundle]
+        for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
+            own = shape.shape_of(i)
+            drawn = self.laplace(own, rate * share / UNITS)
+            spread = sum(shape.scales[g] ** 2 / shape.sizes[g] for g in away) if len(shape.sizes) - 1 in bundle else 0.0
+            length = math.sqrt(sum(shape.scales[g] ** 2 for g in bundle) + spread)
+            reach += self.reach / self.mp.mpf(own.l2_norm) * self.mp.mpf(length)
+            for g in bundle:
+                parts[g], drawn = drawn[: shape.sizes[g]], drawn[shape.sizes[g] :]
+        for g in away:
+            constant = self.mp.mpf(shape.scales[g]) * parts[-1][0] / (self.mp.mpf(shape.scales[-1]) * shape.sizes[g])
+            parts[g] = [x + constant for x in parts[g]]
+        self.reach = reach
+        return [x for part in parts for x in part]
 
     def gaussian(self, shape, scale):
         deviations, normals, draw = shape.gaussian_deviations(scale), self.normal(shape.dimension), []

@@ -12,6 +12,7 @@ from confide.erm.losses import LogisticLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from tests.privacy.densities import (
+    bundles_norm,
     laplace_draws,
     least_gaussian_scale,
     least_variance_covariance,
@@ -34,7 +35,7 @@ ROWS, NORM, CONSTANT = 8, 2.0, 1.5
 
 def law_of_objective(budget, law, shape, neighbours, persons, seed):
     """(plan, noise behind each release, clipped rows): the weights of seeded releases, inverted."""
-    bound = {"groups": GROUPS, "linked": LINKED}.get(shape)
+    bound = {"groups": GROUPS, "linked": LINKED, "bundles": LINKED}.get(shape)
     facts = problem(
         ROWS, 6 if bound else 2, row_norm=NORM, row_bound=bound, intercept=CONSTANT, l2=300.0, neighbours=neighbours,
         high=12 if neighbours is ADD else None, rows_per_person=persons,
@@ -58,7 +59,7 @@ FLAGS = {"groups": (False,) * 4, "linked": (True, True, False, False)}
 
 
 @pytest.mark.parametrize(("neighbours", "shift", "persons"), [(REPLACE, 2.0, 1), (ADD, 1.0, 2)], ids=["replace", "add"])
-@pytest.mark.parametrize("shape", ["ball", "cylinder", "groups", "linked"])
+@pytest.mark.parametrize("shape", ["ball", "cylinder", "groups", "linked", "bundles"])
 def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_theorem(shape, neighbours, shift, persons):
     """b(w) = -(l2 w + sum of gradients): |b|_K epsilon / shift is Gamma of the dimension of its space; 30% off fails.
 
@@ -80,6 +81,9 @@ def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_th
         directions = noise / np.linalg.norm(noise, axis=1)[:, None]
         for coordinate in directions.T:
             assert stats.kstest(coordinate**2, stats.beta(0.5, 1.0).cdf).pvalue > ACCEPT
+        return
+    if shape == "bundles":
+        check_law(bundles_norm(plan.noise.shape, noise) * rate, stats.gamma(5).cdf)
         return
     flags = FLAGS[shape]
     check_law(shape_norm(noise, SIZES, SCALES) * rate, stats.gamma(7 - sum(flags)).cdf)

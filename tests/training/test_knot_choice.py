@@ -7,7 +7,7 @@ import math
 import pytest
 
 from confide import AdditiveClassifier, ApproxDP, Schema
-from confide.training.knot_choice import NUMBERS_OF_KNOTS, with_chosen_knots, with_knots
+from confide.training.knot_choice import NUMBERS_OF_KNOTS, _without_bundles, with_chosen_knots, with_knots
 
 SCHEMA = Schema(
     columns={
@@ -67,6 +67,20 @@ def test_a_private_number_of_rows_enters_by_its_public_lower_bound():
     at_low = [chosen(None, n_rows_bounds=(low, low), **private) for low in (300, 300_000)]
     assert at_low[0] != at_low[1]
     assert [chosen(None, n_rows_bounds=(low, 300_000), **private) for low in (300, 300_000)] == at_low
+
+
+def test_numbers_of_knots_do_not_depend_on_bundles():
+    """They were compared with noise for all groups of columns at once; in bundles it is smaller here."""
+    towns = {"town": {"categories": [f"t{i}" for i in range(100)]}}
+    schema = Schema(columns={**{name: {"low": 0, "high": 1} for name in "abc"}, **towns})
+    plan = AdditiveClassifier(1.0, schema=schema).plan(5000)
+    together = [shape.laplace_norm(1.0) for shape in plan.problem.shapes if shape.name != "bundles"]
+    assert plan.noise.shape.name == "bundles"
+    factor = _without_bundles(plan)
+    assert factor == pytest.approx(min(together) / plan.noise.shape.laplace_norm(1.0))
+    assert factor > 1.5
+    alike = Schema(columns={name: {"low": 0, "high": 1} for name in "abc"})
+    assert _without_bundles(AdditiveClassifier(1.0, schema=alike, knots=0).plan(5000)) == 1.0
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])

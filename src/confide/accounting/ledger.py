@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,7 +123,7 @@ class Ledger(Shared):
         self._last: Record | None = None
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
-        self.last_charge: int | None = None
+        self._of_thread = threading.local()
         self.dated_like: str | None = None  # the time that charges through this object are given
         self._total = filters.Amount()
         with self._up_to_date():
@@ -159,6 +160,14 @@ class Ledger(Shared):
         """Hash of the last record. Kept elsewhere, it shows later that no record up to it was changed or lost (`verify`)."""
         with self._up_to_date() as session:
             return session.records_after(None)[-1].hash
+
+    @property
+    def last_charge(self) -> int | None:
+        """The number of the last charge that this thread made through this object; None before the first.
+
+        Each thread has its own, so that what a fit notes of its model stands on the charge of this very fit.
+        """
+        return getattr(self._of_thread, "last_charge", None)
 
     @property
     def keeps_details(self) -> bool:
@@ -331,7 +340,8 @@ class Ledger(Shared):
             (e.number, e.time, e.purpose, *costs_of(e.events).values(), filters.least_rows(e.events), *map(k.get, DETAILS))
             for e, k in zip(entries, details, strict=True)
         ]
-        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS])
+        columns = ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS]
+        frame = pd.DataFrame(rows, columns=columns, dtype=object)  # as text, an absent detail would be NaN beside others
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
 
     def verify(self, head: str | None = None) -> int:
@@ -369,7 +379,7 @@ class Ledger(Shared):
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
             entry = Entry(len(self._entries) + 1, self.dated_like or _now(), readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
-        self.last_charge = entry.number
+        self._of_thread.last_charge = entry.number
 
     def _refuse_excess(self, events: tuple[Event, ...]) -> str:
         """Raise unless the events fit under the limit; otherwise say how they add up."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from confide.data.source import RowSource
 from confide.erm.row_sums import RowSum
+from confide.privacy.bundled_shapes import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan, zero_weights
@@ -105,8 +106,21 @@ def shape_norm(shape: Shape, vectors: Array) -> Array:
         lengths = np.linalg.norm(vectors[..., :-1], axis=-1) / shape.scales[0]
         return np.asarray(np.maximum(lengths, np.abs(vectors[..., -1]) / shape.scales[1]))
     parts = np.split(vectors, np.cumsum(shape.sizes)[:-1], axis=-1)
+    if isinstance(shape, Bundles):
+        norms = [_norm_of_bundle(shape, i, [parts[g] for g in bundle]) for i, bundle in enumerate(shape.bundles)]
+        return np.asarray(np.tensordot(np.array(shape.shares) / UNITS, norms, axes=1))
     sums = [np.abs(part).sum(axis=-1) / scale for part, scale in zip(parts, shape.scales, strict=True)]
     return np.asarray(np.max(sums, axis=0))
+
+
+def _norm_of_bundle(shape: Bundles, position: int, parts: list[Array]) -> Any:
+    """(n,): the norm of the groups of one bundle. Away from the constant, linked groups count from their median."""
+    own, norms = shape.shape_of(position), []
+    for part, scale, linked in zip(parts, own.scales, own.linked, strict=True):
+        away = linked and position != shape.home
+        middle = np.median(part, axis=-1, keepdims=True) if away else 0.0
+        norms.append(np.abs(part - middle).sum(axis=-1) / scale)
+    return np.max(norms, axis=0)
 
 
 def whitened(noise: Noise, vectors: Array) -> Array:

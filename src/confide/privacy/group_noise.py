@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from confide.privacy.bundled_shapes import UNITS, Bundles
 from confide.privacy.group_shapes import Linked, binomial_squares, cell_counts, cell_weights
 from confide.privacy.mapped_shapes import Mapped
 from confide.privacy.shapes import Shape
@@ -34,10 +35,44 @@ def polytope(entropy: Draws, shape: Shape, rate: float) -> Array:
     if isinstance(shape, Mapped):
         image: Array = shape.mapped(polytope(entropy, shape.base, rate)[None])[0]
         return image
+    if isinstance(shape, Bundles):
+        return _bundles(entropy, shape, rate)
     # proofs/noise.md, section 3: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
     height = math.fsum(entropy.exponential(shape.free_dimension + 1)) / rate
-    point = _section(entropy, shape) if isinstance(shape, Linked) else [_cross(entropy, size) for size in shape.sizes]
+    if isinstance(shape, Linked):
+        point = _section(entropy, shape)
+    else:
+        drawn = zip(shape.sizes, shape.linked, strict=True)
+        point = [_contrasts(entropy, size) if linked else _cross(entropy, size) for size, linked in drawn]
     return np.concatenate([height * scale * part for scale, part in zip(shape.scales, point, strict=True)])
+
+
+def _bundles(entropy: Draws, shape: Bundles, rate: float) -> Array:
+    """One draw (D,): that of each bundle at its share of the rate, and that of the constant on all levels of groups away."""
+    parts: list[Array] = [np.zeros(size) for size in shape.sizes]
+    for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
+        own = shape.shape_of(i)
+        drawn = polytope(entropy, own, rate * (share / UNITS))
+        for g, part in zip(bundle, np.split(drawn, np.cumsum(own.sizes)[:-1]), strict=True):
+            parts[g] = part
+    for g in shape.away:
+        # proofs/noise.md, section 2: the entries of a linked group add up to s_g b_0 / s_0.
+        parts[g] = parts[g] + shape.scales[g] * (parts[-1][0] / shape.scales[-1]) / shape.sizes[g]
+    return np.concatenate(parts)
+
+
+def _contrasts(entropy: Draws, size: int) -> Array:
+    """A uniform point of sum 0 among those whose distances from their median add up to at most 1."""
+    magnitudes, order = _simplex(entropy, size)[1:], np.arange(size)
+    for position in range(size - 1):
+        other = position + entropy.below(size - position)
+        order[position], order[other] = order[other], order[position]
+    point = np.zeros(size)
+    rising = size // 2
+    point[order[:rising]] = magnitudes[:rising]
+    point[order[rising : size - 1]] = -magnitudes[rising:]
+    centred: Array = point - math.fsum(point) / size
+    return centred
 
 
 def _cross(entropy: Draws, size: int) -> Array:

@@ -15,6 +15,7 @@ from confide.erm.row_bounds import BallBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
 from confide.privacy.certificate import GradientRounding
+from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.mapped_shapes import LARGEST_BLOCK, shape_of_groups
 from confide.privacy.mechanism import Problem, shapes_of
 from confide.privacy.shapes import Shape
@@ -76,7 +77,8 @@ class GroupedFormProblem(Problem):
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The images of the shapes of groups that the rows allow."""
-        plain = shapes_of(self.row_bound, self.intercept, self.n_features)[1:]
+        shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
+        plain = [shape for shape in shapes if isinstance(shape, Groups | Linked)]
         return tuple(shape_of_groups(shape, self.form, self.row_norm) for shape in plain)
 
     def rounding(self, l2: float) -> MappedRounding:

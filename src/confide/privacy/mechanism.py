@@ -22,9 +22,9 @@ from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_text
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP
+from confide.privacy.bundled_shapes import shapes_of_groups
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian_objective import Curve
-from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
 from confide.privacy.shapes import Ball, Cylinder, Shape
@@ -320,9 +320,9 @@ def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[S
     if not isinstance(row_bound, GroupBound):
         return (ball, Cylinder(n_features, row_bound.l2_norm, intercept)) if constant else (ball,)
     sizes, scales = row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
-    if constant and any(linked and size > 1 for size, linked in zip(row_bound.sizes, row_bound.linked, strict=True)):
-        return (ball, Groups(sizes, scales), Linked(sizes, scales, (*row_bound.linked, False)))
-    return (ball, Groups(sizes, scales))
+    # Groups are linked by the constant.
+    linked = (*row_bound.linked, False) if constant else (False,) * len(sizes)
+    return (ball, *shapes_of_groups(sizes, scales, linked))
 
 
 class Mechanism(Protocol):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from confide.errors import ParameterError
 from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.privacy.bundled_shapes import Bundles
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.plan import make_plan
 from confide.training.settings import ScoreLoss, Settings
@@ -45,7 +46,7 @@ def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]
     columns = tuple(
         replace(column, knots=by_name.get(column.name, ())) if _is_open(column) else column for column in schema.columns
     )
-    return Schema(columns, schema.target, schema.person, schema.interact, schema.random_features)
+    return replace(schema, columns=columns)
 
 
 def with_knots_of(schema: Schema, other: Schema) -> Schema:
@@ -56,12 +57,12 @@ def with_knots_of(schema: Schema, other: Schema) -> Schema:
         its = theirs.get(column.name)
         return its if _is_open(column) and its is not None and replace(its, knots=()) == column else column
 
-    return Schema(tuple(map(found, schema.columns)), schema.target, schema.person, schema.interact, schema.random_features)
+    return replace(schema, columns=tuple(map(found, schema.columns)))
 
 
 def with_interactions_of(schema: Schema, other: Schema) -> Schema:
     """The schema with the interactions and the random features of another one."""
-    return Schema(schema.columns, schema.target, schema.person, other.interact, other.random_features)
+    return replace(schema, interact=other.interact, random_features=other.random_features)
 
 
 def refuse_too_many(schema: Schema) -> None:
@@ -103,7 +104,7 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         except ParameterError:
             # The plan of the chosen knots is made again, and then it says what is wrong.
             return None
-        noise = noise_on_a_weight(plan)
+        noise = noise_on_a_weight(plan) * _without_bundles(plan)
         slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
         strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
         norm = usual_norm_of_rows(encoder)
@@ -126,6 +127,15 @@ def _with_noise_in_the_objective(settings: Settings) -> Settings:
     found = settings.minimised
     of_two_classes = isinstance(found, ScoreLoss) and found.score_size is None and found.loss.n_outputs == 1
     return replace(settings, mechanism="objective") if of_two_classes and settings.mechanism == "auto" else settings
+
+
+def _without_bundles(plan: Any) -> float:
+    """How much larger noise for all groups of columns at once would be: numbers of knots were compared with such noise."""
+    noise = getattr(plan, "noise", None)
+    if noise is None or not isinstance(noise.shape, Bundles):
+        return 1.0
+    together = min(shape.laplace_norm(1.0) for shape in plan.problem.shapes if not isinstance(shape, Bundles))
+    return float(together / noise.shape.laplace_norm(1.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,181 @@
+"""Bundles of groups: rows lie in the unit ball, draws follow the law, and the division has little noise."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.errors import ParameterError
+from confide.privacy.bundled_shapes import Bundles, Contrasts, shapes_of_groups, squares_of_bundles
+from confide.privacy.group_shapes import Groups, Linked
+from confide.privacy.noise import Entropy
+from tests.privacy.densities import bundles_norm
+
+# Two-sided tests at a fixed seed: a p-value above this accepts, below it rejects.
+ACCEPT, REJECT, DRAWS = 1e-3, 1e-8, 2000
+
+SIZES, SCALES = (2, 4, 3, 1, 5, 1), (1.0, 2.0, 0.7, 0.5, 1.0, 1.5)
+FLAGS = (False, True, True, False, True, False)
+SHAPE = Bundles(SIZES, SCALES, FLAGS, ((2, 3, 5), (0, 1), (4,)), (500, 300, 224))
+BANK = (*(1,) * 10, 12, 3, 4, 3, 12, 4, 1), (1.0,) * 17, (*(False,) * 10, *(True,) * 6, False)
+ADULT = (*(5,) * 5, 1, 9, 16, 7, 15, 6, 5, 42, 5, 1), (1.0,) * 15, (*(False,) * 6, *(True,) * 8, False)
+
+
+def rows(shape, n=3000):
+    """Rows at the edge of the bound: one active level a group, with a free sign outside of linked groups."""
+    source, found = np.random.default_rng(3), []
+    for size, scale, linked in zip(shape.sizes, shape.scales, shape.linked, strict=True):
+        part = np.zeros((n, size))
+        signs = np.ones(n) if linked or scale == shape.scales[-1] else source.choice([-1.0, 1.0], n)
+        part[np.arange(n), source.integers(size, size=n)] = scale * signs
+        found.append(part)
+    return np.hstack(found)
+
+
+def test_every_row_has_norm_at_most_one_and_some_have_one():
+    """So the theorems on Laplace noise hold, and no smaller noise of this shape would do."""
+    for shape in (SHAPE, shapes_of_groups(*BANK)[-1], shapes_of_groups(*ADULT)[-1]):
+        assert isinstance(shape, Bundles)
+        norms = bundles_norm(shape, rows(shape))
+        assert 0.999 < norms.max() <= 1.0 + 1e-12
+
+
+def test_bundles_have_the_law_of_their_norm():
+    """rate |b|_K ~ Gamma(free dimension), and E |b|^2 as said; 15% off is rejected. Draws lie in the space of the rows."""
+    for shape in (SHAPE, shapes_of_groups(*BANK)[-1]):
+        sample = Entropy.seeded(5).laplace(shape, DRAWS, 0.6)
+        size, law = bundles_norm(shape, sample) * 0.6, stats.gamma(shape.free_dimension).cdf
+        assert stats.kstest(size, law).pvalue > ACCEPT
+        for wrong in (0.85, 1.15):
+            assert stats.kstest(size * wrong, law).pvalue < REJECT
+        assert np.sqrt((sample**2).sum(axis=1).mean()) == pytest.approx(shape.laplace_norm(0.6), rel=0.03)
+        parts = np.split(sample, np.cumsum(shape.sizes)[:-1], axis=1)
+        for part, scale, linked in zip(parts, shape.scales, shape.linked, strict=True):
+            if linked:
+                np.testing.assert_allclose(part.sum(axis=1) / scale, parts[-1][:, 0] / shape.scales[-1], atol=1e-10)
+
+
+def test_each_bundle_has_noise_of_its_share_of_the_rate():
+    """The groups of a bundle, by their own norm, have the Gamma law of rate times share; half a share is rejected."""
+    sample = Entropy.seeded(6).laplace(SHAPE, DRAWS, 0.6)
+    parts = np.split(sample, np.cumsum(SIZES)[:-1], axis=1)
+    middle = parts[4] - np.median(parts[4], axis=1, keepdims=True)
+    alone = np.abs(middle).sum(axis=1) / SCALES[4] * 0.6 * 224 / 1024
+    assert stats.kstest(alone, stats.gamma(4).cdf).pvalue > ACCEPT
+    assert stats.kstest(alone * 0.5, stats.gamma(4).cdf).pvalue < REJECT
+    home = np.max([np.abs(parts[g]).sum(axis=1) / SCALES[g] for g in (2, 3, 5)], axis=0) * 0.6 * 500 / 1024
+    assert stats.kstest(home, stats.gamma(4).cdf).pvalue > ACCEPT
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_contrasts_are_uniform_in_their_ball(size):
+    """Against rejection from a box of differences to the first level: coordinates, products, and the second moment."""
+    shape, source = Contrasts((size,), (1.0,), (True,)), np.random.default_rng(2)
+    box = np.hstack([np.zeros((400_000, 1)), source.uniform(-1.0, 1.0, (400_000, size - 1))])
+    inside = np.abs(box - np.median(box, axis=1, keepdims=True)).sum(axis=1) <= 1.0
+    expected = (box - box.mean(axis=1, keepdims=True))[inside]
+    assert shape.solid_mean_square() == pytest.approx((expected**2).sum(axis=1).mean(), rel=0.02)
+    drawn = Entropy.seeded(4).laplace(shape, DRAWS, 1.0)
+    expected = expected[:DRAWS]
+    expected = expected * source.gamma(size, size=(len(expected), 1))
+    for x, y in ((drawn, expected), (drawn[:, :1] * drawn[:, 1:], expected[:, :1] * expected[:, 1:])):
+        assert min(stats.ks_2samp(a, b).pvalue for a, b in zip(x.T, y.T, strict=True)) > ACCEPT / 10
+
+
+def test_the_public_bound_of_the_noise_holds():
+    """The sum of lengths of the bundles' noise is below b_max with the probability that it states, by a Gamma tail."""
+    for log_failure in (-200.0 * math.log(2.0), -190.0):
+        bound = SHAPE.laplace_bound(2.0, log_failure)
+        away = SCALES[1] ** 2 / 4 + SCALES[4] ** 2 / 5
+        lengths = [0.7**2 + 0.5**2 + 1.5**2 + away, 1.0 + 4.0, 1.0]
+        far = max(math.sqrt(x) * 1024 / share for x, share in zip(lengths, SHAPE.shares, strict=True))
+        tail = stats.gamma(SHAPE.free_dimension + 3)
+        assert tail.logsf(bound * 2.0 / far) <= log_failure
+        assert bound <= 10 * far * (tail.isf(1e-60) - log_failure) / 2.0
+    sample = Entropy.seeded(8).laplace(SHAPE, DRAWS, 2.0)
+    assert np.linalg.norm(sample, axis=1).max() < SHAPE.laplace_bound(2.0, -20.0)
+
+
+def test_the_noise_of_schemas_falls():
+    """Root mean squares of rate 1 beside noise for all groups at once: Bank by 16% and Adult by 20%."""
+    for given, ratio in ((BANK, 0.839), (ADULT, 0.804)):
+        *together, bundles = shapes_of_groups(*given)
+        least = min(shape.laplace_norm(1.0) for shape in together)
+        assert bundles.laplace_norm(1.0) / least == pytest.approx(ratio, abs=0.003)
+        assert [type(shape) for shape in together] == [Groups, Linked]
+
+
+def divisions(groups):
+    """All divisions of a list into bundles."""
+    if not groups:
+        yield []
+        return
+    first, *rest = groups
+    for division in divisions(rest):
+        yield [[first], *division]
+        for i, bundle in enumerate(division):
+            yield [*division[:i], [first, *bundle], *division[i + 1 :]]
+
+
+def test_no_division_has_much_less_noise():
+    """All 203 divisions of six groups, with shares that are not rounded, for three choices of sizes and scales."""
+    for sizes, scales in (
+        ((1, 1, 3, 9, 40, 1), (1.0,) * 6),
+        ((5, 5, 8, 2, 30, 1), (1.0, 0.3, 1.0, 1.0, 0.5, 1.0)),
+        ((2, 1, 1, 6, 1, 1), (1.0, 4.0, 0.1, 1.0, 1.0, 1.0)),
+    ):
+        linked = tuple(size > 2 and size != 5 for size in sizes)
+        found = min(shape.laplace_norm(1.0) for shape in shapes_of_groups(sizes, scales, linked))
+        best = math.inf
+        for division in divisions(list(range(6))):
+            bundles = tuple(tuple(sorted(bundle)) for bundle in division)
+            if len(bundles) == 1:
+                continue
+            n = len(bundles)
+            squares = squares_of_bundles(Bundles(sizes, scales, linked, bundles, (1024 - n + 1, *(1,) * (n - 1))))
+            best = min(best, math.fsum(map(math.cbrt, squares)) ** 3)
+        assert found <= 1.05 * math.sqrt(best)
+
+
+def test_shapes_of_many_groups_are_found_fast():
+    """Two thousand columns, each of its own scale, and forty categories: at most 32 bundles, in less than two seconds."""
+    sizes = (*(1,) * 2000, *(10,) * 40, 1)
+    scales = (*np.geomspace(0.01, 100.0, 2000).tolist(), *(1.0,) * 41)
+    start = time.process_time()
+    shapes = shapes_of_groups(sizes, scales, (*(False,) * 2040, False))
+    assert time.process_time() - start < 2.0
+    assert 2 <= len(shapes[-1].bundles) <= 32
+    assert sum(shapes[-1].shares) == 1024
+
+
+def test_groups_of_one_kind_stay_together():
+    """Without groups that differ there is nothing to divide."""
+    assert [shape.name for shape in shapes_of_groups((1,) * 5, (1.0,) * 5, (False,) * 5)] == ["groups"]
+
+
+@pytest.mark.parametrize(
+    ("bundles", "shares"),
+    [
+        (((0, 1), (2, 3, 5)), (512, 512)),
+        (((0, 1, 4), (2, 3, 5)), (512, 500)),
+        (((0, 1, 4), (2, 3, 5)), (1024, 0)),
+        (((0, 1, 4, 5), (2, 3, 5)), (512, 512)),
+        (((1, 0, 4), (2, 3, 5)), (512, 512)),
+        (((0, 1, 4), (2, 3, 5), ()), (512, 500, 12)),
+        (((0, 1, 4), (2, 3, 5)), (1024,)),
+    ],
+)
+def test_what_is_no_division_is_refused(bundles, shares):
+    """A group that is missing or twice, an order, and shares that do not add up to the whole."""
+    with pytest.raises(ParameterError, match="1024"):
+        Bundles(SIZES, SCALES, FLAGS, bundles, shares)
+
+
+def test_linked_groups_need_an_intercept_of_their_own():
+    """The last group is one column, and free."""
+    with pytest.raises(ParameterError, match="intercept"):
+        Bundles((2, 2), (1.0, 1.0), (True, False), ((0,), (1,)), (512, 512))
