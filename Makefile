@@ -106,7 +106,7 @@ audit: $(TEST) ## try to break every guarantee, and print the table: replays, at
 audit-long: $(TEST) ## the attacks with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
-faults: $(TEST) ## kill fits a thousand times, and take disk, memory and files from them
+faults: $(TEST) ## kill fits a thousand times, take disk, memory and files from them, and share a ledger among 512 threads
 	$(RUN) scripts.faults $(ARGS)
 
 fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: an hour

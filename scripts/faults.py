@@ -8,7 +8,9 @@ of faults run these alone:
 - disk: the file system of the ledger and of the models is full (a small tmpfs; it needs the right to mount one);
 - descriptors: the process may open no more files;
 - memory: the process may get no more memory;
-- clock: the clock jumps back and forth between charges.
+- clock: the clock jumps back and forth between charges;
+- sharing: 64 processes with 8 threads each charge one ledger, in a file and in PostgreSQL, for ten minutes each, or
+  `--seconds S`; scripts/shared_ledger.py does it, and takes other sizes.
 
 After each fault the ledger opens in a new process, its chain of records verifies, and what it says was spent is at least the
 sum over all models that were saved and of all charges that returned. A model file is whole or absent.
@@ -35,6 +37,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from scripts import shared_ledger
 
 import confide
 
@@ -72,11 +75,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Break the machine under fits and ledgers.")
     parser.add_argument("names", nargs="*", metavar="FAULT", help=f"some of: {', '.join(FAULTS)}")
     parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--seconds", type=int, default=shared_ledger.SECONDS)
     asked = parser.parse_args()
     for name in asked.names or FAULTS:
         with tempfile.TemporaryDirectory() as folder:
             began = time.monotonic()
-            number = {"kills": asked.kills, "studies": max(1, asked.kills // (KILLS // STUDIES))}.get(name, 1)
+            n_studies = max(1, asked.kills // (KILLS // STUDIES))
+            number = {"kills": asked.kills, "studies": n_studies, "sharing": asked.seconds}.get(name, 1)
             print(f"{name:12} {FAULTS[name](Path(folder), number)} {time.monotonic() - began:,.0f} s", flush=True)
 
 
@@ -308,8 +313,15 @@ def clock(folder: Path, number: int) -> str:
     return f"{len(times)} charges at times from 1969 to 2096 are all there, in the order in which they were made;"
 
 
+def sharing(folder: Path, number: int) -> str:
+    """Charge one ledger from many processes and threads for so many seconds, and then up to its limit."""
+    size = {"processes": shared_ledger.PROCESSES, "threads": shared_ledger.THREADS}
+    return "; ".join(shared_ledger.trials(folder, **size, seconds=number)) + ";"
+
+
 FAULTS: dict[str, Callable[[Path, int], str]] = {
     "kills": kills, "studies": studies, "disk": disk, "descriptors": descriptors, "memory": memory, "clock": clock,
+    "sharing": sharing,
 }  # fmt: skip
 
 if __name__ == "__main__":

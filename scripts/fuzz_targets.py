@@ -335,13 +335,16 @@ class Messages:
         request = {
             "agreed": np.array(draws.choice(self._agreed.ravel().tolist())), "order": np.array(1), "joint": np.zeros(0),
             "weights": np.zeros((1, 3)), "limit": np.zeros(0), "centre": np.zeros(0), "radius": np.zeros(()),
+            "number": np.array(0),
         }  # fmt: skip
         confide.take_part(_Wire(self._message(request, draws), packed()), self._model, self._frame, self._classes)
 
     def _to_coordinator(self, draws: random.Random) -> None:
         n_rows, agreed = np.array(60), self._agreed
         hello = self._message({"n_rows": n_rows, "agreed": agreed}, draws) if draws.random() < 0.5 else self._hello
-        totals = {"value": np.zeros(1), "gradient": np.zeros((1, 3)), "hessian": np.zeros((1, 3, 3))}
+        totals = {
+            "number": np.array(0), "value": np.zeros(1), "gradient": np.zeros((1, 3)), "hessian": np.zeros((1, 3, 3)),
+        }  # fmt: skip
         wire = _Wire(hello, *(self._message(totals, draws) for _ in range(3)))
         ledger = confide.Ledger(limit=0.5)
         confide.LogisticRegression(1.0, schema=self._schema, alpha=1.0, fit_intercept=False, ledger=ledger).fit(

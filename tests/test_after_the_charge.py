@@ -51,6 +51,7 @@ HOLDING = {
     "confide.released_models.model": {"ReleasedModel.of", "ReleasedModel.schema"},
     "confide.intake.given_rows": {"_RowsInMemory.checked", "_RowsElsewhere.checked", "_RowsElsewhere._as_taken_by"},
     "confide.intake.specification": {"CheckedRows.part"},
+    "confide.accounting.batches": {"Shared.last_charge"},
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
     "confide.estimators.linear_classifier": {"LinearClassifier._hold"},
     "confide.estimators.linear_regressor": {"LinearRegressor._hold"},

@@ -53,7 +53,8 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   made <- .tell(do.call(.estimator(confide, model, described$schema), parameters))
   names <- .columns_of(described$schema)
   person <- .r(described$schema$person)
-  rows <- .frame(data, c(names, person))
+  weight <- .r(described$schema$to_dict())$weight$column
+  rows <- .frame(data, c(names, person, weight))
   if (is.null(data[[described$response]])) stop("data lacks the column ", described$response, ".", call. = FALSE)
   .tell(made$fit(rows, .column(data[[described$response]])))
   .model(made, formula, described$response)

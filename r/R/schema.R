@@ -8,6 +8,8 @@
 #' @param target What is predicted. c(negative = , positive = ) for two classes, several labels for more classes, or
 #'   c(low = , high = ) for a number, in a list by the name of its column.
 #' @param person Name of the column that identifies the person, if one person may have several rows.
+#' @param weight How much each row counts in a fit: a list of the column of weights, their cap and, if it is public, their
+#'   mean, such as list(column = "design_weight", high = 20, mean = 3.9).
 #' @param interact A list of vectors of names of columns whose effects depend on each other.
 #' @return A schema of the Python library.
 #' @examples
@@ -16,7 +18,7 @@
 #'                  target = list(income = c(negative = "<=50K", positive = ">50K")))
 #' }
 #' @export
-confide_schema <- function(..., target = NULL, person = NULL, interact = list()) {
+confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, interact = list()) {
   confide <- .confide()
   columns <- list(...)
   if (length(columns) == 1 && is.null(names(columns)) && is.character(columns[[1]]) && length(columns[[1]]) == 1) {
@@ -28,6 +30,7 @@ confide_schema <- function(..., target = NULL, person = NULL, interact = list())
   described <- list(columns = lapply(columns, .described))
   if (!is.null(target)) described$target <- .target(target)
   if (!is.null(person)) described$person <- person
+  if (!is.null(weight)) described$weight <- weight
   if (length(interact) > 0) described$interact <- lapply(unname(interact), as.list)
   .tell(confide$Schema$from_dict(reticulate::r_to_py(described)))
 }

@@ -269,7 +269,10 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     if problem.rows_per_person > 1:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"
     if getattr(problem, "largest_weight", 1.0) != 1.0:
-        lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
+        lines["weight of a row"] = (
+            f"at most {problem.largest_weight:.6g}; beside rows of a smaller mean weight the noise counts "
+            f"{problem.largest_weight:.6g} over that mean times as much as for equal weights"
+        )
     if getattr(problem, "loss", None) is not None and problem.loss.n_outputs > 1:
         lines["classes"] = f"{problem.loss.n_outputs}, each with its weights ({problem.loss.name})"
     if prior := prior_of(plan):

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from tests.accounting import postgres_server
+from tests.accounting.network import Network
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +31,11 @@ _NUMBERS = itertools.count()
 def url(server):
     """The URL of a ledger that is not there yet."""
     return server.url(f"study_{next(_NUMBERS)}")
+
+
+@pytest.fixture
+def network(server):
+    """What stands between a client and the server, and fails when it is told to."""
+    between = Network(server.port)
+    yield between
+    between.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 import multiprocessing
 import pickle
@@ -24,6 +25,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.objective_perturbation import ObjectivePerturbation
 
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person", *DETAILS]
 
@@ -400,6 +402,49 @@ def test_threads_cannot_overspend(new_ledger):
     ledger = new_ledger(limit=1.0)
     assert granted_to_threads(ledger, 0.01, 20) == 100
     assert ledger.spent() == PureDP(1.0)
+
+
+def test_each_thread_knows_the_number_of_its_own_last_charge(new_ledger):
+    """Whatever other threads charge meanwhile; a thread that charged nothing has none."""
+    ledger = new_ledger(limit=1.0)
+    ledger.charge(0.25, purpose="here")
+    seen = []
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: (seen.append(ledger.last_charge), ledger.charge(0.125)))
+        thread.start()
+        thread.join()
+    assert seen == [None, None]
+    assert ledger.last_charge == 1
+    ledger.charge(0.125)
+    assert ledger.last_charge == 4
+
+
+def test_models_that_are_fitted_at_once_are_noted_on_their_own_charges(tmp_path, monkeypatch):
+    """Each thread is charged before the first has fitted; the checksum of each file stands on the charge of its fit."""
+    charged = threading.Barrier(2)
+    release = ObjectivePerturbation.release
+
+    def wait_and_release(self, *arguments, **options):
+        charged.wait(60)
+        return release(self, *arguments, **options)
+
+    monkeypatch.setattr(ObjectivePerturbation, "release", wait_and_release)
+    ledger = Ledger(tmp_path / "study.db", limit=4.0)
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+
+    def fit_and_save(budget):
+        model = confide.LogisticRegression(budget, classes=[0, 1], ledger=ledger).fit(X, y)
+        model.save(tmp_path / f"{budget}.json")
+
+    threads = [threading.Thread(target=fit_and_save, args=(budget,)) for budget in (0.5, 0.75)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    noted = dict(zip(ledger.entries()["epsilon"], ledger.entries()["sha256"], strict=True))
+    assert noted == {
+        budget: hashlib.sha256((tmp_path / f"{budget}.json").read_bytes()).hexdigest() for budget in (0.5, 0.75)
+    }
 
 
 def test_every_copy_is_the_ledger_itself(new_ledger):

@@ -7,11 +7,9 @@ import json
 import multiprocessing
 import os
 import pickle
-import select
 import signal
 import socket
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -30,6 +28,7 @@ from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 from tests.accounting.many_processes import assert_exact
+from tests.accounting.network import COMMIT
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -410,70 +409,25 @@ def test_no_acknowledged_charge_is_lost_when_the_server_is_killed(server, url):
         server.execute("ALTER ROLE owner RESET synchronous_commit", "ALTER SYSTEM RESET wal_writer_delay")
 
 
-class Network:
-    """Between a client and the server, one connection at a time. Told to, it fails at COMMIT, before sending it or after."""
-
-    def __init__(self, server_port):
-        self.fails = None
-        self.server_port = server_port
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.thread = threading.Thread(target=self.listen)
-        self.thread.start()
-
-    def listen(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                with client, socket.create_connection(("127.0.0.1", self.server_port)) as server:
-                    self.carry(client, server)
-
-    def carry(self, client, server):
-        while True:
-            for source in select.select([client, server], [], [])[0]:
-                piece = source.recv(65536)
-                if not piece:
-                    return
-                is_commit = b"COMMIT\0" in piece
-                if is_commit and self.fails == "before":
-                    return
-                (server if source is client else client).sendall(piece)
-                if is_commit and self.fails == "after":
-                    server.recv(65536)
-                    return
-
-    def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join(60)
-
-
-@pytest.fixture
-def network(server):
-    between = Network(server.port)
-    yield between
-    between.close()
-
-
 @pytest.mark.parametrize(("fails", "recorded"), [("before", 1), ("after", 2)])
-def test_a_charge_without_an_answer_is_in_doubt_and_counts_if_it_is_there(server, network, url, fails, recorded):
+def test_a_charge_without_an_answer_is_in_doubt_and_counts_if_it_is_there(network, url, fails, recorded):
     """It raises, is not tried again, and the ledger goes on from what the server has."""
-    ledger = Ledger(url.replace(f":{server.port}/", f":{network.port}/"), limit=4.0)
+    ledger = Ledger(network.between(url), limit=4.0)
     ledger.charge(1.0)
-    network.fails = fails
+    network.fail(fails, COMMIT)
     with pytest.raises(LedgerError, match=r"in doubt.*Nothing was used.*may charge twice") as doubt:
         ledger.charge(1.0)
     assert not isinstance(doubt.value, BudgetExceeded)
-    network.fails = None
+    network.work()
     assert ledger.verify() == Ledger(url).verify() == recorded
     ledger.charge(1.0)
     assert ledger.spent() == PureDP(recorded + 1.0)
 
 
-def test_a_fit_whose_charge_is_in_doubt_uses_no_row(server, network, url, monkeypatch):
+def test_a_fit_whose_charge_is_in_doubt_uses_no_row(network, url, monkeypatch):
     """Nothing is released; the charge counts."""
-    ledger = Ledger(url.replace(f":{server.port}/", f":{network.port}/"), limit=4.0)
-    network.fails = "after"
+    ledger = Ledger(network.between(url), limit=4.0)
+    network.fail("after", COMMIT)
     model = LogisticRegression(1.0, ledger=ledger)
     monkeypatch.setattr("confide.privacy.objective_perturbation.ObjectivePerturbation.release", None)
     with pytest.raises(LedgerError, match="in doubt"):

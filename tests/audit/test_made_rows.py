@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,14 @@ def test_rows_of_a_schema_are_its_least_and_greatest_cells():
     frame, targets = domain.data([(domain.rest, "no")] * 2 + [(domain.corners[0], "yes")] * 2, same_person=2)
     assert frame["who"].tolist() == [0, 1, 2, 2]
     assert frame["sick"].tolist() == targets.tolist() == ["no", "no", "yes", "yes"]
+
+
+def test_every_row_has_the_largest_weight_that_the_schema_allows():
+    """For which the noise is made."""
+    weighted = replace(SCHEMA, weight={"column": "w", "high": 4})
+    domain = domain_of(confide.LogisticRegression(1.0, schema=weighted))
+    frame, _ = domain.data([(domain.rest, "no"), (domain.corners[0], "yes")])
+    assert frame["w"].tolist() == [4.0, 4.0]
 
 
 def test_targets_are_those_of_the_domain():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -74,6 +75,35 @@ def test_fit_with_interest_shows_intervals_of_named_columns(folder):
     assert "--interest is for --model logistic alone" in refused(
         "fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--interest", "age"
     )
+
+
+def test_fit_counts_rows_by_the_weight_of_the_schema(folder):
+    """As `sample_weight` does in Python; plan and table say what weights, clusters and a finite population mean."""
+    rows = [row | {"design": str(1 + place % 30)} for place, row in enumerate(rows_of(4000))]
+    write_rows(Path("people.csv"), rows)
+    weight = 'weight = { column = "design", high = 20, mean = 12 }\n'
+    Path("people.toml").write_text(weight + SCHEMA, encoding="utf-8")
+    options = ("--model", "logistic", "--epsilon", "8", "--delta", "1e-6", "--intervals", "0.3")
+    design = ("--cluster-effect", "1.5", "--population-size", "50000")
+    planned = run("plan", "--rows", "4000", "--schema", "people.toml", *options, *design, "--details").stdout
+    assert "the effective sample is at least 0.6 of the rows" in " ".join(planned.split())
+    command = ("fit", "people.csv", "--schema", "people.toml", "--out", "model.json", *options, *design, "--seed", "1")
+    text = " ".join(run(*command, code=3).stdout.split())
+    assert "the declared design effect of clustering, 1.5" in text
+    assert "50,000 units of the population as it is" in text
+    frame = pd.DataFrame(rows).replace("", np.nan)
+    schema = confide.Schema.from_toml("people.toml")
+    beside = LogisticRegression(
+        confide.ApproxDP(8.0, 1e-6),
+        schema=replace(schema, weight=None),
+        inference_share=0.3,
+        random_state=1,
+        max_sample_weight=20.0,
+        mean_sample_weight=12.0,
+    ).fit(frame, frame["income"], sample_weight=np.minimum(frame["design"].astype(float), 20.0))
+    np.testing.assert_array_equal(confide.load("model.json").coef_, beside.coef_)
+    checked = run("check", "people.csv", "--schema", "people.toml").stdout
+    assert re.search(r"^design +66\.\d%", checked, re.MULTILINE)
 
 
 def test_fit_reads_all_files_of_a_pattern(folder):

@@ -21,6 +21,9 @@ SAID = {
     "the noise in the loss at this alpha must be small.": "the noise in the loss at this alpha must be small.",
     'column "n_rows": "alpha" is no number.': 'column "n_rows": "alpha" is no number.',
     "cannot read old/n_rows/alpha=1/n_jobs.csv: no.": "cannot read old/n_rows/alpha=1/n_jobs.csv: no.",
+    "postgresql://me@host/db?schema=alpha&sslmode=disable: alpha must be small.": (
+        "postgresql://me@host/db?schema=alpha&sslmode=disable: --alpha must be small."
+    ),
     "Ridge of HuberRegressor, or ApproxDP(1, 2).": "--model ridge of --model huber, or ApproxDP(1, 2).",
 }
 
@@ -99,6 +102,8 @@ NOT_BY_A_COMMAND_EITHER = (
     "private_bounds releases quantiles",
     "must be a confide.",
     "max_sample_weight must be",
+    "mean_sample_weight must be",
+    "leave max_sample_weight and",
     "open_rows needs the path",
     "open_rows was given no file",
     "each interaction must be a list",

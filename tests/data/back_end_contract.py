@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -28,6 +29,7 @@ def check_back_end(opened: Callable[[pd.DataFrame, confide.Schema, int], Any]) -
     opened : gives the rows of a frame, by a schema, in so many partitions that this process computes
     """
     check_the_model_is_that_of_memory(opened)
+    check_weights_are_those_of_memory(opened)
     check_bad_rows_are_refused_before_a_charge(opened)
     check_persons_are_refused(opened)
     check_outcomes_are_added_in_a_tree(opened)
@@ -40,6 +42,15 @@ def check_the_model_is_that_of_memory(opened: Callable[..., Any]) -> None:
     for n_partitions in (1, 2, 11):
         found = confide.LogisticRegression(2.0, random_state=3).fit(opened(frame, SCHEMA, n_partitions))
         assert np.array_equal(found.coef_, memory.coef_)
+
+
+def check_weights_are_those_of_memory(opened: Callable[..., Any]) -> None:
+    """A column of weights counts in partitions as it does in memory."""
+    frame = made_up(600).assign(weight=np.arange(600) % 7 + 1.0)
+    schema = replace(SCHEMA, weight={"column": "weight", "high": 5})
+    memory = confide.LogisticRegression(2.0, schema=schema, random_state=3).fit(frame, frame["ill"])
+    found = confide.LogisticRegression(2.0, random_state=3).fit(opened(frame, schema, 2))
+    assert np.array_equal(found.coef_, memory.coef_)
 
 
 def check_bad_rows_are_refused_before_a_charge(opened: Callable[..., Any]) -> None:

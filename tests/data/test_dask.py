@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import signal
 import traceback
 from dataclasses import replace
 
@@ -141,6 +143,48 @@ def test_equal_tasks_have_equal_keys(memory):
 
     assert key(0.5) == key(0.5)
     assert key(0.5) != key(0.25)
+
+
+def killing_its_worker(frame, path, moments):
+    """One partition; the process that computes it is killed (SIGKILL) when it is computed for these times."""
+    n_before = path.stat().st_size if path.exists() else 0
+    path.write_bytes(bytes(n_before + 1))
+    if n_before in moments:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return frame
+
+
+def rows_whose_workers_die(frame, path, moments, client):
+    from dask.delayed import delayed
+
+    parts = [delayed(frame[i::5]) for i in range(4)] + [delayed(killing_its_worker)(frame[4::5], path, moments)]
+    return open_rows(dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False), SCHEMA, client=client)
+
+
+def test_workers_that_are_killed_amid_passes_change_no_bit_of_a_fit(client, memory, tmp_path):
+    """In the check and in two passes of the fit: their tasks are run again elsewhere, and each row counts once."""
+    frame, _ = memory
+    undisturbed = fitted(rows_whose_workers_die(frame, tmp_path / "never", (), client))
+    ledger = confide.Ledger(limit=5.0)
+    model = confide.LogisticRegression(2.0, random_state=3, ledger=ledger)
+    model.fit(rows_whose_workers_die(frame, tmp_path / "killed", (0, 2, 4), client))
+    assert (tmp_path / "killed").stat().st_size == (tmp_path / "never").stat().st_size + 3
+    assert np.array_equal(model.coef_, undisturbed.coef_)
+    assert np.array_equal(model.intercept_, undisturbed.intercept_)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_partition_that_kills_every_worker_stops_the_fit_in_words(client, memory, tmp_path):
+    """Dask gives up on it. Nothing is released, the charge stands, and the ledger and the cluster go on."""
+    frame, _ = memory
+    ledger = confide.Ledger(tmp_path / "ledger.db", limit=5.0)
+    model = confide.LogisticRegression(1.0, ledger=ledger)
+    with pytest.raises(confide.FileError, match=r"cluster failed with KilledWorker.*what was charged stays charged"):
+        model.fit(rows_whose_workers_die(frame, tmp_path / "n", range(1, 100), client))
+    assert not hasattr(model, "coef_")
+    assert len(confide.Ledger(tmp_path / "ledger.db").entries()) == 1
+    model.fit(rows_whose_workers_die(frame, tmp_path / "m", (), client))
+    assert len(ledger.entries()) == 2
 
 
 def other_rows_each_time(frame, path, fail_at=None):

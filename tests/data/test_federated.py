@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, FederatedSource, digest_of_sum
+from confide.data.federated import FederatedRows, FederatedSource, _refuse_what_rows_cannot_sum_to, digest_of_sum
 from confide.data.messages import packed
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
@@ -76,7 +76,7 @@ def request(row_sum, weights, joint=(0.5,), order=1):
     agreed = np.array(digest_of_sum(row_sum))
     joints = np.array(joint, dtype=np.float64)
     rest = {"limit": np.zeros(0), "centre": np.zeros(0), "radius": np.zeros(())}
-    return packed(order=np.array(order), weights=weights, agreed=agreed, joint=joints, **rest)
+    return packed(number=np.array(7), order=np.array(order), weights=weights, agreed=agreed, joint=joints, **rest)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,8 @@ def test_a_party_sends_no_other_sum_than_was_agreed(ask):
     start = np.zeros((1, Encoder(SCHEMA).n_features + 1))
     ours.send_bytes(request(row_sum, start, joint=(0.125,)))
     with np.load(io.BytesIO(ours.recv_bytes())) as sums:
-        assert sorted(sums.files) == ["gradient", "hessian", "value"]
+        assert sorted(sums.files) == ["gradient", "hessian", "number", "value"]
+        assert sums["number"] == 7
     ours.send_bytes(ask(row_sum, start))
     with np.load(io.BytesIO(ours.recv_bytes())) as end:
         assert end.files == []
@@ -124,6 +125,119 @@ def test_a_party_that_sends_something_else_is_refused(message):
     theirs.send_bytes(message)
     with pytest.raises(ValueError, match="party"):
         estimator().fit(FederatedRows(SCHEMA, [ours]))
+
+
+class Lying:
+    """A connection that changes messages from the third on: the second are the first sums that a fit asks for."""
+
+    def __init__(self, connection, change, first=3):
+        self.connection, self.change, self.first, self.n_received = connection, change, first, 0
+        self.held = []
+
+    def send_bytes(self, message):
+        self.connection.send_bytes(message)
+
+    def recv_bytes(self, maxlength=None):
+        self.n_received += 1
+        if self.held:
+            return self.held.pop()
+        message = self.connection.recv_bytes()
+        if self.n_received < self.first:
+            return message
+        with np.load(io.BytesIO(message)) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return self.change(self, message, arrays) if arrays else message
+
+
+def twice(connection, message, arrays):
+    """An answer that comes once more in place of the next one."""
+    connection.held.append(message)
+    return message
+
+
+def with_other(name, change):
+    return lambda _, message, arrays: packed(**arrays | {name: change(arrays[name])})
+
+
+LIES = {
+    "an answer twice": (twice, "answered another request than the last one"),
+    "an answer to another request": (with_other("number", lambda number: number - 1), "answered another request"),
+    "a gradient that is no number": (with_other("gradient", lambda sums: sums * np.nan), "no rows have"),
+    "an infinite gradient": (with_other("gradient", lambda sums: sums + np.inf), "no rows have"),
+    "a gradient beyond all bounds": (with_other("gradient", lambda sums: sums + 1e300), "no rows have"),
+    "a gradient of too many rows": (with_other("gradient", lambda sums: sums + 1e4), "no rows have"),
+    "a Hessian that is no number": (with_other("hessian", lambda sums: sums * np.nan), "no rows have"),
+    "sums of another shape": (with_other("gradient", lambda sums: sums[:, 1:]), "sums of another shape"),
+    "words": (lambda *_: b"no archive", "cannot be understood"),
+    "nothing": (lambda *_: packed(), "a party left"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_party_that_lies_or_leaves_amid_a_fit_stops_it(lie):
+    """In words that say what came. Nothing is released, the charge stands, and the other parties are let go."""
+    frame, (change, words) = made_up(300), LIES[lie]
+    pipes = [Pipe() for _ in range(2)]
+    parts = [in_a_thread(theirs, estimator(), frame[i::2]) for i, (_, theirs) in enumerate(pipes)]
+    ledger = confide.Ledger(limit=5.0)
+    model = estimator(ledger=ledger)
+    with pytest.raises(confide.InputError, match=words):
+        model.fit(FederatedRows(SCHEMA, [pipes[0][0], Lying(pipes[1][0], change)]))
+    assert not hasattr(model, "coef_")
+    assert len(ledger.entries()) == 1
+    for thread, caught in parts:
+        thread.join(60)
+        assert not thread.is_alive()
+        assert caught == []
+
+
+@pytest.mark.parametrize(("claimed", "charges"), [(0, 0), (-5, 0), (3, 1)])
+def test_a_party_that_lies_about_its_number_of_rows_stops_the_fit(claimed, charges):
+    """None, before the charge. Fewer than its sums show, afterwards: three rows cannot have the sums of 300."""
+    frame = made_up(300)
+    ours, theirs = Pipe()
+    thread, _ = in_a_thread(theirs, estimator(), frame)
+    ledger = confide.Ledger(limit=5.0)
+
+    def claim(connection, message, arrays):
+        return packed(**arrays | {"n_rows": np.array(claimed)}) if "n_rows" in arrays else message
+
+    with pytest.raises(confide.InputError, match=r"at least one row|no rows have"):
+        estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [Lying(ours, claim, first=1)]))
+    thread.join(60)
+    assert len(ledger.entries()) == charges
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_the_longest_sums_that_rows_can_have_are_let_pass_and_no_longer_ones(weight):
+    """Equal rows at the bound with the steepest slope: their sums are those of 40 rows, and too long for 39."""
+    row_sum = RowSum(LogisticLoss(), BallBound(3.0), 1.0, 2, weight)
+    totals, start = row_sum.start(1, 2), row_sum.start(1, 2)
+    rows, weights = np.tile([30.0, 40.0], (40, 1)), np.array([[50.0, 50.0, 50.0]])
+    row_sum.add_block(totals, rows, np.full(40, -1.0), weights, np.full(40, 2.0))
+    _refuse_what_rows_cannot_sum_to(totals, start, row_sum, 40)
+    with pytest.raises(confide.InputError, match="no rows have"):
+        _refuse_what_rows_cannot_sum_to(totals, start, row_sum, 39)
+
+
+@pytest.mark.parametrize("after", [1, 2, 4])
+def test_a_party_whose_process_is_killed_amid_a_fit_stops_it(after, tmp_path):
+    """After the first sums, or later: the connection ends, nothing is released, the charge stands, and others are let go."""
+    context = get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=party, args=(theirs, None, 0, 300))
+    process.start()
+    theirs.close()
+
+    def kill(connection, message, arrays):
+        process.kill()
+        process.join()
+        return message
+
+    ledger = confide.Ledger(tmp_path / "ledger.db", limit=5.0)
+    with pytest.raises(confide.InputError, match="a party left"):
+        estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [Lying(ours, kill, first=1 + after)]))
+    assert len(ledger.entries()) == 1
 
 
 def test_a_pickle_is_never_read():
@@ -157,3 +271,20 @@ def test_a_loss_without_a_text_of_its_own_is_refused_before_a_charge():
     source = FederatedSource((), 2, (), frozenset())
     with pytest.raises(confide.InputError, match="Make it a dataclass"):
         source.refuse_sums([RowSum(Unnamed(0.5), BallBound(1.0), 1.0, 1)], with_moments=False)
+
+
+def test_a_coordinator_that_leaves_ends_its_parties_in_words():
+    """Before the first message, and while sums are made."""
+    frame = made_up(200)
+    for n_messages in (0, 1):
+        ours, theirs = Pipe()
+        if n_messages == 0:
+            ours.close()
+        thread, caught = in_a_thread(theirs, estimator(), frame)
+        if n_messages == 1:
+            ours.recv_bytes()
+            ours.close()
+        thread.join(60)
+        assert not thread.is_alive()
+        (told,) = caught
+        assert "a party left" in told

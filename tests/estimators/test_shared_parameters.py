@@ -18,35 +18,36 @@ SHARED = {
     "ledger": None, "n_jobs": None, "random_state": None,
 }  # fmt: skip
 FORM = {"row_norm": None, "penalty": None}
-CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
+WEIGHTS = {"max_sample_weight": 1.0, "mean_sample_weight": None}
+DESIGN = {"cluster_effect": None, "population_size": None}
+CLASSIFIER = {"classes": None, "class_weight": None} | WEIGHTS
+INTERVALS = {"inference_share": 0.0} | DESIGN
 SPARSE = {"l1_ratio": 0.0}
-ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
+ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None} | INTERVALS
 DEFAULTS = {
-    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | {
-        "multiclass": "softmax", "inference_share": 0.0, "interest": None, "risk_differences": False,
+    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {
+        "multiclass": "softmax", "interest": None, "risk_differences": False,
     },
-    "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
-    "KernelSVC": SHARED | CLASSIFIER | {
+    "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {"loss": "auto", "smoothing": 0.5},
+    "KernelSVC": SHARED | CLASSIFIER | INTERVALS | {
         "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": "auto",
-        "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5, "inference_share": 0.0,
+        "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5,
     },
     "ERMClassifier": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "logistic"},
-    "Ridge": SHARED | FORM | SPARSE | {"target_bound": None, "intervals": False},
-    "HuberRegressor": SHARED | FORM | SPARSE | {
-        "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "loss": "huber",
-        "inference_share": 0.0,
+    "Ridge": SHARED | FORM | SPARSE | DESIGN | {"target_bound": None, "intervals": False},
+    "HuberRegressor": SHARED | FORM | SPARSE | WEIGHTS | INTERVALS | {
+        "target_bound": None, "threshold": "auto", "loss": "huber",
     },
-    "PoissonRegressor": SHARED | FORM | SPARSE | {
-        "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
-        "match_mean": "auto", "inference_share": 0.0,
+    "PoissonRegressor": SHARED | FORM | SPARSE | WEIGHTS | INTERVALS | {
+        "target_bound": None, "threshold": "auto", "intercept_scaling": "auto", "match_mean": "auto",
     },
-    "ERMRegressor": SHARED | FORM | SPARSE | {
-        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
+    "ERMRegressor": SHARED | FORM | SPARSE | WEIGHTS | {
+        "target_bound": None, "loss": "huber", "threshold": "auto",
         "intercept_scaling": "auto", "quantile": 0.5,
     },
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
-    "AdditiveRegressor": SHARED | ADDITIVE | {
-        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
+    "AdditiveRegressor": SHARED | ADDITIVE | WEIGHTS | {
+        "target_bound": None, "loss": "huber", "threshold": "auto",
         "intercept_scaling": "auto", "match_mean": "auto",
     },
 }  # fmt: skip

@@ -326,7 +326,13 @@ def test_the_plot_draws_every_coefficient_of_every_class():
         {"budget": 3.0, "multiclass": "one-vs-rest"},
         {"budget": 3.0, "multiclass": "one-vs-rest", "fit_intercept": False},
         {"budget": math.inf, "inference_share": "auto", "row_norm": math.inf},
-        {"budget": 3.0, "neighbours": "add-or-remove-one", "n_rows_bounds": (2800, 4000), "max_sample_weight": 2.0},
+        {
+            "budget": 3.0,
+            "neighbours": "add-or-remove-one",
+            "n_rows_bounds": (2800, 4000),
+            "max_sample_weight": 2.0,
+            "mean_sample_weight": 2.0,
+        },
     ],
     ids=str,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_wide_models_are_simulated_on_fewer_designs(monkeypatch):
     """Three beyond 200 weights with the intercept, else six; of four draws each."""
     seen = []
 
-    def with_noise(plan, made_up, seed):
+    def with_noise(plan, made_up, seed, mean_weight):
         seen.append(seed)
         return np.zeros(4)
 
@@ -119,7 +120,23 @@ def test_wide_models_are_simulated_on_fewer_designs(monkeypatch):
         assert seen == list(range(designs))
     monkeypatch.undo()
     made_up, plan = _made_up_of(LogisticRegression(1.0), 1)
-    assert simulation._with_noise(plan, made_up, 0).shape == (4,)
+    assert simulation._with_noise(plan, made_up, 0, 1.0).shape == (4,)
+
+
+def test_rows_of_a_small_mean_weight_are_hidden_by_more_noise():
+    """Weights of 8 each change nothing, whatever their unit; a mean of an eighth of the cap makes errors larger."""
+    plain = simulate(LogisticRegression(1.0), 2000, 4, error=0.1).error
+    at_cap = simulate(LogisticRegression(1.0, max_sample_weight=8.0, mean_sample_weight=8.0), 2000, 4, error=0.1).error
+    assert at_cap == pytest.approx(plain, rel=0.05)
+    light = simulate(LogisticRegression(1.0, max_sample_weight=8.0), 2000, 4, error=0.1).error
+    assert light > plain + 0.02
+    weight = {"column": "w", "high": 8, "mean": 8}
+    schema = Schema(columns={f"x{i}": {"low": -1, "high": 1} for i in range(4)}, weight=weight)
+    named = [
+        simulate(LogisticRegression(1.0, schema=each), 2000, error=0.1).error
+        for each in (schema, replace(schema, weight=weight | {"mean": 1}))
+    ]
+    assert named[1] > named[0] + 0.02
 
 
 def test_the_signal_is_looked_for_as_long_as_mistakes_on_the_new_rows_can_tell(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +46,25 @@ def test_the_verdict_is_in_three_sentences():
     assert many.rare_columns == ()
     assert "a mere guess: --error takes yours" in many.error
     assert (many.level, many.rows) == (ENOUGH, "Enough rows.")
+
+
+def test_rows_of_a_small_mean_weight_need_to_be_more():
+    """Noise is counted in rows of the mean weight, for rows and for rare levels; a sentence says what weights mean."""
+    plain, at_cap, light = (
+        verdict_of(confide.LogisticRegression(1.0, schema=SCHEMA, **weights), 20_000, error=0.2)
+        for weights in (
+            {},
+            {"max_sample_weight": 16.0, "mean_sample_weight": 16.0},
+            {"max_sample_weight": 16.0, "mean_sample_weight": 0.5},
+        )
+    )
+    assert (plain.rows, plain.weights) == (at_cap.rows, at_cap.weights) == ("Enough rows.", "")
+    assert light.level != ENOUGH
+    assert "noise counts 32 times as much as for equal weights" in light.weights
+    assert str(light).endswith(light.weights)
+    named = replace(SCHEMA, weight={"column": "w", "high": 16, "mean": 0.5})
+    by_schema = verdict_of(confide.LogisticRegression(1.0, schema=named), 20_000, error=0.2)
+    assert (by_schema.rows, by_schema.weights) == (light.rows, light.weights)
 
 
 def test_no_verdict_expects_privacy_to_lower_the_error():

@@ -39,6 +39,17 @@ class Account(Protocol):
 class Shared:
     """Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice."""
 
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    @property
+    def last_charge(self) -> int | None:
+        """The number of the last charge that this thread made through this object; None before the first.
+
+        Each thread has its own, so that what a fit notes of its model stands on the charge of this very fit.
+        """
+        return getattr(self._of_thread, "last_charge", None)
+
     def __copy__(self) -> Self:
         return self
 
@@ -56,6 +67,7 @@ class Batch(Shared):
     """
 
     def __init__(self, ledger: Account, releases: tuple[tuple[Event, ...], ...]) -> None:
+        super().__init__()
         self._ledger = ledger
         self._size = len(releases)
         self._unused = Counter(releases)

@@ -122,7 +122,7 @@ class Ledger(Shared):
         self._last: Record | None = None
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
-        self.last_charge: int | None = None
+        super().__init__()
         self.dated_like: str | None = None  # the time that charges through this object are given
         self._total = filters.Amount()
         with self._up_to_date():
@@ -331,7 +331,8 @@ class Ledger(Shared):
             (e.number, e.time, e.purpose, *costs_of(e.events).values(), filters.least_rows(e.events), *map(k.get, DETAILS))
             for e, k in zip(entries, details, strict=True)
         ]
-        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS])
+        # As text, an absent detail would be NaN beside others.
+        frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
 
     def verify(self, head: str | None = None) -> int:
@@ -369,7 +370,7 @@ class Ledger(Shared):
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
             entry = Entry(len(self._entries) + 1, self.dated_like or _now(), readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
-        self.last_charge = entry.number
+        self._of_thread.last_charge = entry.number
 
     def _refuse_excess(self, events: tuple[Event, ...]) -> str:
         """Raise unless the events fit under the limit; otherwise say how they add up."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.erm.group_bounds import GroupBound
+from confide.features.row_weight import RowWeight
 from confide.features.schema import Schema
 from confide.types import Array
 
@@ -28,6 +29,7 @@ class Domain:
     target_column : name of the column of targets in a frame, or None for arrays
     person : name of the column of persons, or None
     pushing : whether longer weights make slopes steeper, so that other rows should push them
+    weight : the column by which rows count, or None; every row counts as much as it may
     """
 
     corners: tuple[Any, ...]
@@ -36,6 +38,7 @@ class Domain:
     target_column: str | None = None
     person: str | None = None
     pushing: bool = False
+    weight: RowWeight | None = None
 
     def data(self, rows: Sequence[tuple[Any, Any]], same_person: int = 1) -> tuple[Any, Any]:
         """(X, y) of pairs of a row and a target; the last `same_person` rows are those of one person."""
@@ -46,6 +49,8 @@ class Domain:
             frame = pd.DataFrame([row for row, _ in rows])
             if self.person is not None:
                 frame[self.person] = np.minimum(np.arange(len(rows)), len(rows) - same_person)
+            if self.weight is not None:
+                frame[self.weight.column] = self.weight.high
             if self.target_column is not None:
                 frame[self.target_column] = targets
             return frame, targets
@@ -60,7 +65,7 @@ def domain_of(estimator: Any) -> Domain:
         low, high = _cells(schema, first=True), _cells(schema, first=False)
         mixed = {name: (low if place % 2 else high)[name] for place, name in enumerate(low)}
         column = None if schema.target is None else schema.target.column
-        return Domain((high, low, mixed), low, targets, column, schema.person)
+        return Domain((high, low, mixed), low, targets, column, schema.person, weight=schema.weight)
     bounds = getattr(estimator, "bounds", None)
     if bounds is not None:
         return _within(bounds, targets)

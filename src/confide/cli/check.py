@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,7 +94,7 @@ def _schema_of(path: Path, target: str | None) -> Schema:
             f'the schema has the target "{schema.target.column}"; leave --target out, or correct the schema.'
         )
     unbounded = Target(target, low=-_LARGEST, high=_LARGEST)
-    return Schema(schema.columns, unbounded, schema.person, schema.interact, schema.random_features)
+    return replace(schema, target=unbounded)
 
 
 def _write(found: TableCheck, findings: list[Finding], data: str, out: Path, *, force: bool) -> None:

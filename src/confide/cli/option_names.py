@@ -105,10 +105,19 @@ _IN_BACKTICKS = re.compile(rf"`({'|'.join(OPTION_OF)})`")
 _PARAMETER = re.compile(rf"{_OUTSIDE}({'|'.join(_NAMES)})(?!\w)(?![\"'/.-]*[/\"])(?:=(?=\S))?")
 _VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=(?:'([^']+)'|\"([^\"]+)\"|([\w-]+))")
 _SUBJECT = re.compile(rf"(^|[.;:,] )({'|'.join(_WORDS)})(?= (?:must|is|does|needs) )")
+_URL = re.compile(r"\w[\w+.-]*://\S*[^\s.:;,]")
+_IN_PLACE_OF_A_URL = "\ue000"
+"""A letter of private use, which no message has."""
 
 
 def in_words_of_options(message: str) -> str:
-    """The message of a refusal, with the names of options."""
+    """The message of a refusal, with the names of options. URLs stay as they are: theirs are the words of a server."""
+    urls = iter(_URL.findall(message))
+    message = _renamed(_URL.sub(_IN_PLACE_OF_A_URL, message))
+    return re.sub(_IN_PLACE_OF_A_URL, lambda found: next(urls, found[0]), message)
+
+
+def _renamed(message: str) -> str:
     for phrase, words in _PHRASES.items():
         message = message.replace(phrase, words)
     message = _ANY_VALUE.sub(lambda found: found[1].replace("_", "-"), message)

@@ -178,6 +178,24 @@ Intervals = Annotated[
         help="Share of the budget that pays for intervals, for example 0.3. For ridge auto alone.  [default: none]",
     ),
 ]
+ClusterEffect = Annotated[
+    float | None,
+    typer.Option(
+        metavar="E",
+        help="For intervals: the public design effect of clustering, 1 + (m - 1) r for clusters of m rows with intraclass "
+        "correlation r.  [default: the value of --max-rows-per-person]",
+        show_default=False,
+    ),
+]
+PopulationSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="For intervals: the public size of the population from which the rows are a sample. Intervals are then for "
+        "this population as it is.  [default: a large population]",
+        show_default=False,
+    ),
+]
 L1Ratio = Annotated[float | None, typer.Option(metavar="R", help="Share of an l1 penalty in alpha, from 0 to below 1: some "
     "weights become exactly 0. Not for additive and kernel-svm.  [default: 0]")]  # fmt: skip
 Quantile = Annotated[float | None, typer.Option(metavar="Q", help="For erm with --loss quantile: the share of targets below "
@@ -305,6 +323,8 @@ class ModelOptions:
     n_rows_bounds: RowsBounds = None
     max_rows_per_person: RowsPerPerson = 1
     intervals: Intervals = None
+    cluster_effect: ClusterEffect = None
+    population_size: PopulationSize = None
     prior: PriorFile = None
     public_prior: PublicPriorFile = None
     row_norm: RowNorm = None
@@ -417,6 +437,8 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "threshold": lambda text: option_values.number_or_auto("--threshold", text),
     "quantile": float,
     "l1_ratio": float,
+    "cluster_effect": float,
+    "population_size": int,
     "target_bound": float,
     "class_weight": option_values.class_weight,
     "multiclass": str,

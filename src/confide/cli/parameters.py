@@ -12,6 +12,7 @@ OPTION_OF = {
     "centre": "--centre",
     "class_weight": "--class-weight",
     "clip": "--clip",
+    "cluster_effect": "--cluster-effect",
     "cross_tables": "--cross",
     "delta": "--delta",
     "epsilon": "--epsilon",
@@ -52,6 +53,7 @@ OPTION_OF = {
     "other": "--other",
     "param_grid": "--grid",
     "penalty": "--penalty",
+    "population_size": "--population-size",
     "positive_rate": "--positive-rate",
     "prior": "--prior",
     "quantile": "--quantile",
@@ -72,7 +74,8 @@ OPTION_OF = {
 WITHOUT_OPTION = {
     "bounds": "a command needs a schema, which has the bounds of each column",
     "classes": "the schema declares the labels of its target",
-    "max_sample_weight": "rows in files have no weights of their own; classes have, by --class-weight",
+    "max_sample_weight": "the schema names the column of weights and its cap: weight = { column = ..., high = ... }",
+    "mean_sample_weight": "the schema says the mean of the weights: weight = { column = ..., high = ..., mean = ... }",
     "estimator": "--model and its options describe it",
 }
 """Parameters that have no option, and the reason."""

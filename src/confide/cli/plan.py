@@ -169,9 +169,8 @@ def _show(planned: _Planned, output_format: str, *, with_details: bool, with_cur
         return
     screen, verdict = display.Screen(), planned.verdict
     screen.heading("Verdict, from public facts alone")
-    for sentence in (verdict.error, verdict.columns, verdict.rows, *sentences_of_interest(planned.decided)):
-        if sentence:
-            screen.text(f"- {sentence}")
+    for sentence in (*verdict.sentences, *sentences_of_interest(planned.decided)):
+        screen.text(f"- {sentence}")
     if with_details:
         screen.plan(planned.decided)
         screen.text(budget_sentence(planned.decided))

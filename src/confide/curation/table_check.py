@@ -14,6 +14,7 @@ from confide.curation.table_names import looks_like_data, schema_of_typed_file
 from confide.curation.text_form import TextForm, form_of, is_text_table
 from confide.data.on_disk import FilePart, Stamp
 from confide.errors import ConfideError
+from confide.features.columns import NumberColumn
 from confide.features.schema import Schema
 from confide.intake.opening import kinds_read
 
@@ -90,7 +91,8 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     """
     files = tuple(_checked_file(path, schema) for path in paths)
     absent = {name for file in files for name in (*file.names.absent, *file.names.repeated)}
-    columns = tuple(ColumnCounts(each.name, each, show_values) for each in schema.columns if each.name not in absent)
+    described = (*schema.columns, *_weights(schema))
+    columns = tuple(ColumnCounts(each.name, each, show_values) for each in described if each.name not in absent)
     target = None
     if schema.target is not None and schema.target.column not in absent:
         target = ColumnCounts(schema.target.column, schema.target, show_values)
@@ -109,6 +111,12 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
                 persons.add(piece)
     summary = None if persons is None else persons.summary(rows_per_person)
     return TableCheck(files, columns, target, summary, rows_per_person, n_rows, show_values)
+
+
+def _weights(schema: Schema) -> tuple[NumberColumn, ...]:
+    """The column of weights of rows, counted like any other number between public bounds; none without one."""
+    weight = schema.weight
+    return () if weight is None else (NumberColumn(weight.column, low=0.0, high=weight.high),)
 
 
 def _checked_file(path: Path, schema: Schema) -> FileCheck:

@@ -13,6 +13,7 @@ archives of NumPy arrays without pickle, so neither side can run code on the oth
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
-from confide.data.messages import Connection, packed, received
+from confide.data.messages import Connection, packed, received, send
 from confide.data.opened_rows import NO_MOMENTS, OpenedRows
 from confide.data.partitions import NumericReading, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.passes import Pass
@@ -35,6 +36,7 @@ from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.joints import has_kinks, joint_of, with_joint
 from confide.erm.losses import Loss
+from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.sums_of_rows import SumOfRows
 from confide.errors import InputError, ParameterError
@@ -43,8 +45,9 @@ from confide.features.schema import Schema
 from confide.types import Weights
 
 _HIGHEST_ORDER = 2
-_NAMES = ("order", "weights", "agreed", "joint", "limit", "centre", "radius")
-"""The arrays of a request."""
+_NAMES = ("number", "order", "weights", "agreed", "joint", "limit", "centre", "radius")
+"""The arrays of a request. Its number comes back with the answer."""
+_MORE_THAN_ROUNDING = 1.001
 _MOST_PROBLEMS = 100
 """As many problems, one for each class, as a fit may have (intake/targets.py)."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
@@ -132,6 +135,7 @@ class FederatedSource(RowsWithDefaults, SummableRows):
     n_rows_of_parties: tuple[int, ...]
     agreed: frozenset[str]
     _one_at_a_time: Lock = field(init=False, repr=False, default_factory=Lock)
+    _numbers: Iterator[int] = field(init=False, repr=False, default_factory=itertools.count)
 
     @property
     def n_rows(self) -> int:
@@ -167,7 +171,7 @@ class FederatedSource(RowsWithDefaults, SummableRows):
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):
             raise InputError("parties send no other sums than those of a loss.")
-        # An answer does not say to which request it belongs, so there is one request at a time.
+        # An answer says to which request it belongs, and there is one request at a time.
         with self._one_at_a_time:
             return self._totals_of_parties(row_sum, weights)
 
@@ -175,7 +179,9 @@ class FederatedSource(RowsWithDefaults, SummableRows):
         passing = Pass("training")
         # Every party gets the request before the first answer is read, so that all work at the same time.
         joint, bound = _joint_of(row_sum.loss), row_sum.row_bound
+        asked = next(self._numbers)
         request = packed(
+            number=np.array(asked),
             order=np.array(row_sum.order),
             weights=weights,
             agreed=np.array(digest_of_sum(row_sum)),
@@ -185,25 +191,49 @@ class FederatedSource(RowsWithDefaults, SummableRows):
             radius=np.array(bound.radius if isinstance(bound, Centred) else 0.0),
         )
         for connection in self.connections:
-            connection.send_bytes(request)
+            send(connection, request)
         start = row_sum.start(weights.shape[0], self.n_features)
         n_numbers = start.value.size + start.gradient.size + start.hessian.size
         outcomes = []
-        for number, connection in enumerate(self.connections):
-            answer = received(connection, "value", "gradient", "hessian", n_numbers=n_numbers, may_end=False)
-            totals = Totals(answer["value"], answer["gradient"], answer["hessian"])
-            sums = (totals.value, totals.gradient, totals.hessian)
-            pairs = zip(sums, (start.value, start.gradient, start.hessian), strict=True)
-            if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
+        for party, connection in enumerate(self.connections):
+            answer = received(connection, "number", "value", "gradient", "hessian", n_numbers=n_numbers, may_end=False)
+            if _int(answer["number"]) != asked:
                 raise InputError(
-                    "a party sent sums of another shape than expected; all sides must run the same version of confide with "
-                    "the same parameters."
+                    "a party answered another request than the last one, so an answer was lost or came twice. Nothing is "
+                    "released; what was charged stays charged."
                 )
+            totals = Totals(answer["value"], answer["gradient"], answer["hessian"])
+            _refuse_what_rows_cannot_sum_to(totals, start, row_sum, self.n_rows_of_parties[party])
             outcomes.append(Outcome((), totals, None))
-            passing.used(self.n_rows_of_parties[number])
+            passing.used(self.n_rows_of_parties[party])
         total = sum_of_outcomes(outcomes).totals
         assert total is not None  # noqa: S101 - every outcome has totals
         return total
+
+
+def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowSum, n_rows: int) -> None:
+    """Refuse sums that no `n_rows` rows within the bounds have, whatever they are. Honest sums are never refused.
+
+    The gradient of the loss of one row is no longer than the slope of the loss times the norm of a clipped row, intercept
+    included, times the largest weight of a row. The guarantee rests on gradients; Hessians only help solvers.
+    """
+    sums = (totals.value, totals.gradient, totals.hessian)
+    pairs = zip(sums, (start.value, start.gradient, start.hessian), strict=True)
+    if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
+        raise InputError(
+            "a party sent sums of another shape than expected; all sides must run the same version of confide with the same "
+            "parameters."
+        )
+    longest = row_sum.loss.lipschitz * norm_with_intercept(row_sum.row_bound, row_sum.intercept) * row_sum.largest_weight
+    derived = totals.value if row_sum.order == 0 else totals.gradient  # with derivatives, no value is summed
+    finite = np.isfinite(derived).all() and np.isfinite(totals.hessian).all()
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(totals.gradient, axis=1)
+    if not finite or lengths.max(initial=0.0) > _MORE_THAN_ROUNDING * longest * n_rows:
+        raise InputError(
+            "a party sent sums that no rows have: they are not finite, or larger than the bounds allow for its number of "
+            "rows. Nothing is released; what was charged stays charged. See what that party runs, or fit without it."
+        )
 
 
 def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]) -> None:
@@ -218,10 +248,10 @@ def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]
     Raises
     ------
     InputError
-        If the coordinator asks for a sum that is not among them.
+        If the coordinator asks for a sum that is not among them, or left.
     """
     agreed = {digest_of_sum(row_sum): row_sum for row_sum in row_sums}
-    connection.send_bytes(packed(n_rows=np.array(source.n_rows), agreed=np.array(list(agreed))))
+    send(connection, packed(n_rows=np.array(source.n_rows), agreed=np.array(list(agreed))))
     widest = max((row_sum.n_weights(source.n_features) for row_sum in row_sums), default=0)
     while True:
         request = received(connection, *_NAMES, n_numbers=_MOST_PROBLEMS * widest + source.n_features)
@@ -237,7 +267,9 @@ def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]
                 "same parameters."
             )
         totals = source.sum_over_rows(row_sum, weights)
-        connection.send_bytes(packed(value=totals.value, gradient=totals.gradient, hessian=totals.hessian))
+        number = np.array(_int(request["number"]))
+        sums = {"value": totals.value, "gradient": totals.gradient, "hessian": totals.hessian}
+        send(connection, packed(number=number, **sums))
 
 
 def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:

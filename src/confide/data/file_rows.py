@@ -75,7 +75,7 @@ class FileRows(OpenedRows):
     def count(self) -> int:
         """The number of rows, found by reading one column."""
         for part in self.parts:
-            part.check()
+            part.check(self._weight)  # a pass that reads weights asks for them
         name = self.schema.column_names[0]
         n_rows = sum(int(table.num_rows) for table in self.tables([name]))
         if n_rows == 0:
@@ -89,6 +89,11 @@ class FileRows(OpenedRows):
         self.count()
         drawn, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
         return (self if drawn is None else KeptRows(self, drawn)), n_given
+
+    @property
+    def _weight(self) -> tuple[str, ...]:
+        """The column of weights, if the schema names one."""
+        return () if self.schema.weight is None else (self.schema.weight.column,)
 
     @property
     def _size(self) -> int:
@@ -106,7 +111,7 @@ class FileRows(OpenedRows):
         if not isinstance(reading, Reading):
             raise ParameterError("rows in table files need a schema; give one to open_rows.")
         for part in self.parts:
-            part.check()
+            part.check(() if reading.weighs else self._weight)
         rows, n_given = self.of_persons(rows_per_person)
         with ExitStack() as until_released:
             store = None

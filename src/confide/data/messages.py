@@ -22,6 +22,7 @@ MOST_BYTES_BESIDES_NUMBERS = 2**20
 """Length of names, headers and digests of a message: far more than any message of confide has."""
 _BYTES_OF_A_NUMBER = 8
 _ENDING = ".npy"
+_LEFT = "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
 
 
 class Connection(Protocol):
@@ -39,6 +40,20 @@ def packed(**arrays: Any) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
+
+
+def send(connection: Connection, message: bytes) -> None:
+    """Send a message.
+
+    Raises
+    ------
+    InputError
+        If the other side left, or the connection was cut.
+    """
+    try:
+        connection.send_bytes(message)
+    except OSError:
+        raise InputError(_LEFT) from None
 
 
 def received(connection: Connection, *names: str, n_numbers: int, may_end: bool = True) -> Mapping[str, Any]:
@@ -65,9 +80,7 @@ def received(connection: Connection, *names: str, n_numbers: int, may_end: bool 
     except (EOFError, OSError, ValueError, BadZipFile, LookupError, NotImplementedError, RuntimeError, struct.error):
         content = None
     if content is None or not (content.keys() >= set(names) or (may_end and not content)):
-        raise InputError(
-            "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
-        )
+        raise InputError(_LEFT)
     return content
 
 

@@ -126,8 +126,12 @@ class FilePart:
                 return int(attempt(lambda: parquet.ParquetFile(stream).metadata.num_row_groups, self._damaged))
             return int(attempt(lambda: pa.ipc.open_file(stream).num_record_batches, self._damaged))
 
-    def check(self) -> None:
+    def check(self, unread: Collection[str] = ()) -> None:
         """Refuse a file that lacks columns, or is not of the kind that its name says, before a row is read.
+
+        Parameters
+        ----------
+        unread : columns that may be missing, because they are not read this time
 
         Raises
         ------
@@ -147,7 +151,7 @@ class FilePart:
                     names = attempt(lambda: parquet.ParquetFile(stream).schema_arrow.names, self._damaged)
                 else:
                     names = attempt(lambda: pa.ipc.open_file(stream).schema.names, self._damaged)
-        check_names(self.path, names, self.kinds)
+        check_names(self.path, names, [name for name in self.kinds if name not in unread])
 
     def _damaged(self, complaint: str) -> FileError:
         return FileError(f"{self.path} is damaged, or is not a file of the kind that its name says; get a fresh copy.")

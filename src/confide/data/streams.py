@@ -47,6 +47,7 @@ from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.labels import positions_of, read_labels, read_targets
 from confide.features.public_maps import RowMap
+from confide.features.row_weight import RowWeight
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
@@ -88,24 +89,33 @@ class NumberTarget:
 
 @dataclass(frozen=True, slots=True)
 class LabelledCodes:
-    """Some rows as codes of a schema, with their labels (-1 and +1, or positions of classes) or targets. It holds data."""
+    """Some rows as codes of a schema, with their labels (-1 and +1, or positions of classes) or targets. It holds data.
+
+    Rows that have weights of their own come with these.
+    """
 
     codes: Codes
     labels: Targets
+    weights: Array | None = None
 
     @property
     def used(self) -> frozenset[str]:
-        """Names of the columns in which some cell holds what the schema lists or bounds."""
-        return self.codes.used
+        """Names of the columns in which some cell holds what the schema lists or bounds, or a weight above 0."""
+        weight = self.codes.schema.weight
+        if weight is None or self.weights is None or not self.weights.any():
+            return self.codes.used
+        return self.codes.used | {weight.column}
 
     @property
     def arrays(self) -> tuple[Any, ...]:
         """All arrays that it holds, in a fixed order."""
-        return (self.codes.numbers, *self.codes.others, self.labels)
+        weights = () if self.weights is None else (self.weights,)
+        return (self.codes.numbers, *self.codes.others, *weights, self.labels)
 
     def taken(self, which: Indices | slice) -> LabelledCodes:
         """A copy of some of the rows."""
-        return LabelledCodes(self.codes.taken(which), self.labels[which])
+        weights = None if self.weights is None else self.weights[which]
+        return LabelledCodes(self.codes.taken(which), self.labels[which], weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,7 @@ class Reading:
     class_weights : the weight of a row of each class, or None if every row counts 1
     fourier : a public map that is applied to encoded rows, or None
     numbers : the numbers that a regression predicts, or None if labels are predicted
+    weighs : whether rows count by the weight of the schema, which it must have then
     single : whether blocks of rows are made in single precision, as in `EncodedBlocks`
     stored : whether blocks are for the compiled kernel
     """
@@ -128,14 +139,20 @@ class Reading:
     class_weights: tuple[float, ...] | None = None
     fourier: RowMap | None = None
     numbers: NumberTarget | None = None
+    weighs: bool = False
     single: bool = False
     stored: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The raw columns that are read: those of the schema, then the target."""
+        """The raw columns that are read: those of the schema, then the weight, then the target."""
         target = self.numbers or self.encoder.schema.target
-        return (*self.encoder.schema.column_names, *(() if target is None else (target.column,)))
+        weight = () if self._weight is None else (self._weight.column,)
+        return (*self.encoder.schema.column_names, *weight, *(() if target is None else (target.column,)))
+
+    @property
+    def _weight(self) -> RowWeight | None:
+        return self.encoder.schema.weight if self.weighs else None
 
     @property
     def n_features(self) -> int:
@@ -167,20 +184,26 @@ class Reading:
             labels = self.numbers.read(given, refuse=refuse)
         else:
             labels = read_labels(given, *self.domain, refuse=refuse)
-        return LabelledCodes(self.encoder.read(table, refuse=refuse), labels)
+        weight = self._weight
+        weights = None if weight is None else weight.read(table[weight.column], refuse=refuse)
+        return LabelledCodes(self.encoder.read(table, refuse=refuse), labels, weights)
 
     def refuse_unused(self, used: frozenset[str]) -> None:
-        """Refuse the checked rows if a column is used in none of them. See `Encoder.refuse_unused`.
+        """Refuse the checked rows if a column is used in none of them, or all weights are 0. See `Encoder.refuse_unused`.
 
         Parameters
         ----------
         used : the columns that some piece of the rows uses
         """
         self.encoder.refuse_unused(used)
+        if self._weight is not None and self._weight.column not in used:
+            raise self._weight.refusal_of_zeros()
 
     def source(self, piece: LabelledCodes) -> MemorySource:
         """A source in memory of the rows of one piece."""
         row_weights = weights_by_class(piece.labels, self.class_weights)
+        if piece.weights is not None:
+            row_weights = piece.weights if row_weights is None else row_weights * piece.weights
         encoded = EncodedBlocks(self.encoder, piece.codes, self.single)
         blocks = (encoded.as_stored(shortened=False) if self.stored else None) or encoded
         return memory_source(blocks, piece.labels, row_weights, self.fourier)
@@ -192,7 +215,9 @@ def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
     numbers = np.concatenate([each.numbers for each in codes], axis=1)
     others = tuple(np.concatenate(parts) for parts in zip(*(each.others for each in codes), strict=True))
     used = frozenset[str]().union(*(each.used for each in codes))
-    return LabelledCodes(Codes(schema, numbers, others, used=used), np.concatenate([piece.labels for piece in pieces]))
+    weights = [piece.weights for piece in pieces if piece.weights is not None]
+    labels = np.concatenate([piece.labels for piece in pieces])
+    return LabelledCodes(Codes(schema, numbers, others, used=used), labels, np.concatenate(weights) if weights else None)
 
 
 def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:
@@ -414,10 +439,12 @@ class PieceFile:
         self._reading = threading.Lock()
         self._schema: Any = None
         self._n_arrays = 0
+        self._has_weights = False
 
     def append(self, piece: LabelledCodes) -> None:
         """Write one piece at the end of the file."""
         self._schema, self._n_arrays = piece.codes.schema, len(piece.arrays)
+        self._has_weights = piece.weights is not None
         full, start = None, self._file.tell()
         try:
             for array in piece.arrays:
@@ -434,7 +461,8 @@ class PieceFile:
             with self._reading:
                 self._file.seek(start)
                 numbers, *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
-            yield LabelledCodes(Codes(self._schema, numbers, tuple(others)), labels)
+            weights = others.pop() if self._has_weights else None
+            yield LabelledCodes(Codes(self._schema, numbers, tuple(others)), labels, weights)
 
     def close(self) -> None:
         """Close the file, which removes it."""

@@ -202,6 +202,7 @@ class CoefficientIntervals:
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
+            design=self._known_evidence().design,
             is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
         )
 
@@ -227,6 +228,7 @@ class CoefficientIntervals:
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             is_of_interest=True,
+            design=self._interest.facts.design,
         )
 
     def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
@@ -284,6 +286,7 @@ class CoefficientIntervals:
             guarantee=self.guarantee_,
             is_of_interest=True,
             quantity="risk differences",
+            design=self._interest.facts.design,
         )
         # An interval may be cut where no difference of two probabilities can lie.
         lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)

@@ -254,9 +254,11 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         if prior is not None:
             prior.refuse_columns(encoder)
         penalty, form = checked_penalty(getattr(self, "penalty", None)), self._form(encoder, names)
-        interest = self._interest_in(encoder, names)
+        interest, minimised = self._interest_in(encoder, names), self._minimised(encoder)
+        largest, mean = self._weights_of_rows(encoder, takes=not isinstance(minimised, SquaredError))
+        persons = parameters.checked_rows_per_person(self.max_rows_per_person)
         settings = Settings(
-            minimised=self._minimised(encoder),
+            minimised=minimised,
             budget=budget,
             mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
             alpha=parameters.checked_alpha(self.alpha),
@@ -264,8 +266,11 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             intercept=parameters.checked_intercept(self.fit_intercept, self._constant_of(row_bound)),
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
-            rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
-            largest_sample_weight=parameters.checked_largest_sample_weight(getattr(self, "max_sample_weight", 1.0)),
+            rows_per_person=persons,
+            largest_sample_weight=largest,
+            mean_sample_weight=mean,
+            cluster_effect=parameters.checked_cluster_effect(getattr(self, "cluster_effect", None)),
+            population_size=parameters.checked_population_size(getattr(self, "population_size", None), persons, encoder),
             class_weight=parameters.checked_class_weight(getattr(self, "class_weight", None)),
             inference_share=inference_share,
             set_aside=set_aside,
@@ -287,8 +292,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             has_risks=parameters.checked_risk_differences(
                 getattr(self, "risk_differences", False),
                 has_interest=bool(interest),
-                has_weights=getattr(self, "class_weight", None) is not None
-                or getattr(self, "max_sample_weight", 1.0) != 1.0,
+                has_weights=largest != 1.0 or self._counts_rows_unalike(encoder),
                 has_own_norm=encoder is not None and row_bound is not encoder.row_bound,
             ),
         )
@@ -297,6 +301,18 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         return (
             settings if form is None else penalised(settings, form, encoder, of_two_classes=self._has_two_classes(encoder))
         )
+
+    def _weights_of_rows(self, encoder: Encoder | None, *, takes: bool) -> tuple[float, float | None]:
+        """The cap on the weights of rows, and their declared mean or None, from parameters or from the schema."""
+        largest = parameters.checked_largest_sample_weight(getattr(self, "max_sample_weight", 1.0))
+        mean = parameters.checked_mean_sample_weight(getattr(self, "mean_sample_weight", None), largest)
+        weight = parameters.weight_of_schema(encoder, largest, mean, takes=takes)
+        return (largest, mean) if weight is None else (weight.high, weight.mean)
+
+    def _counts_rows_unalike(self, encoder: Encoder | None) -> bool:
+        """Whether classes have weights, or the schema names those of rows."""
+        has_own = encoder is not None and encoder.schema.weight is not None
+        return has_own or getattr(self, "class_weight", None) is not None
 
     def _has_two_classes(self, encoder: Encoder | None) -> bool:
         """Whether two classes, and no more, were declared."""
@@ -337,6 +353,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             rows_per_person=rows_per_person(settings.rows_per_person, seed),
             fourier_map=partial(self._fourier_map, encoder=encoder),
             accepts_sparse=self._accepts_sparse and settings.penalty is None,
+            weighs=True,
             largest_sample_weight=settings.largest_sample_weight,
             class_weight=settings.class_weight,
             with_moments=settings.has_intervals,

@@ -261,7 +261,7 @@ def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: 
     read_by = encoder = _encoder_for_scores(known)
     if column is not None and encoder is not None and column.name not in encoder.schema.column_names:
         own = encoder.schema
-        read_by = Encoder(Schema((*own.columns, column), own.target, own.person, own.interact), of_part=True)
+        read_by = Encoder(replace(own, columns=(*own.columns, column), random_features=None), of_part=True)
     return Scorer(
         scoring=known.scoring,
         link=model._link,

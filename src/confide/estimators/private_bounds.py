@@ -253,6 +253,8 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
     taken = {} if schema is None or schema.target is None else {schema.target.column: "target"}
     if schema is not None and schema.person is not None:
         taken[schema.person] = "person"
+    if schema is not None and schema.weight is not None:
+        taken[schema.weight.column] = "weight"
     for name in names:
         if name in taken:
             raise ParameterError(f'column "{name}" is the {taken[name]} of the schema; bounds are for its other columns.')
@@ -365,4 +367,4 @@ def _schema_with(columns: tuple[NumberColumn, ...], schema: Schema | None) -> Sc
         return Schema(columns)
     new = {column.name: column for column in columns}
     kept = tuple(new.pop(column.name, column) for column in schema.columns)
-    return Schema((*kept, *new.values()), schema.target, schema.person, schema.interact, schema.random_features)
+    return replace(schema, columns=(*kept, *new.values()))

@@ -7,7 +7,13 @@ from typing import Any, Self
 
 from confide.errors import ParameterError
 from confide.estimators.linear_regressor import LinearRegressor
-from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
+from confide.estimators.shared_parameters import (
+    DesignParameters,
+    PenaltyParameter,
+    RowNormParameter,
+    SparsityParameter,
+    estimator,
+)
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -17,7 +23,7 @@ from confide.training.settings import SquaredError
 
 
 @estimator
-class Ridge(RowNormParameter, SparsityParameter, PenaltyParameter, LinearRegressor):
+class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParameter, LinearRegressor):
     """Ridge regression (least squares with a ridge), released under differential privacy.
 
     Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, or nearly so. The intercept is a

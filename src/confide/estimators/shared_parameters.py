@@ -89,6 +89,21 @@ _DESCRIPTIONS = {
     "max_sample_weight": """float, default 1.0
     A public cap on the `sample_weight` of a row in `fit`, between 1e-9 and 1e9. The noise grows with it. The mean of the
     losses is taken over the number of rows, not over the sum of the weights.""",
+    "mean_sample_weight": """float or None, default None
+    The mean of the `sample_weight` of rows, if it is public, above 0 and at most `max_sample_weight`. Plans of intervals use
+    it: noise counts max_sample_weight / mean_sample_weight times as much as for equal weights. None means 1, or the cap if
+    that is smaller. The noise does not depend on it.""",
+    "cluster_effect": """float or None, default None
+    The design effect of clustering, a public number of at least 1, by which intervals multiply the variance due to sampling
+    where rows depend on each other: 1 + (m - 1) r for clusters of m rows with intraclass correlation r. Unequal weights are
+    not part of it; they are accounted for in any case. None means `max_rows_per_person`, which is enough for any dependence
+    of the rows of a person.""",
+    "population_size": """int or None, default None
+    The public number of units of the population from which the rows are a sample without replacement. Intervals are then for
+    this population as it is: the variance due to sampling is multiplied by the finite-population correction, that due to the
+    noise is not. With `sample_weight` it needs `mean_sample_weight`, and weights that are inverse chances of being in the
+    sample, up to one factor. None is for a large population, or for the process that made it. It changes nothing about
+    privacy.""",
     "knots": """"auto", int or dict, default "auto"
     Knots of number columns that the schema says nothing about: how many, evenly spaced on the column's own scale, 0 for a
     straight line. A dict gives a number or a list of knots by the name of the column. "auto" chooses a number from public
@@ -260,6 +275,7 @@ class SampleWeightParameter:
     """The cap on the weights of rows, for models whose `fit` takes such weights."""
 
     max_sample_weight: float = 1.0
+    mean_sample_weight: float | None = None
 
 
 @estimator
@@ -295,7 +311,15 @@ class InterestParameter:
 
 
 @estimator
-class IntervalsParameter:
+class DesignParameters:
+    """What is declared about the sample, for models that have intervals."""
+
+    cluster_effect: float | None = None
+    population_size: int | None = None
+
+
+@estimator
+class IntervalsParameter(DesignParameters):
     """The share of the budget that is kept for intervals, for models that release second moments for them."""
 
     inference_share: float | str = 0.0

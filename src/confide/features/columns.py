@@ -285,7 +285,7 @@ def columns_of(described: object) -> tuple[Column, ...]:
 
 def _column(name: Any, description: object) -> Column:
     where = column_title(name)
-    if name in ("target", "person", "interact", "random_features") and not isinstance(description, Mapping):
+    if name in ("target", "person", "weight", "interact", "random_features") and not isinstance(description, Mapping):
         # TOML counts every key below [columns] as a column.
         raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
     if not isinstance(description, Mapping):

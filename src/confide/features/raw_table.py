@@ -99,6 +99,18 @@ class RawTable:
         return read_identities(f'column "{self.schema.person}"', self.person)
 
 
+def column_of(frame: Any, name: str) -> Any:
+    """One named column of a frame of any library that narwhals reads.
+
+    Raises
+    ------
+    InputError
+        If it is not a frame in memory, has no rows, or lacks the column.
+    """
+    (column,) = _columns_named(frame, (name,))
+    return column
+
+
 def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
     """The named columns of a frame, in the order of the names."""
     import narwhals.stable.v1 as nw

@@ -57,6 +57,12 @@ A target of numbers has bounds, like a column. Numbers outside are clipped to th
 If one person may have several rows, `person = "patient_id"` above [columns] names the column that identifies the person. It
 is not a feature.
 
+If rows count differently, as in a survey, a weight names the column that says how much, and its public cap:
+
+    weight = { column = "design_weight", high = 20, mean = 3.9 }
+
+It is not a feature either. A weight above `high` counts as `high`. `mean` is the mean weight, if that is public knowledge.
+
 Categories and labels are compared in canonical form (`confide.features.canonical_labels`): 1 in a schema is the same as the
 1.0 and the "1" that different readers make of one file.
 """
@@ -73,6 +79,7 @@ from confide.features.blanks import refuse_blanks
 from confide.features.columns import Column, NumberColumn, columns_of
 from confide.features.interactions import Interaction, interactions_of
 from confide.features.random_features import RandomFeatures, random_features_of
+from confide.features.row_weight import RowWeight, row_weight_of
 from confide.features.schema_checks import check_keys, column_title
 from confide.features.target import Target, target_of
 from confide.features.toml_form import read_toml, toml_text
@@ -92,6 +99,8 @@ class Schema:
         with the keys columns, knots and scale, or `Interaction` objects; optional
     random_features : a mapping with the keys number, length_scale, norm and seed, or a `RandomFeatures`: models append
         random Fourier features of the encoded row to it; optional
+    weight : a mapping with the keys column, high and mean, or a `RowWeight`: the column that says how much each row counts
+        in a fit, its cap, and its mean if that is public; optional
 
     Raises
     ------
@@ -111,6 +120,7 @@ class Schema:
     person: str | None
     interact: tuple[Interaction, ...]
     random_features: RandomFeatures | None
+    weight: RowWeight | None
 
     def __init__(
         self,
@@ -119,16 +129,18 @@ class Schema:
         person: str | None = None,
         interact: Iterable[Interaction | Iterable[str] | Mapping[str, Any]] = (),
         random_features: RandomFeatures | Mapping[str, Any] | None = None,
+        weight: RowWeight | Mapping[str, Any] | None = None,
     ) -> None:
         object.__setattr__(self, "columns", columns_of(columns))
         object.__setattr__(self, "target", target_of(target))
         object.__setattr__(self, "person", person)
+        object.__setattr__(self, "weight", row_weight_of(weight))
         self._check_names()
         object.__setattr__(self, "interact", interactions_of(interact, {column.name: column for column in self.columns}))
         object.__setattr__(self, "random_features", random_features_of(random_features))
 
     def _check_names(self) -> None:
-        """Columns, target and person are different columns of the table."""
+        """Columns, target, person and weight are different columns of the table."""
         if not self.columns:
             raise SchemaError("a schema needs at least one column.")
         names = set()
@@ -141,13 +153,19 @@ class Schema:
             raise SchemaError(
                 f"{column_title(target)}: is the target, so it must not be among the columns; remove it there."
             )
-        if self.person is None:
+        if self.person is not None:
+            where = column_title(self.person, "person, the name of a column,")
+            if self.person in names:
+                raise SchemaError(f"{where}: identifies the person, so it must not be among the columns; remove it there.")
+            if self.person == target:
+                raise SchemaError(f"{where}: identifies the person, so it cannot be the target; correct one of the two.")
+        if self.weight is None:
             return
-        where = column_title(self.person, "person, the name of a column,")
-        if self.person in names:
-            raise SchemaError(f"{where}: identifies the person, so it must not be among the columns; remove it there.")
-        if self.person == target:
-            raise SchemaError(f"{where}: identifies the person, so it cannot be the target; correct one of the two.")
+        where = column_title(self.weight.column)
+        if self.weight.column in names:
+            raise SchemaError(f"{where}: is the weight of rows, so it must not be among the columns; remove it there.")
+        if self.weight.column in (target, self.person):
+            raise SchemaError(f"{where}: is the weight of rows, so it cannot be the target or the person; correct one.")
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Schema:
@@ -155,9 +173,9 @@ class Schema:
 
         Parameters
         ----------
-        mapping : {"target": {...}, "person": name, "interact": [[name, name], ...], "columns": {name: {...}, ...}}; only the
-            columns are required, and their order is kept. An interaction may also be a mapping, {"columns": [name, name],
-            "knots": 1, "scale": 0.3}
+        mapping : {"target": {...}, "person": name, "weight": {...}, "interact": [[name, name], ...], "columns": {...}}; only
+            the columns, {name: {...}, ...}, are required, and their order is kept. An interaction may also be a mapping,
+            {"columns": [name, name], "knots": 1, "scale": 0.3}
 
         Returns
         -------
@@ -171,14 +189,15 @@ class Schema:
         """
         if not isinstance(mapping, Mapping):
             raise SchemaError(
-                'a schema must be a mapping with the key "columns" and, optionally, "target", "person" and "interact".'
+                'a schema must be a mapping with the key "columns" and, optionally, "target", "person", "weight" and '
+                '"interact".'
             )
-        known = ("columns", "target", "person", "interact", "random_features")
+        known = ("columns", "target", "person", "weight", "interact", "random_features")
         check_keys("the schema", mapping, known, " (columns are described below [columns])")
         if not isinstance(mapping.get("columns"), Mapping):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
-        others = (mapping.get("target"), mapping.get("person"), mapping.get("interact", ()), mapping.get("random_features"))
-        return cls(mapping["columns"], *others)
+        others = {key: mapping[key] for key in known[1:] if key in mapping}
+        return cls(mapping["columns"], **others)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Schema:
@@ -217,7 +236,8 @@ class Schema:
             interact["interact"] = [interaction.described() for interaction in self.interact]
         if self.random_features is not None:
             interact["random_features"] = self.random_features.to_dict()
-        return target | person | interact | {"columns": {column.name: column.to_dict() for column in self.columns}}
+        weight = {} if self.weight is None else {"weight": self.weight.to_dict()}
+        return target | person | weight | interact | {"columns": {column.name: column.to_dict() for column in self.columns}}
 
     def to_toml(self) -> str:
         """The text of a TOML file, read by `from_toml`."""
@@ -226,16 +246,17 @@ class Schema:
     def without_curves(self) -> Schema:
         """The schema without knots, interactions and random features: what decides how a table is read."""
         columns = (replace(column, knots=()) if isinstance(column, NumberColumn) else column for column in self.columns)
-        return Schema(tuple(columns), self.target, self.person)
+        return replace(self, columns=tuple(columns), interact=(), random_features=None)
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of the columns in order, without the target and the person."""
+        """Names of the columns in order, without the target, the person and the weight."""
         return tuple(column.name for column in self.columns)
 
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target={self.target.column!r}"
         person = "" if self.person is None else f", person={self.person!r}"
+        person += "" if self.weight is None else f", weight={self.weight.column!r}"
         interact = f", {len(self.interact)} interaction{'s'[: len(self.interact) != 1]}" if self.interact else ""
         features = "" if self.random_features is None else f", {self.random_features.number} random features"
         return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact}{features})"
@@ -244,7 +265,9 @@ class Schema:
         target = self.target and f", target {self.target}"
         person = self.person and f", person {self.person}"
         width = max(len(name) for name in self.column_names)
-        lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}{person or ''}"]
+        weight = self.weight and f", weight {self.weight}"
+        others = "".join(each or "" for each in (target, person, weight))
+        lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{others}"]
         lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
         together = [*self.interact, *([] if self.random_features is None else [self.random_features])]
         return "\n".join(lines + [f"  {each}" for each in together])

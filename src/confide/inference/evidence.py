@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from confide.errors import ParameterError
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.bundled_shapes import Bundles
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeLaplace
@@ -133,6 +134,8 @@ class Evidence(CheckedEvidence):
         Whether the loss is a sum over scores. If so, curvature and slope are known for each score by itself, and are 0
         between two scores. Otherwise the loss depends only on differences of scores, and they are known in the directions
         of these differences, see `confide.privacy.moments.directions_of`.
+    design : SamplingDesign
+        What is declared about the sample.
     """
 
     weights: Array
@@ -147,6 +150,7 @@ class Evidence(CheckedEvidence):
     n_outputs: int = 1
     separable: bool = True
     prior: Array | None = None
+    design: SamplingDesign = INDEPENDENT
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
@@ -200,6 +204,7 @@ class Evidence(CheckedEvidence):
             n_outputs=plan.problem.loss.n_outputs,
             separable=plan.problem.loss.separable,
             prior=np.array(plan.problem.prior) if plan.problem.prior else None,
+            design=INDEPENDENT if plan.intervals is None else plan.intervals.design,
         )
 
     @property
@@ -228,13 +233,14 @@ class Evidence(CheckedEvidence):
             "n_outputs": self.n_outputs,
             "separable": self.separable,
             **({} if self.prior is None else {"prior": self.prior.tolist()}),
+            **self.design.described(),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        # The first version knew two classes only and no prior, and wrote none of these entries.
-        value = {"n_outputs": 1, "separable": True, "prior": None} | value
+        # The first version knew two classes only, no prior and no design, and wrote none of these entries.
+        value = {"n_outputs": 1, "separable": True, "prior": None, "design": None} | value
         known = set(value) == {field.name for field in fields(cls)}
         if not known or not isinstance(value["separable"], bool) or not value["n_outputs"] >= 1:
             raise ParameterError(
@@ -260,6 +266,7 @@ class Evidence(CheckedEvidence):
             n_outputs=n_outputs,
             separable=value["separable"],
             prior=None if value["prior"] is None else np.array(value["prior"], dtype=np.float64),
+            design=INDEPENDENT if value["design"] is None else SamplingDesign.from_dict(value["design"]),
         ).checked()
 
 

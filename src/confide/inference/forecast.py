@@ -8,6 +8,7 @@ from typing import Any
 
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan, width_of
@@ -57,6 +58,8 @@ class IntervalsPlan:
         Noise on the weights does not pass through it, so that only the share of the sampling error is left.
     margin : float
         Expected half width of a 95% interval for a typical coefficient.
+    design : SamplingDesign
+        What is declared about the sample.
     """
 
     budget: Budget
@@ -66,12 +69,15 @@ class IntervalsPlan:
     ridge: float
     uncertain_share: float
     margin: float
+    design: SamplingDesign = INDEPENDENT
 
     @classmethod
-    def of(cls, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float) -> IntervalsPlan:
+    def of(
+        cls, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float, design: SamplingDesign = INDEPENDENT
+    ) -> IntervalsPlan:
         """The plan and its forecast. The event of `training` is that of both releases."""
         problem = training.problem
-        usual = _usual_curvature(moments, usual_row_norm)
+        usual = _usual_curvature(moments, usual_row_norm, design)
         # The slope of a count has about its mean as variance, and so its curvature has; half of the rows are at the limit.
         is_count = isinstance(problem.loss, PoissonLoss)
         steepness = usual * (1.0 if is_count else moments.unit_of_slope / 2.0 / problem.loss_bounds.smoothness)
@@ -80,11 +86,12 @@ class IntervalsPlan:
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
         damping = training.l2 / curvature if training.perturbs_objective else 1.0
         privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
-        sampling = math.sqrt(steepness) / curvature
+        # The curvature is that of the mean weight, and the square of a slope that of the largest weight.
+        sampling = math.sqrt(steepness * design.variance_factor * design.usual_squares) / curvature
         error = math.hypot(sampling, privacy)
         uncertain = 1.0 if training.perturbs_objective else (sampling / error) ** 2
         margin = 1.96 * error * math.hypot(1.0, spread / curvature)
-        return cls(training.event.budget, share, moments, usual_row_norm, training.l2, uncertain, margin)
+        return cls(training.event.budget, share, moments, usual_row_norm, training.l2, uncertain, margin, design)
 
     @property
     def is_joint(self) -> bool:
@@ -104,9 +111,10 @@ class IntervalsPlan:
         """Eigenvalue of these moments without noise for typical rows: n (c / 2) |x|^2 / d, spread evenly over d columns.
 
         For o classes, c is the curvature of the loss at scores of 0. For softmax it is 1 / o. For one class against the rest
-        it is the largest curvature times 4 (o - 1) / o^2, because the scores of one class among many are far from 0.
+        it is the largest curvature times 4 (o - 1) / o^2, because the scores of one class among many are far from 0. Rows
+        with weights count with the mean weight.
         """
-        return _usual_curvature(self.moments, self.usual_row_norm)
+        return _usual_curvature(self.moments, self.usual_row_norm, self.design)
 
     @property
     def ratio(self) -> float:
@@ -137,6 +145,7 @@ class IntervalsPlan:
                 f"intervals would not be trustworthy: the noise on the curvature ({self.curvature_noise:.3g}) is too large "
                 f"beside what this number of typical rows and the ridge add to it ({self.usual_curvature:.3g} and "
                 f"{self.ridge:.3g}). {self._shown_ratio}. Use {_WHAT_HELPS.format('budget or inference_share')}"
+                f"{self.design.advice}"
             )
 
     @property
@@ -160,6 +169,7 @@ class IntervalsPlan:
             "ratio": self.ratio,
             "largest_ratio": self.largest_ratio,
             "expected_margin": self.margin,
+            **self.design.described(),
         }
 
     def lines(self) -> dict[str, str]:
@@ -170,6 +180,7 @@ class IntervalsPlan:
             "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, to which typical rows add "
             f"{self.usual_curvature:.4g} and the ridge {self.ridge:.4g}; {self._shown_ratio}",
             "expected interval": f"about +- {self.margin:.3g} for a typical coefficient, at 95%",
+            **self.design.lines(),
         }
 
 
@@ -187,20 +198,23 @@ class SumsForecast:
         Standard deviation of the noise on the sum of squared targets; 0 if that sum is not released.
     is_pure : bool
         Whether the budget is for pure privacy, for which noise grows fastest with the number of columns.
+    design : SamplingDesign
+        What is declared about the sample.
     """
 
     curvature_noise: float
     usual_curvature: float
     square_deviation: float
     is_pure: bool
+    design: SamplingDesign = INDEPENDENT
 
     @classmethod
-    def of(cls, plan: StatisticsPlan, usual_row_norm: float) -> SumsForecast:
+    def of(cls, plan: StatisticsPlan, usual_row_norm: float, design: SamplingDesign = INDEPENDENT) -> SumsForecast:
         """The forecast of a plan for sums."""
         problem = plan.problem
         noise = 2.0 * plan.product_deviation * math.sqrt(problem.n_weights)
         usual = problem.n_rows_low * usual_row_norm**2 / problem.n_features
-        return cls(noise, usual, plan.square_deviation, isinstance(plan.budget, PureDP))
+        return cls(noise, usual, plan.square_deviation, isinstance(plan.budget, PureDP), design)
 
     @property
     def ratio(self) -> float:
@@ -253,7 +267,8 @@ class SumsForecast:
         """Further lines of the plan if the fit has intervals."""
         return {
             "intervals": f"the ratio may be at most {LARGEST_SUMS_RATIO:g}; the noise on the sum of squared targets has a "
-            f"standard deviation of {self.square_deviation:.4g}"
+            f"standard deviation of {self.square_deviation:.4g}",
+            **self.design.lines(),
         }
 
 
@@ -265,11 +280,12 @@ def _deviation(moments: MomentsPlan) -> float:
     return float(moments.deviation * moments.unit_of_curvature / math.sqrt(2.0))
 
 
-def _usual_curvature(moments: MomentsPlan, usual_row_norm: float) -> float:
+def _usual_curvature(moments: MomentsPlan, usual_row_norm: float, design: SamplingDesign) -> float:
     problem = moments.problem
     loss, n_classes = problem.loss_bounds, max(2, problem.loss.n_outputs)
     bend = loss.trace / loss.rank * (4.0 * (n_classes - 1) / n_classes**2 if loss.separable else 1.0) / 2.0
     if isinstance(problem.loss, PoissonLoss):
         # The curvature of a count is its mean, which is far below the largest count.
         bend = problem.largest_weight * _USUAL_COUNT * problem.loss.target_bound
-    return problem.n_rows_low * bend * usual_row_norm**2 / problem.n_features
+    # The constants of the loss are those of a row with the largest weight.
+    return design.effective_share * problem.n_rows_low * bend * usual_row_norm**2 / problem.n_features

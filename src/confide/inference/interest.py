@@ -15,7 +15,7 @@ Everything here is post-processing of released numbers and costs no privacy. Row
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_of
 from confide.inference.intervals import Uncertainty
 from confide.inference.risks_evidence import RisksEvidence
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.types import Array
 
 FEWEST_DEVIATIONS, MOST_DEVIATIONS = 3.0, 8.0
@@ -129,6 +130,8 @@ class Facts:
         Standard deviations of the noise on the sums of slopes, of curvatures and of squared slopes.
     is_laplace : bool
         Whether the noise on the sums has the Laplace law.
+    design : SamplingDesign
+        What is declared about the sample.
     """
 
     n_features: int
@@ -143,14 +146,26 @@ class Facts:
     curvature_deviation: float
     sums_deviations: tuple[float, float, float]
     is_laplace: bool
+    design: SamplingDesign = INDEPENDENT
+
+    @property
+    def usual_curvature(self) -> float:
+        """The expected sum of the curvatures of all rows: half of the largest for each, at the mean weight."""
+        return self.design.effective_share * self.n_rows * self.largest_curvature / 2.0
 
     @property
     def steepness(self) -> float:
-        """Squared slopes of usual rows over their curvatures: 1 for the logistic loss.
+        """The largest sampling variance of the sum of slopes, over the curvature, for usual rows: 1 for the logistic loss.
 
-        They are taken to be the squares of half the largest slope where the curvature is at its largest.
+        Squared slopes are taken to be those of half the largest slope where the curvature is at its largest. With weights
+        they are the weight times as much, and the weight is at most the largest one.
         """
-        return self.largest_slope**2 / (4.0 * self.largest_curvature)
+        return self.design.variance_factor * self.largest_slope**2 / (4.0 * self.largest_curvature)
+
+    @property
+    def usual_steepness(self) -> float:
+        """What forecasts suppose of it."""
+        return self.steepness * self.design.usual_squares
 
     @property
     def stretch(self) -> Array:
@@ -169,13 +184,16 @@ def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
         Sum of the curvatures of the rows' losses, as far as it is known.
     """
     of_slopes, of_curvatures, _ = facts.sums_deviations
-    sampling = math.sqrt(max(curvature_of_rows, 0.0) * facts.steepness)
+    sampling = math.sqrt(max(curvature_of_rows, 0.0) * facts.usual_steepness)
     wide = MOST_DEVIATIONS
     if of_slopes > 0.0:
         wide = min(wide, _NOISE_BESIDE_SAMPLING * sampling / of_slopes)
     if of_curvatures > 0.0:
         wide = min(wide, math.sqrt(_NOISE_BESIDE_CURVATURE * max(curvature_of_rows, 0.0) / of_curvatures))
     return max(FEWEST_DEVIATIONS, wide)
+
+
+_NAMES_OF_FACTS = tuple(each.name for each in fields(Facts) if each.name != "design")
 
 
 def _careful_inverse(facts: Facts, curvature: Array) -> Array:
@@ -294,7 +312,7 @@ class InterestEvidence(CheckedEvidence):
 
     def _has_possible_values(self) -> bool:
         facts = self.facts
-        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name != "sums_deviations"]
+        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in ("sums_deviations", "design")]
         factors = [factor for each in self.combinations for _, factor in (*each.factors, *each.base)]
         return (
             all(
@@ -306,10 +324,14 @@ class InterestEvidence(CheckedEvidence):
             and (facts.constant > 0.0) == (facts.intercept > 0.0)
         )
 
+    def with_weights(self) -> Self:
+        """The same evidence, whose design says that rows have weights of their own."""
+        return replace(self, facts=replace(self.facts, design=replace(self.facts.design, has_weights=True)))
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         return {
-            "facts": {each.name: _listed(getattr(self.facts, each.name)) for each in fields(self.facts)},
+            "facts": {name: _listed(getattr(self.facts, name)) for name in _NAMES_OF_FACTS} | self.facts.design.described(),
             "combinations": [
                 {each.name: _listed(getattr(one, each.name)) for each in fields(one)} for one in self.combinations
             ],
@@ -324,13 +346,15 @@ class InterestEvidence(CheckedEvidence):
         """Read the form written by `to_dict`."""
         value = {"risks": None} | value
         is_known = set(value) == {each.name for each in fields(cls)}
-        if not is_known or set(value["facts"]) != {each.name for each in fields(Facts)}:
+        if not is_known or set(value["facts"]) - {"design"} != set(_NAMES_OF_FACTS):
             raise ParameterError(
                 "the data for intervals of named coefficients were written by another version of confide, which this "
                 "version cannot read."
             )
         facts = dict(value["facts"])
         facts["sums_deviations"] = tuple(map(float, facts["sums_deviations"]))
+        if "design" in facts:
+            facts["design"] = SamplingDesign.from_dict(facts["design"])
         combinations = []
         for each in value["combinations"]:
             pairs = {
@@ -443,7 +467,7 @@ def _errors(
     per_pull = reach / bend
     change = -pull * per_pull
     doubt = of_bend / bend
-    sampling = per_pull * math.sqrt(max(square, of_square, float(np.finfo(float).tiny)))
+    sampling = per_pull * math.sqrt(facts.design.variance_factor * max(square, of_square, float(np.finfo(float).tiny)))
     of_sums = per_pull * of_pull
     second = per_pull * _second_order(evidence, wanted, direction, covariance)
     if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
@@ -475,7 +499,7 @@ def _shift_of_scores(evidence: InterestEvidence) -> float:
 def _curvature_of_rows(facts: Facts, curvature: Array) -> float:
     """The sum of the curvatures of the rows' losses: as released, or that of typical rows."""
     rows = float(curvature[-1, -1]) / facts.constant**2 if facts.intercept > 0.0 else 0.0
-    return rows if rows > 0.0 else facts.n_rows * facts.largest_curvature / 2.0
+    return rows if rows > 0.0 else facts.usual_curvature
 
 
 def _hidden_share(facts: Facts, curvature: Array, wanted: Array) -> float:

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from confide.errors import ParameterError
 from confide.inference.interest import Combination, Facts, deviations_of_clip
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan
 from confide.privacy.direction_sums import DirectionSumsPlan
@@ -65,6 +66,7 @@ class InterestPlan:
         combinations: tuple[Combination, ...],
         usual_norm: float,
         risks: StandardisedSumsPlan | None = None,
+        design: SamplingDesign = INDEPENDENT,
     ) -> InterestPlan:
         """The plan and its facts. The event of `training` is that of the whole release."""
         problem, loss = training.problem, training.problem.loss_bounds
@@ -83,6 +85,7 @@ class InterestPlan:
             curvature_deviation=curvature.entry_deviation,
             sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
             is_laplace=isinstance(sums.lattice, LatticeLaplace),
+            design=design,
         )
         return cls(training.event.budget, shares, curvature, sums, combinations, facts, risks)
 
@@ -99,33 +102,28 @@ class InterestPlan:
     @property
     def usual_curvature(self) -> float:
         """What typical rows add to the curvature in each direction, spread evenly over the columns: n (c / 2) |x|^2 / d."""
-        return self._curvature_of_rows * self.facts.usual_norm**2 / self.facts.n_features
-
-    @property
-    def _curvature_of_rows(self) -> float:
-        """What the curvatures of typical rows add up to: n c / 2."""
-        return self.facts.n_rows * self.facts.largest_curvature / 2.0
+        return self.facts.usual_curvature * self.facts.usual_norm**2 / self.facts.n_features
 
     @property
     def _error_of_weights(self) -> float:
         """Standard deviation of the error of a typical weight without the ridge."""
         facts, curvature = self.facts, self.usual_curvature
-        return math.sqrt(curvature * facts.steepness + facts.noise_in_objective**2) / curvature
+        return math.sqrt(curvature * facts.usual_steepness + facts.noise_in_objective**2) / curvature
 
     @property
     def score_error(self) -> float:
         """Mean squared error of the scores of typical rows by the released weights, without the ridge."""
         facts = self.facts
         of_columns = (self._error_of_weights * facts.usual_norm) ** 2
-        of_constant = facts.noise_in_objective / self._curvature_of_rows
+        of_constant = facts.noise_in_objective / facts.usual_curvature
         return of_columns + (of_constant**2 / facts.intercept**2 if facts.intercept > 0.0 else 0.0)
 
     @property
     def first_order(self) -> float:
         """Standard deviation of the error of first order, for a coefficient of one column."""
         facts, curvature = self.facts, self.usual_curvature
-        clip = deviations_of_clip(facts, self._curvature_of_rows) * facts.usual_norm / math.sqrt(facts.n_features)
-        return math.sqrt(curvature * facts.steepness + (clip * facts.sums_deviations[0]) ** 2) / curvature
+        clip = deviations_of_clip(facts, facts.usual_curvature) * facts.usual_norm / math.sqrt(facts.n_features)
+        return math.sqrt(curvature * facts.usual_steepness + (clip * facts.sums_deviations[0]) ** 2) / curvature
 
     @property
     def second_order(self) -> float:
@@ -144,10 +142,9 @@ class InterestPlan:
         if not combination.usual_spread:
             return self.error * combination.size
         facts = self.facts
-        curvature = self._curvature_of_rows * combination.usual_spread
-        first = (
-            math.hypot(math.sqrt(curvature * facts.steepness), combination.usual_clip * facts.sums_deviations[0]) / curvature
-        )
+        curvature = facts.usual_curvature * combination.usual_spread
+        of_slopes = math.sqrt(curvature * facts.usual_steepness)
+        first = math.hypot(of_slopes, combination.usual_clip * facts.sums_deviations[0]) / curvature
         return math.hypot(first, self.second_order * combination.size)
 
     def error_of_risk(self, combination: Combination) -> float:
@@ -188,6 +185,7 @@ class InterestPlan:
             f"The mean squared error of scores would be {self.score_error:.2g}, where {LARGEST_SCORE_ERROR:g} is allowed, "
             f"and errors of second order {ratio:.2g} times those of first order, where {LARGEST_SECOND_ORDER:g} is allowed. "
             f"Use more rows, a larger budget, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+            f"{self.facts.design.advice}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,6 +211,7 @@ class InterestPlan:
                 }
                 for each in self.combinations
             ],
+            **self.facts.design.described(),
         }
 
     def lines(self) -> dict[str, str]:
@@ -222,7 +221,8 @@ class InterestPlan:
             + (", in one account with the weights" if self.is_joint else "")
             + f"; errors of second order {self.second_order / self.first_order:.2g} times those of first order",
         }
-        return found | {f"interval {place + 1}": each for place, each in enumerate(self.sentences())}
+        found |= {f"interval {place + 1}": each for place, each in enumerate(self.sentences())}
+        return found | self.facts.design.lines()
 
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each coefficient, in words."""

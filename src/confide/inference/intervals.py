@@ -461,7 +461,8 @@ def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> 
     # At the target, the rows' gradients of the population add up to minus the gradient of the ridge, so their mean is known.
     # Its square, times the number of rows, is subtracted from the second moment to get the covariance. The largest possible
     # number of rows subtracts the least.
-    covariance = positive_part(block.slope - np.outer(away, away) * l2**2 / evidence.n_rows_high)
+    of_rows = positive_part(block.slope - np.outer(away, away) * l2**2 / evidence.n_rows_high)
+    covariance = evidence.design.variance_factor * of_rows
     step: Array = np.eye(len(weights))
     if without_ridge:
         # The step is w + H0^-1 l2 (w - p) = p + H0^-1 H (w - p), where H0 is H without the ridge and p the prior. So H0
@@ -582,7 +583,8 @@ def _inflation_factors(
     others = inverse @ multiplied @ columns
     squares = np.sum(columns**2, axis=0)
     products = squares * np.sum(others**2, axis=0) + np.sum(columns * others, axis=0) ** 2
-    spread = 4.0 * evidence.curvature_deviation**2 * products + 2.0 * evidence.slope_deviation**2 * squares**2
+    of_slope = evidence.design.variance_factor * evidence.slope_deviation
+    spread = 4.0 * evidence.curvature_deviation**2 * products + 2.0 * of_slope**2 * squares**2
     variance = sampling**2 + np.mean(errors**2, axis=0)
     # A combination of no coefficients has no variance; its intervals have width 0.
     least = float(np.finfo(float).tiny)

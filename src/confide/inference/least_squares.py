@@ -29,6 +29,7 @@ from confide.inference.intervals import (
     noise_draws,
     positive_part,
 )
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise
@@ -65,6 +66,8 @@ class SumsEvidence(CheckedEvidence):
         Standard deviations of the noise on the diagonal of X^T X, its other entries, X^T y and y^T y.
     prior : (D,) or None
         Public weights towards which the ridge pulled; None for 0.
+    design : SamplingDesign
+        What is declared about the sample.
     """
 
     weights: Array
@@ -78,6 +81,7 @@ class SumsEvidence(CheckedEvidence):
     law: str
     deviations: Array
     prior: Array | None = None
+    design: SamplingDesign = INDEPENDENT
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
@@ -118,6 +122,7 @@ class SumsEvidence(CheckedEvidence):
             law=law,
             deviations=np.array(deviations),
             prior=np.array(plan.prior) if plan.prior else None,
+            design=INDEPENDENT if plan.intervals is None else plan.intervals.design,
         )
 
     @property
@@ -146,12 +151,13 @@ class SumsEvidence(CheckedEvidence):
             "law": self.law,
             "deviations": self.deviations.tolist(),
             **({} if self.prior is None else {"prior": self.prior.tolist()}),
+            **self.design.described(),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        value = {"prior": None} | value  # which earlier versions did not write
+        value = {"prior": None, "design": None} | value  # which earlier versions did not write
         if set(value) != {"kind", *(field.name for field in fields(cls))} or value["kind"] != "sums":
             raise ParameterError(
                 "the data for intervals were written by another version of confide, which this version cannot read."
@@ -168,6 +174,7 @@ class SumsEvidence(CheckedEvidence):
             law=str(value["law"]),
             deviations=np.array(value["deviations"], dtype=np.float64),
             prior=None if value["prior"] is None else np.array(value["prior"], dtype=np.float64),
+            design=INDEPENDENT if value["design"] is None else SamplingDesign.from_dict(value["design"]),
         ).checked()
 
 
@@ -242,7 +249,7 @@ def _errors_of_sums(evidence: SumsEvidence, target: str) -> _ErrorsOfSums:
     variance = _residual_variance(evidence, curvature, products, inverse, estimates, noise + inverse @ ridge @ inverse)
     # The bias of the ridge makes residuals larger for rows that are long in its direction. The term `ridge` is exact for
     # Gaussian rows.
-    covariance = inverse @ (variance * products + ridge) @ inverse
+    covariance = evidence.design.variance_factor * (inverse @ (variance * products + ridge) @ inverse)
     return _ErrorsOfSums(estimates, covariance, _privacy_errors(evidence, entries, variances))
 
 

@@ -83,7 +83,7 @@ def uncertainty_of_risks(evidence: InterestEvidence) -> Uncertainty:
     # Rows differ: a difference lies between 0 and its largest value, which bounds its variance by its mean.
     largest = largest_difference(risks.steps)
     sizes = np.clip(np.abs(risks.differences), 0.0, largest)
-    among_rows = sizes * (largest - sizes) / risks.n_rows
+    among_rows = facts.design.variance_factor * sizes * (largest - sizes) / risks.n_rows
     together = 2.0 * rates * np.sum((wanted @ sampling) * gradients, axis=1)
     of_others = np.sum((gradients @ sampling) * gradients, axis=1)
     own = (rates * coefficients.sampling_error) ** 2

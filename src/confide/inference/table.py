@@ -17,6 +17,7 @@ from confide.guarantee import Guarantee
 from confide.inference.intervals import Uncertainty
 from confide.inference.multiple_tests import RATES, SINGLE_STEP, margins_of_family, p_values_of_family
 from confide.inference.risks import checked_baseline, risk_difference
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +149,8 @@ class CoefficientTable:
         Whether the coefficients are those that were named, by an orthogonal score.
     predicted : str
         The number that a regression predicts, with its unit if the schema names one; empty for classes.
+    design : SamplingDesign
+        What sampling errors assume of the way in which rows came from their population.
     quantity : str
         What the lines are: "coefficients", or "risk differences", standardised over the rows.
     adjust : str
@@ -168,6 +171,7 @@ class CoefficientTable:
     shortens_rows: bool = False
     predicted: str = ""
     is_of_interest: bool = False
+    design: SamplingDesign = INDEPENDENT
     adjust: str = ""
     quantity: str = "coefficients"
 
@@ -234,11 +238,13 @@ class CoefficientTable:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences below the table, which a reader needs to understand it."""
+        # With weights in another unit the same ridge has another alpha.
+        beside = " beside losses times the weights of their rows" if self.design.has_weights else ""
         minimiser = (
             _RISK_DIFFERENCE
             if self.quantity != "coefficients"
             else (
-                f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}"
+                f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}{beside}"
                 if self.target == "regularised"
                 else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
             )
@@ -250,6 +256,7 @@ class CoefficientTable:
                 if any(one.privacy_error for one in self.coefficients)
                 else []
             ),
+            *self.design.sentences,
             *(
                 ["Sampling errors assume that residuals have the same variance in all rows."]
                 if self.assumes_equal_variance
@@ -358,6 +365,7 @@ class CoefficientTable:
             "alpha": self.alpha,
             **({} if self.quantity == "coefficients" else {"quantity": self.quantity}),
             "units": self.shown_units,
+            "design": self.design.to_dict(),
             **({"adjust": self.adjust} if self.adjust else {}),
             "coefficients": [
                 {name: _finite(getattr(coefficient, name)) for name in self._fields} | self._ratio_entries(coefficient)

@@ -24,6 +24,8 @@ from confide.data.streams import Reading
 from confide.errors import InputError, ParameterError
 from confide.features.encoder import Encoder
 from confide.features.labels import targets_at
+from confide.features.raw_table import column_of
+from confide.features.row_weight import RowWeight
 from confide.features.schema import Schema
 from confide.intake.arrays import MemoryTable, names_of_columns, table_of
 from confide.intake.row_weights import row_weights_of, weight_array
@@ -75,7 +77,8 @@ def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
         return _RowsInMemory(X.rows, X.labels, sample_weight, X.stamps)
     if sample_weight is not None:
         raise InputError(
-            "sample_weight is for rows in memory, and these rows come from open_rows. Leave it out; class_weight works here."
+            "sample_weight is for rows in memory, and these rows come from open_rows. Leave it out, and name the column of "
+            "weights in the schema: weight = { column = ..., high = ... }."
         )
     return _RowsElsewhere(X)
 
@@ -119,8 +122,22 @@ class _RowsInMemory:
                 tables[each.encoder] = table_of(self.X, each)
         first = specifications[0]
         targets = first.target.read(self.y, tables[first.encoder].n_rows_given)
-        own_weights = None if self.sample_weight is None else weight_array(self.sample_weight)
+        own_weights = self._own_weights(first.weight)
         yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)
+
+    def _own_weights(self, weight: RowWeight | None) -> Array | None:
+        """The weights of all rows given, from the argument or from the column that a schema names; None if all count 1."""
+        if weight is None:
+            return None if self.sample_weight is None else weight_array(self.sample_weight)
+        if self.sample_weight is not None:
+            raise ParameterError(
+                f'the schema names the column "{weight.column}" as the weight of rows, and sample_weight was given too; '
+                f"leave sample_weight out."
+            )
+        weights = weight.read(column_of(self.X, weight.column), refuse=True)
+        if not weights.any():
+            raise weight.refusal_of_zeros()
+        return weights
 
     def _as_taken_by(
         self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own_weights: Array | None
@@ -206,7 +223,8 @@ class _RowsElsewhere:
         target, encoder = specification.target.of_opened(self.rows), specification.encoder
         each_class = targets_at(np.arange(len(target.domain)), len(target.domain))
         largest, class_weight = specification.largest_sample_weight, specification.class_weight
-        of_classes = row_weights_of(None, largest, each_class, target.domain, class_weight)
+        weighs = specification.weight is not None
+        of_classes = row_weights_of(None, 1.0 if weighs else largest, each_class, target.domain, class_weight)
         counts = None if of_classes is None else tuple(of_classes.tolist())
         fourier, row_map = specification.map_of(self.rows.n_inputs if encoder is None else encoder.n_features)
         reading: Reading | NumericReading
@@ -214,7 +232,7 @@ class _RowsElsewhere:
             reading = NumericReading(self.rows.n_inputs, target.domain, counts, row_map, target.numbers)
             columns = Columns(self.rows.n_inputs, None)
         else:
-            reading = Reading(encoder, target.domain, counts, row_map, target.numbers)
+            reading = Reading(encoder, target.domain, counts, row_map, target.numbers, weighs)
             columns = Columns.of_schema(encoder)
         with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
             yield CheckedRows(
@@ -222,7 +240,7 @@ class _RowsElsewhere:
                 n_rows=checked.n_rows,
                 domain=target.domain,
                 target_sentence=target.sentence,
-                has_weights=False,
+                has_weights=weighs,
                 columns=columns,
                 coefficient_names=coefficient_names(columns, encoder, fourier),
                 encoder=encoder,

@@ -150,7 +150,8 @@ class _Options:
                 "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, the "
                 "schema's target has bounds, low and high, or the column of its numbers is given as `target` instead."
             )
-        if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person)):
+        weight = None if schema.weight is None else schema.weight.column
+        if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person, weight)):
             raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
         return schema
 
@@ -195,7 +196,7 @@ def _open_files(paths: Any, options: _Options) -> OpenedRows:
 
 
 def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
-    """The kind of each column that is read from a CSV file: those of the schema, its person, and its target or `target`."""
+    """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
     kinds: dict[str, Kind] = {
         column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns
     }
@@ -205,6 +206,8 @@ def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
         kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
     if schema.person is not None:
         kinds[schema.person] = "text"
+    if schema.weight is not None:
+        kinds[schema.weight.column] = "number"
     return kinds
 
 

@@ -23,6 +23,7 @@ _MOST_ROWS = 10**15
 _MOST_ROWS_PER_PERSON = 10**6
 _LARGEST_ALPHA = 1e12
 _LARGEST_SAMPLE_WEIGHT = 1e9
+_LARGEST_EFFECT = 1e6
 _LARGEST_SHARE = 0.9
 
 
@@ -273,6 +274,65 @@ def checked_largest_sample_weight(max_sample_weight: Any) -> float:
     if not ok or not 1.0 / _LARGEST_SAMPLE_WEIGHT <= max_sample_weight <= _LARGEST_SAMPLE_WEIGHT:
         raise ParameterError("max_sample_weight must be a positive number between 1e-9 and 1e9, chosen without the rows.")
     return float(max_sample_weight)
+
+
+def weight_of_schema(encoder: Encoder | None, max_sample_weight: float, mean_sample_weight: Any, *, takes: bool) -> Any:
+    """The weight of the schema, or None. Refuses a model that takes no weights, and facts that are declared twice."""
+    weight = None if encoder is None else encoder.schema.weight
+    if weight is None:
+        return None
+    if not takes:
+        raise ParameterError(
+            f'the schema names the column "{weight.column}" as the weight of rows, and least squares takes no weights of '
+            f"rows. Use HuberRegressor, or loss='huber', or take the weight out of the schema."
+        )
+    if max_sample_weight not in (1.0, weight.high) or mean_sample_weight not in (None, weight.mean):
+        raise ParameterError(
+            "the schema states the cap and the mean of the weights, as high and mean; leave max_sample_weight and "
+            "mean_sample_weight out."
+        )
+    return weight
+
+
+def checked_mean_sample_weight(mean_sample_weight: Any, largest: float) -> float | None:
+    """The declared mean weight of rows, or None."""
+    if mean_sample_weight is None:
+        return None
+    ok = isinstance(mean_sample_weight, Real) and not isinstance(mean_sample_weight, bool)
+    if not ok or not 0.0 < mean_sample_weight <= largest:
+        raise ParameterError(
+            "mean_sample_weight must be None or a public number above 0 and at most max_sample_weight, such as the size of "
+            "the population over the number of rows where weights are inverse chances of being in the sample."
+        )
+    return float(mean_sample_weight)
+
+
+def checked_cluster_effect(cluster_effect: Any) -> float | None:
+    """The declared design effect of clustering, or None."""
+    if cluster_effect is None:
+        return None
+    ok = isinstance(cluster_effect, Real) and not isinstance(cluster_effect, bool)
+    if not ok or not 1.0 <= cluster_effect <= _LARGEST_EFFECT:
+        raise ParameterError(
+            "cluster_effect must be a public number from 1 to 1e6, the design effect of clustering: 1 + (m - 1) r "
+            "for clusters of m rows with intraclass correlation r."
+        )
+    return float(cluster_effect)
+
+
+def checked_population_size(population_size: Any, rows_per_person: int, encoder: Encoder | None) -> int | None:
+    """The size of the population that intervals are for, or None for one without limit."""
+    if population_size is None:
+        return None
+    ok = isinstance(population_size, Integral) and not isinstance(population_size, bool)
+    if not ok or not 1 <= population_size <= _MOST_ROWS:
+        raise ParameterError("population_size must be a whole number, at least the number of rows.")
+    if rows_per_person > 1 or (encoder is not None and encoder.schema.person is not None):
+        raise ParameterError(
+            "population_size is for samples in which each unit of the population has one row, and here one person may have "
+            "several. Leave it out: intervals are then too wide rather than too short."
+        )
+    return int(population_size)
 
 
 def checked_class_weight(class_weight: Any) -> tuple[tuple[Any, float], ...] | None:

@@ -17,6 +17,7 @@ from confide.features.penalised_rows import PenalisedRows
 from confide.features.persons import RowsPerPerson
 from confide.features.public_maps import PublicMap, RowMap
 from confide.features.quadratic_forms import QuadraticForm
+from confide.features.row_weight import RowWeight
 from confide.intake.targets import TargetKind
 from confide.types import Indices
 
@@ -36,6 +37,7 @@ class RowSpecification:
     rows_per_person : which rows of each person are used
     fourier_map : a function from the number of columns to the public feature map, or to None
     accepts_sparse : whether a SciPy sparse matrix is accepted
+    weighs : whether rows count by the weight of the schema, where it has one
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
     with_moments : whether the fit also asks for the moments that intervals are made of
@@ -53,12 +55,18 @@ class RowSpecification:
     rows_per_person: RowsPerPerson
     fourier_map: Callable[[int], PublicMap | None]
     accepts_sparse: bool
+    weighs: bool = False
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
     with_moments: bool = False
     n_threads: int = 1
     penalty: QuadraticForm | None = None
     norm_before_penalty: float | None = None
+
+    @property
+    def weight(self) -> RowWeight | None:
+        """The column by which rows count, or None."""
+        return self.encoder.schema.weight if self.weighs and self.encoder is not None else None
 
     def map_of(self, n_inputs: int) -> tuple[PublicMap | None, RowMap | None]:
         """For rows of so many columns: the public map that belongs to the model, and the whole map of rows of the fit."""

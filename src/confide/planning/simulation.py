@@ -34,6 +34,7 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
+from confide.inference.sampling_design import SamplingDesign
 from confide.planning.checked_arguments import check_whole, is_number
 from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
 from confide.privacy.mechanism import Plan, Problem
@@ -179,8 +180,12 @@ def simulate(
     if n_designs is None:
         n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
     check_whole(n_designs=n_designs)
+    mean_weight = design_of(estimator).usual_weight
     errors = np.concatenate(
-        [_with_noise(plan, _made_up_rows(facts, error, positive_rate, seed + k), seed + k) + error for k in range(n_designs)]
+        [
+            _with_noise(plan, _made_up_rows(facts, error, positive_rate, seed + k), seed + k, mean_weight) + error
+            for k in range(n_designs)
+        ]
     )
     forecast = float(errors.mean())
     return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
@@ -212,10 +217,20 @@ def _bound_before_clipping(estimator: Any, problem: Problem) -> RowBound:
     return problem.row_bound if encoder is None or encoder.n_features != problem.n_features else encoder.row_bound
 
 
-def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int) -> Array:
+def design_of(estimator: Any) -> SamplingDesign:
+    """What the parameters of an estimator, or its schema, declare of the weights of rows."""
+    weight = None if estimator.schema is None else estimator.schema.weight
+    if weight is not None:
+        return SamplingDesign(weight.high, weight.mean, has_weights=True)
+    largest, mean = getattr(estimator, "max_sample_weight", 1.0), getattr(estimator, "mean_sample_weight", None)
+    return SamplingDesign(float(largest), mean, has_weights=mean is not None or largest != 1.0)
+
+
+def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float) -> Array:
     """(draws,) errors that privacy adds to the error of the exact fit."""
-    # The objective is a sum over rows. Here it has only a part of the rows, so ridge and noise are scaled by that part.
-    part = made_up.facts.n_rows / plan.problem.n_rows_low
+    # The objective is a sum over rows. Here it has only a part of the rows, so ridge and noise are scaled by that part. And
+    # these rows have the weight 1, so both are counted in units of the mean weight.
+    part = made_up.facts.n_rows / plan.problem.n_rows_low / mean_weight
     entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
     noise = (
         np.concatenate([plan.noise.draw(entropy) for _ in range(_N_DRAWS)])

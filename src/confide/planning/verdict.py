@@ -13,9 +13,10 @@ from confide.errors import ParameterError
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Schema
 from confide.inference.interest_plan import InterestPlan
+from confide.inference.sampling_design import SamplingDesign
 from confide.plan_text import noise_in_rows
 from confide.planning.estimator_copies import estimator_with_chosen_schema
-from confide.planning.simulation import Forecast, simulate
+from confide.planning.simulation import Forecast, design_of, simulate
 from confide.privacy.mechanism import Plan
 
 GUESSED_ERROR = 0.15
@@ -45,6 +46,7 @@ class Verdict:
     level : "enough", "few", "too few" or "unknown": whether there are enough rows
     rare_columns : names of the columns that `columns` counts
     forecast : the forecast that `error` tells, or None
+    weights : a sentence on unequal weights of rows; empty where rows count alike
     """
 
     error: str
@@ -53,9 +55,15 @@ class Verdict:
     level: str
     rare_columns: tuple[str, ...]
     forecast: Forecast | None
+    weights: str = ""
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.error, self.columns, self.rows) if part)
+        return " ".join(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All that there is to say, one thing each."""
+        return tuple(part for part in (self.error, self.columns, self.rows, self.weights) if part)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -94,10 +102,12 @@ def verdict_of(
     """
     decided = estimator.plan(n_rows, n_features) if plan is None else plan
     forecast, why = _forecast(estimator, n_rows, n_features, error, positive_rate)
+    design = design_of(estimator)
     rare, all_columns, least = _rare_columns(estimator, decided, n_rows, n_features)
-    level, rows = _enough_rows(decided)
+    level, rows = _enough_rows(decided, design)
+    weights = "".join(f"Weights of rows are {line}." for name, line in design.lines().items() if name == "weights")
     columns = "" if not all_columns else _on_columns(rare, all_columns, least)
-    return Verdict(_on_error(forecast, why, error, positive_rate), columns, rows, level, rare, forecast)
+    return Verdict(_on_error(forecast, why, error, positive_rate), columns, rows, level, rare, forecast, weights)
 
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
@@ -184,7 +194,7 @@ def _rounded(share: float) -> float:
     return round(share, 2 if share >= 0.1 else 3)
 
 
-def _enough_rows(plan: Any) -> tuple[str, str]:
+def _enough_rows(plan: Any, design: SamplingDesign) -> tuple[str, str]:
     budget = plan.event.budget if hasattr(plan, "event") else plan.budget
     if not budget.is_private:
         return ENOUGH, "NOT PRIVATE: an infinite budget adds no noise."
@@ -194,7 +204,8 @@ def _enough_rows(plan: Any) -> tuple[str, str]:
         if plan.forecast.is_poor:
             return TOO_FEW, "Too few rows for this budget: the noise hides most of the sums."
         return ENOUGH, "Enough rows."
-    noise, n_rows = noise_in_rows(plan), plan.problem.n_rows_low
+    # In rows of the mean weight, of which there are `n_rows`.
+    noise, n_rows = noise_in_rows(plan) / design.effective_share, plan.problem.n_rows_low
     if noise <= _ENOUGH * n_rows:
         return ENOUGH, "Enough rows."
     missing = noise / _ENOUGH / n_rows
@@ -216,7 +227,7 @@ def _rare_columns(
     schema: Schema = estimator_with_chosen_schema(estimator, n_rows, n_features).schema
     problem = plan.problem
     on_a_weight = noise_in_rows(plan) * problem.row_norm / math.sqrt(problem.n_weights)
-    least = _CLEAR * on_a_weight
+    least = _CLEAR * on_a_weight / design_of(estimator).effective_share
     rare = tuple(column.name for column in schema.columns if problem.n_rows_low * _middle_share(column) < least)
     return rare, len(schema.columns), least
 

@@ -15,6 +15,7 @@ from confide.accounting.ledger import Batch
 from confide.cautions import cautions
 from confide.data.source import RowSource
 from confide.effects.monotone import monotone_weights
+from confide.errors import ParameterError
 from confide.features.penalised_bounds import ShortenedInNorm
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
@@ -47,7 +48,7 @@ from confide.training.least_squares import weights_of_sums
 from confide.training.mechanism_choice import MECHANISMS
 from confide.training.plan import AnyPlan, plan_for
 from confide.training.released_support import with_zeros
-from confide.training.settings import Settings
+from confide.training.settings import WITHOUT_MEAN, Settings
 from confide.types import Weights
 
 
@@ -62,6 +63,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
+        _refuse_weights_without_mean(rows, settings)
         rows.source.refuse_sums(settings.for_classes(len(rows.domain)).row_sums, with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
@@ -73,10 +75,21 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 
 
+def _refuse_weights_without_mean(rows: CheckedRows, settings: Settings) -> None:
+    """Refuse a finite population where rows have weights and nothing says how large the least chance of a row was."""
+    if rows.has_weights and settings.population_size is not None and settings.mean_sample_weight is None:
+        raise ParameterError(WITHOUT_MEAN)
+
+
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
     model = model_of_columns(fit.model, settings)
-    released = ReleasedModel.of(model, fit.evidence, alpha, guarantee, rows, settings.prior, fit.interest)
+    evidence, interest = fit.evidence, fit.interest
+    if rows.has_weights and evidence is not None:
+        evidence = replace(evidence, design=replace(evidence.design, has_weights=True))
+    if rows.has_weights and interest is not None:
+        interest = interest.with_weights()
+    released = ReleasedModel.of(model, evidence, alpha, guarantee, rows, settings.prior, interest)
     if not settings.monotone:
         return released
     return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))

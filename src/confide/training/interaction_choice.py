@@ -166,7 +166,7 @@ def _planned_with(schema: Schema, law: str, settings_of: SettingsOf, n_rows: int
     """The schema with the random features that suit a law of noise, and its plan, whose noise may have another law."""
     number = NUMBERS_OF_FEATURES[law]
     features = _features(schema, number, NORM_OF_FEATURES[law])
-    made = Schema(schema.columns, schema.target, schema.person, schema.interact, features)
+    made = replace(schema, random_features=features)
     encoder = Encoder(made)
     return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
 
@@ -180,8 +180,8 @@ def _features(schema: Schema, number: int, norm: float) -> RandomFeatures:
     return RandomFeatures(number, length_scale, round(norm * usual_norm(bound, 0.0), 2))
 
 
-def _with(schema: Schema, interact: Iterable[Any]) -> Schema:
-    return Schema(schema.columns, schema.target, schema.person, interact, schema.random_features)
+def _with(schema: Schema, interact: tuple[Interaction, ...]) -> Schema:
+    return replace(schema, interact=interact)
 
 
 def _scale_of(n_columns: int, n_products: int) -> float:

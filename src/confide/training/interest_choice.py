@@ -100,4 +100,6 @@ def _with_interest(
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     paid = replace(training, event=event)
-    return replace(paid, intervals=InterestPlan.of(shares, paid, curvature, sums, settings.interest, usual, risks))
+    design = settings.sampling_design(training.problem.n_rows_low)
+    plan = InterestPlan.of(shares, paid, curvature, sums, settings.interest, usual, risks, design)
+    return replace(paid, intervals=plan)

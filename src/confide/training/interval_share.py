@@ -96,7 +96,8 @@ def _plans_at(
 def _with_moments(settings: Settings, share: float, training: Plan, moments: MomentsPlan) -> Plan:
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
-    return replace(training, intervals=IntervalsPlan.of(share, training, moments, usual))
+    design = settings.sampling_design(training.problem.n_rows_low)
+    return replace(training, intervals=IntervalsPlan.of(share, training, moments, usual, design))
 
 
 def beside_weights(budget: ApproxDP, rows_per_person: int, share: float) -> tuple[float, ZCDP]:

@@ -46,7 +46,7 @@ def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]
     columns = tuple(
         replace(column, knots=by_name.get(column.name, ())) if _is_open(column) else column for column in schema.columns
     )
-    return Schema(columns, schema.target, schema.person, schema.interact, schema.random_features)
+    return replace(schema, columns=columns)
 
 
 def with_knots_of(schema: Schema, other: Schema) -> Schema:
@@ -57,12 +57,12 @@ def with_knots_of(schema: Schema, other: Schema) -> Schema:
         its = theirs.get(column.name)
         return its if _is_open(column) and its is not None and replace(its, knots=()) == column else column
 
-    return Schema(tuple(map(found, schema.columns)), schema.target, schema.person, schema.interact, schema.random_features)
+    return replace(schema, columns=tuple(map(found, schema.columns)))
 
 
 def with_interactions_of(schema: Schema, other: Schema) -> Schema:
     """The schema with the interactions and the random features of another one."""
-    return Schema(schema.columns, schema.target, schema.person, other.interact, other.random_features)
+    return replace(schema, interact=other.interact, random_features=other.random_features)
 
 
 def refuse_too_many(schema: Schema) -> None:

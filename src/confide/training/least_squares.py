@@ -40,17 +40,19 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
     prior = settings.weights_of_prior(1, n_features)
     share = settings.l1_ratio
     l2 = None if settings.alpha is None else settings.alpha * low * (1.0 - share)
+    usual, design = settings.usual_norm or usual_norm(settings.row_bound, 0.0), settings.sampling_design(low)
     if not settings.budget.is_private:
         # Without privacy the automatic ridge is 1, as in scikit-learn.
         event = problem.event(settings.budget)
         l2 = 1.0 - share if l2 is None else l2
-        return StatisticsPlan(problem, settings.budget, "none", None, 1.0, 0.0, event, l2, prior, l1_ratio=share)
+        plan = StatisticsPlan(problem, settings.budget, "none", None, 1.0, 0.0, event, l2, prior, l1_ratio=share)
+        return replace(plan, intervals=SumsForecast.of(plan, usual, design)) if squared.with_square else plan
     plan = SufficientStatistics().plan(problem, settings.budget)
     # Spherical noise on X^T y is larger than that on X^T X off the diagonal, and a ridge limits it too.
     deviation = plan.product_deviation if plan.noise is None else plan.diagonal_deviation
     automatic = noise_l2(deviation, problem.n_weights)
     plan = replace(plan, l2=automatic if l2 is None else l2, prior=prior, l1_ratio=share)
-    forecast = SumsForecast.of(plan, settings.usual_norm or usual_norm(settings.row_bound, 0.0))
+    forecast = SumsForecast.of(plan, usual, design)
     if squared.with_square:
         forecast.check()
     return replace(plan, forecast=forecast, intervals=forecast if squared.with_square else None)

@@ -17,10 +17,17 @@ from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
 from confide.inference.interest import Combination
+from confide.inference.sampling_design import SamplingDesign
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
 from confide.privacy.matching import whole_slopes
 from confide.released_models.prior import Prior
+
+WITHOUT_MEAN = (
+    "population_size with weights of rows needs their mean, which says how large the chance of being in the sample is at "
+    "least. Declare it: a schema says it as weight = { column = ..., high = ..., mean = ... }."
+)
+"""The refusal of a finite population where nothing says how large the least chance of a row was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,9 @@ class Settings:
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept, see `interest_choice`
     has_risks : whether a part of it is kept for differences of risks too
+    mean_sample_weight : the declared mean of the rows' own weights, or None; no noise depends on it
+    cluster_effect : the declared design effect of clustering, or None; no noise depends on it
+    population_size : the declared size of the population that intervals are for, or None; no noise depends on it
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
 
@@ -172,6 +182,29 @@ class Settings:
     keeps_groups: bool = False
     interest: tuple[Combination, ...] = ()
     has_risks: bool = False
+    mean_sample_weight: float | None = None
+    cluster_effect: float | None = None
+    population_size: int | None = None
+
+    def sampling_design(self, n_rows: int) -> SamplingDesign:
+        """What is declared about a sample of so many rows, at least.
+
+        Where no design effect is declared, rows of one person are supposed to depend on each other in any way.
+        """
+        largest, mean, size = self.largest_sample_weight, self.mean_sample_weight, self.population_size
+        if size is not None and size < n_rows:
+            raise ParameterError("population_size is below the number of rows; it must be the size of the whole population.")
+        if size is not None and mean is None and largest != 1.0:
+            raise ParameterError(WITHOUT_MEAN)
+        return SamplingDesign(
+            largest_weight=largest,
+            mean_weight=mean,
+            has_weights=mean is not None or largest != 1.0,
+            cluster_effect=float(self.rows_per_person) if self.cluster_effect is None else self.cluster_effect,
+            rows_per_person=self.rows_per_person,
+            population_size=size,
+            n_rows=1 if size is None else n_rows,
+        )
 
     @property
     def largest_weight(self) -> float:
