@@ -114,7 +114,7 @@ def test_the_public_bound_counts_each_bundle_and_each_dimension():
         assert tail.logsf(short) > log_failure
 
 
-@pytest.mark.parametrize(("shares", "farthest"), [((100, 924), math.sqrt(0.5**2 + 2.0**2 / 4) * 10.24), ((924, 100), 20.48)])
+@pytest.mark.parametrize(("shares", "farthest"), [((100, 924), math.hypot(0.5, 1.0) * 10.24), ((924, 100), 20.48)])
 def test_the_public_bound_counts_the_part_of_the_constant_in_groups_away(shares, farthest):
     """Four levels away hold a quarter of the constant's noise each. That belongs to the bundle of the constant alone."""
     shape = Bundles((4, 1), (2.0, 0.5), (True, False), ((1,), (0,)), shares)
