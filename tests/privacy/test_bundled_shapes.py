@@ -101,7 +101,7 @@ def test_the_public_bound_of_the_noise_holds():
 
 
 def test_the_public_bound_counts_each_bundle_and_each_dimension():
-    """Forty bundles of one column: Markov's bound is nearly sharp at this probability, so no term of b_max may be missing."""
+    """Forty bundles of one column: Markov's bound is nearly sharp here, so no term of b_max may be missing."""
     n = 40
     shares = (1024 - 25 * (n - 1), *(25,) * (n - 1))
     shape = Bundles((1,) * n, (1.0,) * n, (False,) * n, tuple((g,) for g in range(n)), shares)
@@ -109,7 +109,7 @@ def test_the_public_bound_counts_each_bundle_and_each_dimension():
     bound, farthest = shape.laplace_bound(1.0, log_failure), 1024 / 25
     tail = stats.gamma(2 * n)
     assert tail.logsf(bound / farthest) <= log_failure
-    # With a length less for each bundle, or 1.0 for 1.4, or half of the last term, it would be no bound.
+    # Without the number of bundles, or with 1.0 for 1.4, or with half of the last term, it would be no bound.
     for short in (1.4 * n - 2.0 * log_failure, 2.0 * n - 2.0 * log_failure, 2.8 * n - log_failure):
         assert tail.logsf(short) > log_failure
 
@@ -119,6 +119,14 @@ def test_the_public_bound_counts_the_part_of_the_constant_in_groups_away(shares,
     """Four levels away hold a quarter of the constant's noise each. That belongs to the bundle of the constant alone."""
     shape = Bundles((4, 1), (2.0, 0.5), (True, False), ((1,), (0,)), shares)
     assert shape.laplace_bound(2.0, -100.0) == pytest.approx(farthest * (1.4 * 6 + 200.0) / 2.0)
+
+
+def test_the_mean_square_counts_the_part_of_the_constant_in_groups_away():
+    """Two levels away of scale 4 and a constant of .5: both bundles have one dimension, so that E |b|^2 is known."""
+    shape = Bundles((2, 1), (4.0, 0.5), (True, False), ((1,), (0,)), (100, 924))
+    # The constant is .5 r, and half of 4 r lies on each level; the levels are t and -t with 2 |t| / 4 = r of another rate.
+    expected = 2.0 * (0.5**2 + 4.0**2 / 2) * 10.24**2 + 4.0**2 * (1024 / 924) ** 2
+    assert shape.laplace_norm(1.0) ** 2 == pytest.approx(expected)
 
 
 def test_the_noise_of_two_bundles_is_independent():
