@@ -121,6 +121,16 @@ def test_the_public_bound_counts_the_part_of_the_constant_in_groups_away(shares,
     assert shape.laplace_bound(2.0, -100.0) == pytest.approx(farthest * (1.4 * 6 + 200.0) / 2.0)
 
 
+def test_the_rounding_constants_are_those_of_the_table():
+    """In units of 2^-53, proofs/noise.md, section 4: 30 + 2 + 1 for contrasts, and for bundles one more than the home's."""
+    for constant, needed in (
+        (Contrasts.laplace_error, 33.0 * 2.0**-53),
+        (Bundles.laplace_error, Linked.laplace_error + 2.0**-53),
+    ):
+        assert needed < constant <= 1.1 * needed
+    assert Contrasts.laplace_error + 2.0**-53 < Bundles.laplace_error
+
+
 def test_the_mean_square_counts_the_part_of_the_constant_in_groups_away():
     """Two levels away of scale 4 and a constant of .5: both bundles have one dimension, so that E |b|^2 is known."""
     shape = Bundles((2, 1), (4.0, 0.5), (True, False), ((1,), (0,)), (100, 924))
