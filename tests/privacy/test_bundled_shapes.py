@@ -100,6 +100,56 @@ def test_the_public_bound_of_the_noise_holds():
     assert np.linalg.norm(sample, axis=1).max() < SHAPE.laplace_bound(2.0, -20.0)
 
 
+def test_the_public_bound_counts_each_bundle_and_each_dimension():
+    """Forty bundles of one column: Markov's bound is nearly sharp here, so no term of b_max may be missing."""
+    n = 40
+    shares = (1024 - 25 * (n - 1), *(25,) * (n - 1))
+    shape = Bundles((1,) * n, (1.0,) * n, (False,) * n, tuple((g,) for g in range(n)), shares)
+    log_failure = -n * (1.0 - math.log(2.0))
+    bound, farthest = shape.laplace_bound(1.0, log_failure), 1024 / 25
+    tail = stats.gamma(2 * n)
+    assert tail.logsf(bound / farthest) <= log_failure
+    # Without the number of bundles, or with 1.0 for 1.4, or with half of the last term, it would be no bound.
+    for short in (1.4 * n - 2.0 * log_failure, 2.0 * n - 2.0 * log_failure, 2.8 * n - log_failure):
+        assert tail.logsf(short) > log_failure
+
+
+@pytest.mark.parametrize(("shares", "farthest"), [((100, 924), math.hypot(0.5, 1.0) * 10.24), ((924, 100), 20.48)])
+def test_the_public_bound_counts_the_part_of_the_constant_in_groups_away(shares, farthest):
+    """Four levels away hold a quarter of the constant's noise each. That belongs to the bundle of the constant alone."""
+    shape = Bundles((4, 1), (2.0, 0.5), (True, False), ((1,), (0,)), shares)
+    assert shape.laplace_bound(2.0, -100.0) == pytest.approx(farthest * (1.4 * 6 + 200.0) / 2.0)
+
+
+def test_the_rounding_constants_are_those_of_the_table():
+    """In units of 2^-53, proofs/noise.md, section 4: 30 + 2 + 1 for contrasts, and for bundles one more than the home's."""
+    for constant, needed in (
+        (Contrasts.laplace_error, 33.0 * 2.0**-53),
+        (Bundles.laplace_error, Linked.laplace_error + 2.0**-53),
+    ):
+        assert needed < constant <= 1.1 * needed
+    assert Contrasts.laplace_error + 2.0**-53 < Bundles.laplace_error
+
+
+def test_the_mean_square_counts_the_part_of_the_constant_in_groups_away():
+    """Two levels away of scale 4 and a constant of .5: both bundles have one dimension, so that E |b|^2 is known."""
+    shape = Bundles((2, 1), (4.0, 0.5), (True, False), ((1,), (0,)), (100, 924))
+    # The constant is .5 r, and half of 4 r lies on each level; the levels are t and -t with 2 |t| / 4 = r of another rate.
+    expected = 2.0 * (0.5**2 + 4.0**2 / 2) * 10.24**2 + 4.0**2 * (1024 / 924) ** 2
+    assert shape.laplace_norm(1.0) ** 2 == pytest.approx(expected)
+
+
+def test_the_noise_of_two_bundles_is_independent():
+    """Norms of bundles are uncorrelated, and so are the signs of their entries: no bit is used by two of them."""
+    sample = Entropy.seeded(9).laplace(SHAPE, DRAWS, 1.0)
+    parts = np.split(sample, np.cumsum(SIZES)[:-1], axis=1)
+    lengths = [np.abs(parts[3]).sum(axis=1), np.abs(parts[0]).sum(axis=1), np.ptp(parts[4], axis=1)]
+    signs = [parts[3][:, 0], parts[0][:, 0], parts[4][:, 0] - parts[4][:, 1]]
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        assert stats.spearmanr(lengths[first], lengths[second]).pvalue > ACCEPT
+        assert stats.spearmanr(signs[first], signs[second]).pvalue > ACCEPT
+
+
 def test_the_noise_of_schemas_falls():
     """Root mean squares of rate 1 beside noise for all groups at once: Bank by 16% and Adult by 20%."""
     for given, ratio in ((BANK, 0.839), (ADULT, 0.804)):
