@@ -153,6 +153,22 @@ def test_points_and_steps_are_shortened_to_the_reach_of_the_proof():
     assert steps.tolist() == [LARGEST_STEP, 0.0]
 
 
+def test_a_release_uses_points_and_steps_within_the_reach_of_the_proof():
+    """It is that of the shortened ones, to the bit, and what is no number in them cannot stop it after the charge."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(), 2, PureDP(math.inf))
+    points = np.array([[1e9, 3e8, 0.0], [np.nan, np.inf, 0.3]])
+    for steps in (np.array([1e3, -40.0]), np.array([np.nan, -np.inf])):
+        near = within_reach(plan.problem, points, steps)
+        found, expected = (released(plan, rows, labels, None, *each) for each in ((points, steps), near))
+        for name in ("differences", "rates", "bends"):
+            one, other = getattr(found, name), getattr(expected, name)
+            assert np.isfinite(one).all()
+            np.testing.assert_array_equal(one, other)
+    sizes = [float(np.linalg.norm(each)) for each in near[0]]
+    assert sizes[0] == pytest.approx(1024.0 / plan.problem.row_norm - LARGEST_STEP)
+
+
 def test_the_rounding_bound_is_above_the_error_in_double_precision():
     """Computed numbers, beside those of the same rows in long double; and it is a small part of a row's effect."""
     rows, labels = some_rows()
