@@ -15,8 +15,11 @@ from confide.inference.interest_plan import InterestPlan
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, mu_within
 from confide.privacy.lattice import LatticeGaussian
+from confide.privacy.standardised_sums import NoisyStandardisedSums
+from confide.training import interest_choice
 from confide.training.fit import lattices_of
 from confide.training.interest_choice import SHARES
+from confide.training.interval_share import share_of
 
 
 def plan_of(budget, **parameters):
@@ -207,3 +210,35 @@ def test_the_guarantee_names_the_grids_of_all_releases(risks):
     factors = "known" if risks else "public"
     words = f"multiples of 2^{first} and, up to {factors} factors, " + " and ".join(f"of 2^{each}" for each in others)
     assert f"{words} with exact noise" in model.fit(rows, labels).guarantee_.statement()
+
+
+class Greedy(NoisyStandardisedSums):
+    """Sums that take one and a half times of what they were given of an account in common."""
+
+    def plan(self, training, n_changes, budget):
+        taken = ZCDP(1.5 * budget.rho) if isinstance(budget, ZCDP) else budget
+        return super().plan(training, n_changes, taken)
+
+
+def test_no_account_in_common_where_the_sums_for_risks_would_take_more_than_their_part(monkeypatch):
+    """The check of the account sees their noise too. Each release then has a part of the budget of its own."""
+    parameters = {"interest": ["x0"], "risk_differences": True}
+    assert confide.LogisticRegression(ApproxDP(1.0, 1e-6), **parameters).plan(21_000, 10).intervals.is_joint
+    monkeypatch.setattr(interest_choice, "NoisyStandardisedSums", Greedy)
+    # Another number of rows, since plans are remembered.
+    plan = confide.LogisticRegression(ApproxDP(1.0, 1e-6), **parameters).plan(21_001, 10)
+    assert not plan.intervals.is_joint
+    assert plan.intervals.risks.budget == share_of(ApproxDP(1.0, 1e-6), plan.intervals.shares[2])
+
+
+def test_sums_for_differences_of_several_columns_are_planned_for_all_of_them():
+    """Under each account; the noise on them grows with the root of their number."""
+    for budget in (ApproxDP(2.0, 1e-6), ZCDP(0.4)):
+        models = [
+            confide.LogisticRegression(budget, interest=names, risk_differences=True) for names in (["x0"], ["x0", "x2"])
+        ]
+        one, two = (model.plan(40_000, 10).intervals.risks for model in models)
+        assert (one.n_changes, two.n_changes) == (1, 2)
+        assert two.lattice.dimension == 2 * one.lattice.dimension == 2 * (11 + 2)
+        at_one_cost = [each.deviation * math.sqrt(each.budget.rho) for each in (one, two)]
+        assert at_one_cost[1] == pytest.approx(math.sqrt(2.0) * at_one_cost[0], rel=0.01)
