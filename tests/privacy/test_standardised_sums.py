@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
@@ -267,3 +268,28 @@ def test_what_the_proof_does_not_cover_is_refused():
     for plan in (sums.plan(training_of(), 1, ZCDP(0.1)), NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1))):
         with pytest.raises(ParameterError, match="another mechanism"):
             released(plan, rows, labels, Entropy.seeded(0))
+
+
+def test_laplace_noise_pays_for_the_rounding_in_the_l1_norm():
+    """The root of the number of released numbers times the bound in the L2 norm, from both sides."""
+    facts = training_of()
+    small = NoisyStandardisedSums().plan(facts, 2, PureDP(1.0))
+    per_row = NoisyStandardisedSums()._rounding(small.problem, small.scales) / small.problem.n_rows_high
+    l1, l2 = (distance_of_neighbours(small.problem, 2, small.scales, order) for order in (1, 2))
+    many = int(0.099 * l2 / (2.0 * math.sqrt(2.0) * per_row))
+    large = replace(facts, problem=replace(facts.problem, n_rows_low=many, n_rows_high=many))
+    found = NoisyStandardisedSums().plan(large, 2, PureDP(1.0))
+    rounding = math.sqrt(2.0) * per_row * many
+    expected = 1.0 + 2.0 * math.sqrt(small.size) * rounding / l1
+    assert expected > 1.05
+    assert found.deviation / small.deviation == pytest.approx(expected, rel=2e-3)
+
+
+def test_no_row_counts_more_than_once_whatever_weight_its_source_gives_it():
+    """A weight above 1 counts as 1: the theorem is for such rows."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(), 2, PureDP(math.inf))
+    heavy = MemorySource(ArrayBlocks(rows), labels, np.full(len(rows), 5.0))
+    found = NoisyStandardisedSums().release(plan, POINTS, STEPS, heavy, Entropy.seeded(0))
+    for one, other in zip((found.differences, found.rates, found.bends), expected_sums(rows), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
