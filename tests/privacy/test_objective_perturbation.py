@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -33,12 +34,16 @@ ROWS, NORM, CONSTANT = 8, 2.0, 1.5
 """Row norm 2 and intercept constant 1.5, so R = 2.5: any wrong factor of n, 2, R or the intercept shows."""
 
 
+LONG = GroupBound((9, 1, 1), (0.3, 1.3, 0.6), (True, False, False))
+"""A category that is away from the constant."""
+
+
 def law_of_objective(budget, law, shape, neighbours, persons, seed):
     """(plan, noise behind each release, clipped rows): the weights of seeded releases, inverted."""
-    bound = {"groups": GROUPS, "linked": LINKED, "bundles": LINKED}.get(shape)
+    bound = {"groups": GROUPS, "linked": LINKED, "bundles": LONG}.get(shape)
     facts = problem(
-        ROWS, 6 if bound else 2, row_norm=NORM, row_bound=bound, intercept=CONSTANT, l2=300.0, neighbours=neighbours,
-        high=12 if neighbours is ADD else None, rows_per_person=persons,
+        ROWS, bound.n_features if bound else 2, row_norm=NORM, row_bound=bound, intercept=CONSTANT, l2=300.0,
+        neighbours=neighbours, high=12 if neighbours is ADD else None, rows_per_person=persons,
     )  # fmt: skip
     labels = np.where(np.arange(ROWS) % 3, 1, -1)
     if bound:
@@ -83,7 +88,8 @@ def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_th
             assert stats.kstest(coordinate**2, stats.beta(0.5, 1.0).cdf).pvalue > ACCEPT
         return
     if shape == "bundles":
-        check_law(bundles_norm(plan.noise.shape, noise) * rate, stats.gamma(5).cdf)
+        check_law(bundles_norm(plan.noise.shape, noise) * rate, stats.gamma(plan.noise.shape.free_dimension).cdf)
+        assert plan.noise.shape.free_dimension == 11
         return
     flags = FLAGS[shape]
     check_law(shape_norm(noise, SIZES, SCALES) * rate, stats.gamma(7 - sum(flags)).cdf)

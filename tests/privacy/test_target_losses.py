@@ -401,7 +401,7 @@ def test_output_perturbation_covers_the_distance_of_minimisers(name):
 def test_a_loss_by_length_has_noise_for_a_ball_alone():
     """A short row of one group: its gradient is 100 times as long in the norm of groups as the threshold allows there."""
     bound = GroupBound((1, 1), (1.0, 0.01))
-    for loss, names in ((HUBER, {"ball", "groups"}), (CLIPPED, {"ball"})):
+    for loss, names in ((HUBER, {"ball", "groups", "bundles"}), (CLIPPED, {"ball"})):
         facts = problem(10, 2, loss=loss, row_bound=bound, l2=50.0)
         assert {shape.name for shape in facts.shapes} == names
     row = np.array([[0.0, 0.01]])
