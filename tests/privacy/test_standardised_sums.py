@@ -293,3 +293,23 @@ def test_no_row_counts_more_than_once_whatever_weight_its_source_gives_it():
     found = NoisyStandardisedSums().release(plan, POINTS, STEPS, heavy, Entropy.seeded(0))
     for one, other in zip((found.differences, found.rates, found.bends), expected_sums(rows), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("constant", [0.5, 2.0])
+def test_a_step_moves_the_score_of_every_row_by_itself_whatever_the_constant_of_the_intercept_is(constant):
+    """So its bound holds: with another constant the last weight of a point counts as often, and a step does not."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(ADD, intercept=constant), 2, PureDP(math.inf))
+    found = released(plan, rows, labels, Entropy.seeded(0))
+    factors = np.array([1.0, 1.0, constant])
+    differences, rates, bends = expected_sums(rows, POINTS * factors)
+    for one, other in zip((found.differences, found.rates, found.bends), (differences, rates, bends * factors), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert found.n_rows == pytest.approx(N)
+
+
+def test_a_source_with_other_rows_than_the_plan_is_for_is_refused():
+    """The bound on rounding is for so many rows."""
+    rows, labels = some_rows(N + 50)
+    with pytest.raises(ParameterError, match="the plan is for"):
+        released(NoisyStandardisedSums().plan(training_of(), 2, ZCDP(0.1)), rows, labels, Entropy.seeded(0))
