@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
@@ -153,6 +154,22 @@ def test_points_and_steps_are_shortened_to_the_reach_of_the_proof():
     assert steps.tolist() == [LARGEST_STEP, 0.0]
 
 
+def test_a_release_uses_points_and_steps_within_the_reach_of_the_proof():
+    """It is that of the shortened ones, to the bit, and what is no number in them cannot stop it after the charge."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(), 2, PureDP(math.inf))
+    points = np.array([[1e9, 3e8, 0.0], [np.nan, np.inf, 0.3]])
+    for steps in (np.array([1e3, -40.0]), np.array([np.nan, -np.inf])):
+        near = within_reach(plan.problem, points, steps)
+        found, expected = (released(plan, rows, labels, None, *each) for each in ((points, steps), near))
+        for name in ("differences", "rates", "bends"):
+            one, other = getattr(found, name), getattr(expected, name)
+            assert np.isfinite(one).all()
+            np.testing.assert_array_equal(one, other)
+    sizes = [float(np.linalg.norm(each)) for each in near[0]]
+    assert sizes[0] == pytest.approx(1024.0 / plan.problem.row_norm - LARGEST_STEP)
+
+
 def test_the_rounding_bound_is_above_the_error_in_double_precision():
     """Computed numbers, beside those of the same rows in long double; and it is a small part of a row's effect."""
     rows, labels = some_rows()
@@ -251,3 +268,48 @@ def test_what_the_proof_does_not_cover_is_refused():
     for plan in (sums.plan(training_of(), 1, ZCDP(0.1)), NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1))):
         with pytest.raises(ParameterError, match="another mechanism"):
             released(plan, rows, labels, Entropy.seeded(0))
+
+
+def test_laplace_noise_pays_for_the_rounding_in_the_l1_norm():
+    """The root of the number of released numbers times the bound in the L2 norm, from both sides."""
+    facts = training_of()
+    small = NoisyStandardisedSums().plan(facts, 2, PureDP(1.0))
+    per_row = NoisyStandardisedSums()._rounding(small.problem, small.scales) / small.problem.n_rows_high
+    l1, l2 = (distance_of_neighbours(small.problem, 2, small.scales, order) for order in (1, 2))
+    many = int(0.099 * l2 / (2.0 * math.sqrt(2.0) * per_row))
+    large = replace(facts, problem=replace(facts.problem, n_rows_low=many, n_rows_high=many))
+    found = NoisyStandardisedSums().plan(large, 2, PureDP(1.0))
+    rounding = math.sqrt(2.0) * per_row * many
+    expected = 1.0 + 2.0 * math.sqrt(small.size) * rounding / l1
+    assert expected > 1.05
+    assert found.deviation / small.deviation == pytest.approx(expected, rel=2e-3)
+
+
+def test_no_row_counts_more_than_once_whatever_weight_its_source_gives_it():
+    """A weight above 1 counts as 1: the theorem is for such rows."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(), 2, PureDP(math.inf))
+    heavy = MemorySource(ArrayBlocks(rows), labels, np.full(len(rows), 5.0))
+    found = NoisyStandardisedSums().release(plan, POINTS, STEPS, heavy, Entropy.seeded(0))
+    for one, other in zip((found.differences, found.rates, found.bends), expected_sums(rows), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("constant", [0.5, 2.0])
+def test_a_step_moves_the_score_of_every_row_by_itself_whatever_the_constant_of_the_intercept_is(constant):
+    """So its bound holds: with another constant the last weight of a point counts as often, and a step does not."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(ADD, intercept=constant), 2, PureDP(math.inf))
+    found = released(plan, rows, labels, Entropy.seeded(0))
+    factors = np.array([1.0, 1.0, constant])
+    differences, rates, bends = expected_sums(rows, POINTS * factors)
+    for one, other in zip((found.differences, found.rates, found.bends), (differences, rates, bends * factors), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert found.n_rows == pytest.approx(N)
+
+
+def test_a_source_with_other_rows_than_the_plan_is_for_is_refused():
+    """The bound on rounding is for so many rows."""
+    rows, labels = some_rows(N + 50)
+    with pytest.raises(ParameterError, match="the plan is for"):
+        released(NoisyStandardisedSums().plan(training_of(), 2, ZCDP(0.1)), rows, labels, Entropy.seeded(0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import confide
@@ -14,8 +15,11 @@ from confide.inference.interest_plan import InterestPlan
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, mu_within
 from confide.privacy.lattice import LatticeGaussian
+from confide.privacy.standardised_sums import NoisyStandardisedSums
+from confide.training import interest_choice
 from confide.training.fit import lattices_of
 from confide.training.interest_choice import SHARES
+from confide.training.interval_share import share_of
 
 
 def plan_of(budget, **parameters):
@@ -166,3 +170,75 @@ def test_differences_of_risks_without_a_meaning_are_refused_before_the_charge(na
     with pytest.raises(ParameterError, match=words):
         confide.LogisticRegression(ApproxDP(2.0, 1e-6), **parameters).fit(rows, labels, **of_fit)
     assert len(ledger.entries()) == 0
+
+
+def persons_with_rows(n_rows_each, n_persons=8_000):
+    """Persons with so many rows each, of which one is to count; and their schema and labels."""
+    rng = np.random.default_rng(0)
+    n = n_rows_each * n_persons
+    treated, age = rng.integers(0, 2, n), rng.uniform(-1.0, 1.0, n)
+    labels = (rng.random(n) < 1.0 / (1.0 + np.exp(0.5 - 1.0 * treated - 0.5 * age))).astype(int)
+    table = pd.DataFrame({"person": np.arange(n) // n_rows_each, "treated": np.where(treated, "yes", "no"), "age": age})
+    columns = {"treated": {"categories": ["no", "yes"]}, "age": {"low": -1, "high": 1}}
+    return table, labels, confide.Schema(columns=columns, person="person")
+
+
+def test_where_rows_of_persons_are_dropped_their_number_must_be_released():
+    """Sums over the rows that are left, over the number of all rows, would be means that are too small."""
+    table, labels, schema = persons_with_rows(3)
+    ledger = Ledger(limit=ApproxDP(20.0, 1e-5))
+    shared = {"interest": ["treated"], "risk_differences": True, "schema": schema, "classes": [0, 1]}
+    with pytest.raises(ParameterError, match="only some of the rows count"):
+        confide.LogisticRegression(ApproxDP(8.0, 1e-6), ledger=ledger, **shared).fit(table, labels)
+    assert len(ledger.entries()) == 0
+    relation = {"neighbours": "add-or-remove-one", "n_rows_bounds": (4_000, 24_000)}
+    model = confide.LogisticRegression(ApproxDP(8.0, 1e-6), **shared, **relation).fit(table, labels)
+    found = model._interest.risks
+    assert found.n_rows == pytest.approx(8_000, rel=0.02)
+    assert abs(float(found.differences[0]) - 0.24) < 5.0 * 0.012
+
+
+@pytest.mark.parametrize("risks", [False, True])
+def test_the_guarantee_names_the_grids_of_all_releases(risks):
+    """That of the weights, of the curvature, of the sums along directions, and of the sums for differences of risks."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.uniform(-0.5, 0.5, size=(20_000, 3)), rng.integers(0, 2, 20_000)
+    model = confide.LogisticRegression(ApproxDP(2.0, 1e-6), interest=["x0"], classes=[0, 1], risk_differences=risks)
+    grids = [each.exponent for each in lattices_of(model.plan(20_000, 3))]
+    assert len(grids) == 3 + risks
+    first, *others = grids
+    factors = "known" if risks else "public"
+    words = f"multiples of 2^{first} and, up to {factors} factors, " + " and ".join(f"of 2^{each}" for each in others)
+    assert f"{words} with exact noise" in model.fit(rows, labels).guarantee_.statement()
+
+
+class Greedy(NoisyStandardisedSums):
+    """Sums that take one and a half times of what they were given of an account in common."""
+
+    def plan(self, training, n_changes, budget):
+        taken = ZCDP(1.5 * budget.rho) if isinstance(budget, ZCDP) else budget
+        return super().plan(training, n_changes, taken)
+
+
+def test_no_account_in_common_where_the_sums_for_risks_would_take_more_than_their_part(monkeypatch):
+    """The check of the account sees their noise too. Each release then has a part of the budget of its own."""
+    parameters = {"interest": ["x0"], "risk_differences": True}
+    assert confide.LogisticRegression(ApproxDP(1.0, 1e-6), **parameters).plan(21_000, 10).intervals.is_joint
+    monkeypatch.setattr(interest_choice, "NoisyStandardisedSums", Greedy)
+    # Another number of rows, since plans are remembered.
+    plan = confide.LogisticRegression(ApproxDP(1.0, 1e-6), **parameters).plan(21_001, 10)
+    assert not plan.intervals.is_joint
+    assert plan.intervals.risks.budget == share_of(ApproxDP(1.0, 1e-6), plan.intervals.shares[2])
+
+
+def test_sums_for_differences_of_several_columns_are_planned_for_all_of_them():
+    """Under each account; the noise on them grows with the root of their number."""
+    for budget in (ApproxDP(2.0, 1e-6), ZCDP(0.4)):
+        models = [
+            confide.LogisticRegression(budget, interest=names, risk_differences=True) for names in (["x0"], ["x0", "x2"])
+        ]
+        one, two = (model.plan(40_000, 10).intervals.risks for model in models)
+        assert (one.n_changes, two.n_changes) == (1, 2)
+        assert two.lattice.dimension == 2 * one.lattice.dimension == 2 * (11 + 2)
+        at_one_cost = [each.deviation * math.sqrt(each.budget.rho) for each in (one, two)]
+        assert at_one_cost[1] == pytest.approx(math.sqrt(2.0) * at_one_cost[0], rel=0.01)

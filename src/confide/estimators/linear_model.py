@@ -294,6 +294,9 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
                 has_interest=bool(interest),
                 has_weights=largest != 1.0 or self._counts_rows_unalike(encoder),
                 has_own_norm=encoder is not None and row_bound is not encoder.row_bound,
+                drops_uncounted_rows=(
+                    neighbours is Neighbours.REPLACE_ONE and encoder is not None and encoder.schema.person is not None
+                ),
             ),
         )
         if isinstance(penalty, StronglyConvex):

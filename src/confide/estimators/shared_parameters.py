@@ -137,7 +137,8 @@ _DESCRIPTIONS = {
     "risk_differences": """bool, default False
     Whether differences of risks for the columns of `interest` are to have intervals too: how much the probability of the
     outcome changes on average over the rows, if every row has a level in place of the reference, or a number one unit
-    higher. They cost a small part of the budget, for sums of probabilities over the rows. All rows count alike.""",
+    higher. They cost a small part of the budget, for sums of probabilities over the rows. All rows count alike. With a
+    column of persons they need "add-or-remove-one", under which the number of the rows that count is released.""",
     "centre": """"auto" or False, default "auto"
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.

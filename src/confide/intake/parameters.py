@@ -91,7 +91,9 @@ def refuse_with_interest(*, has_share: bool, has_prior: bool, has_penalty: bool,
             raise ParameterError(f"there are no intervals for interest with {name}. Leave out one of both.")
 
 
-def checked_risk_differences(asked: Any, *, has_interest: bool, has_weights: bool, has_own_norm: bool) -> bool:
+def checked_risk_differences(
+    asked: Any, *, has_interest: bool, has_weights: bool, has_own_norm: bool, drops_uncounted_rows: bool
+) -> bool:
     """Whether differences of risks are released. Raises ParameterError where they have no meaning."""
     if not checked_flag("risk_differences", asked):
         return False
@@ -105,6 +107,12 @@ def checked_risk_differences(asked: Any, *, has_interest: bool, has_weights: boo
         )
     if has_own_norm:
         raise ParameterError("risk_differences compare levels within the schema's own bound on rows: leave row_norm out.")
+    if drops_uncounted_rows:
+        # The sums are of the rows that are left, and under replace-one their number is neither public nor released.
+        raise ParameterError(
+            "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: "
+            "use neighbours='add-or-remove-one', under which the number of these rows is released with noise."
+        )
     return True
 
 

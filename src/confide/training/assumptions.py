@@ -241,8 +241,10 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | InterestPlan | None) -> str:
     if isinstance(intervals, InterestPlan):
-        grids = [each.lattice.exponent for each in (intervals.curvature, intervals.sums) if each.lattice is not None]
-        return f"multiples of 2^{exponent} and, up to public factors, {' and '.join(f'of 2^{each}' for each in grids)}"
+        parts = (intervals.curvature, intervals.sums, intervals.risks)
+        grids = [each.lattice.exponent for each in parts if each is not None and each.lattice is not None]
+        known = "known" if intervals.risks is not None else "public"
+        return f"multiples of 2^{exponent} and, up to {known} factors, {' and '.join(f'of 2^{each}' for each in grids)}"
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
     centring, matching = (plan.centring, plan.matching) if isinstance(plan, Plan) else (None, None)
