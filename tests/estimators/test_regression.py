@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from functools import partial
 
@@ -177,6 +178,17 @@ def test_many_rows_lose_little_to_noise(budget, limit, neighbours):
     assert error(Ridge(budget, neighbours=neighbours, n_rows_bounds=bounds, target_bound=1.0)) < limit * error(
         Ridge(INF, target_bound=1.0)
     )
+
+
+def test_intervals_are_refused_where_nobody_knows_how_many_rows_count():
+    """Rows beyond a person's cap are dropped, and under replace-one no number of rows is released."""
+    schema = Schema(columns={"x": {"low": -1, "high": 1}}, person="who")
+    given = {"schema": schema, "target_bound": 1.0, "intervals": True}
+    with pytest.raises(ParameterError, match="only some of the rows count"):
+        Ridge(ZCDP(1.0), **given).plan(1000)
+    Ridge(ZCDP(1.0), **given, neighbours="add-or-remove-one", n_rows_bounds=(500, 2000)).plan()
+    Ridge(ZCDP(1.0), **(given | {"intervals": False})).plan(1000)
+    Ridge(ZCDP(1.0), **(given | {"schema": dataclasses.replace(schema, person=None)})).plan(1000)
 
 
 def test_persons_with_several_rows():

@@ -16,6 +16,7 @@ from confide.estimators.shared_parameters import (
 )
 from confide.features.encoder import Encoder
 from confide.intake import parameters
+from confide.privacy.budgets import Neighbours
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.least_squares_choice import MECHANISMS_OF_LEAST_SQUARES, squared_error
 from confide.training.plan import make_plan
@@ -54,7 +55,8 @@ class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParame
     intervals : bool, default False
         Whether intervals of coefficients can be computed (`summary`, `conf_int`). Then the weights come from noisy sums, and
         the sum of squared targets is released too. With replace-one neighbours and Gaussian noise that sum costs nothing
-        more; otherwise it brings a little more noise. See `plan`.
+        more; otherwise it brings a little more noise. See `plan`. With a column of persons they need "add-or-remove-one",
+        under which the number of the rows that count is released.
     other parameters : those that linear models share
 
     Attributes
@@ -124,6 +126,8 @@ class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParame
 
     def _minimised(self, encoder: Encoder | None) -> SquaredError:
         has_intervals = parameters.checked_flag("intervals", self.intervals)
+        if has_intervals and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE:
+            parameters.refuse_uncounted_rows(encoder)
         return squared_error(self._target_range(encoder).bound, with_square=has_intervals)
 
     @property

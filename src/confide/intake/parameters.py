@@ -343,6 +343,18 @@ def checked_population_size(population_size: Any, rows_per_person: int, encoder:
     return int(population_size)
 
 
+def refuse_uncounted_rows(encoder: Encoder | None) -> None:
+    """Refuse sampling errors of noisy sums where some rows do not count, and nothing says how many.
+
+    Under replace-one the number of rows is public, but not the number of those that a cap on the rows of a person leaves.
+    """
+    if encoder is not None and encoder.schema.person is not None:
+        raise ParameterError(
+            "intervals need the number of rows that count, and with a column of persons only some of the rows count: use "
+            "neighbours='add-or-remove-one', under which this number is released with noise."
+        )
+
+
 def checked_class_weight(class_weight: Any) -> tuple[tuple[Any, float], ...] | None:
     """Pairs of label and weight, or None."""
     if class_weight is None:
