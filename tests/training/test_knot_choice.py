@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
-from confide import AdditiveClassifier, ApproxDP, Schema
+from confide import AdditiveClassifier, ApproxDP, Schema, datasets
 from confide.training.knot_choice import NUMBERS_OF_KNOTS, _without_bundles, with_chosen_knots, with_knots
 
 SCHEMA = Schema(
@@ -93,3 +94,24 @@ def test_regressions_choose_knots_too(loss):
         for n in (10, 10**7)
     ]
     assert found[0] == 0 < found[1]
+
+
+def test_few_numbers_among_many_columns_get_knots_later(monkeypatch):
+    """With bundles of columns a table of mostly categories keeps straight lines up to a larger budget than one of numbers."""
+    schema = datasets.load_adult().schema
+
+    def has_curves(budget, columns=schema.columns):
+        given = dataclasses.replace(schema, columns=columns)
+        made = AdditiveClassifier(budget, schema=given).chosen_schema(32_561)
+        return any(knots != 0 for knots in knots_of(made).values())
+
+    assert not has_curves(0.05)
+    assert not has_curves(0.1)
+    assert has_curves(0.15)
+    numbers = [column for column in schema.columns if hasattr(column, "knots")]
+    fewer_levels = [column for column in schema.columns if not hasattr(column, "knots")][:2]
+    assert has_curves(0.1, (*numbers, *fewer_levels))
+    # Noise without bundles, as under (epsilon, delta), is not judged by this.
+    assert has_curves(ApproxDP(0.05, 1e-5))
+    monkeypatch.setattr("confide.training.knot_choice._LEAST_OF_NUMBERS", 0.0)
+    assert has_curves(0.05)

@@ -32,6 +32,10 @@ _CHEAP = 0.83
 """Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines. At 0.81,
 three knots were worse than straight lines on KDD Cup 99 with all its columns at a pure epsilon of 0.05 and 0.1, and at 0.855
 they were much better on Covertype."""
+_LEAST_OF_NUMBERS = 55.0
+"""Knots that cost little are taken if so many rows come for each unit of noise on a weight as it is, bundles of columns
+included, times the share of the columns that are numbers: the others gain nothing by knots. Adult has 47 at a pure epsilon of
+0.1, where straight lines are better, and Covertype 68 at 0.05, where curves are."""
 _TYPICAL_SLOPE = 0.5
 """The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
 _MOST_WEIGHTS = 5000
@@ -108,7 +112,10 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
         strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
         norm = usual_norm_of_rows(encoder)
-        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights))
+        bundled = _without_bundles(plan)
+        share = sum(isinstance(column, NumberColumn) for column in schema.columns) / len(schema.columns)
+        of_numbers = strength * bundled * share if bundled > 1.0 else math.inf
+        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers)
 
     straight = tried(0)
     for number in NUMBERS_OF_KNOTS:
@@ -117,6 +124,8 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         curved = tried(number)
         if curved is not None:
             is_cheap = straight is not None and curved.signal >= _CHEAP * straight.signal
+            if is_cheap and curved.of_numbers < _LEAST_OF_NUMBERS:
+                continue
             if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
                 return curved.schema
     return with_knots(schema, 0) if straight is None else straight.schema
@@ -147,11 +156,13 @@ class _Tried:
     schema : the schema
     strength : rows for each unit of noise on a weight
     signal : norm of the sum of typical rows, over that of the noise
+    of_numbers : with bundles of columns, rows for each unit of noise as it is, times the share of columns that are numbers
     """
 
     schema: Schema
     strength: float
     signal: float
+    of_numbers: float
 
 
 def with_even_knots(schema: Schema, number: int) -> Schema:
