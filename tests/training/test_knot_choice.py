@@ -97,7 +97,7 @@ def test_regressions_choose_knots_too(loss):
 
 
 def test_few_numbers_among_many_columns_get_knots_later(monkeypatch):
-    """With bundles of columns a table of mostly categories keeps straight lines up to a larger budget than one of numbers."""
+    """With bundles of columns a table of mostly categories keeps straight lines longer than one of numbers."""
     schema = datasets.load_adult().schema
 
     def has_curves(budget, columns=schema.columns):
