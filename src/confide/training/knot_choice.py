@@ -34,8 +34,8 @@ three knots were worse than straight lines on KDD Cup 99 with all its columns at
 they were much better on Covertype."""
 _LEAST_OF_NUMBERS = 55.0
 """Knots that cost little are taken if so many rows come for each unit of noise on a weight, bundles of columns included,
-times the share of the columns that are numbers: the others gain nothing by knots. Adult has 47 at a pure epsilon of 0.1, where
-straight lines are better, and Covertype 68 at 0.05, where curves are."""
+times the share of the columns that are numbers: the others gain nothing by knots. Adult has 47 at a pure epsilon of 0.1,
+where straight lines are better, and Covertype 68 at 0.05, where curves are."""
 _TYPICAL_SLOPE = 0.5
 """The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
 _MOST_WEIGHTS = 5000
