@@ -89,9 +89,9 @@ def test_too_few_rows_are_told_with_the_number_that_would_do(share, level):
 def test_the_limits_are_those_at_which_simulated_fits_lose_a_tenth_and_a_third():
     """On the schema of Adult, with few designs: between half and twice as much."""
     model = confide.AdditiveClassifier(0.3, schema=load_adult().schema)
-    for n_rows, expected in ((13_000, 0.1), (1_500, 0.35)):
+    for n_rows, expected in ((9_000, 0.1), (1_200, 0.35)):
         share = noise_in_rows(model.plan(n_rows)) / n_rows
-        assert share == pytest.approx(_ENOUGH if n_rows == 13_000 else _FEW, rel=0.3)
+        assert share == pytest.approx(_ENOUGH if n_rows == 9_000 else _FEW, rel=0.3)
         forecast = simulate(model, n_rows, error=0.15, n_designs=1)
         assert expected / 2 < (forecast.error - 0.15) / (0.5 - 0.15) < 2 * expected
 
