@@ -52,7 +52,7 @@ def models(**given):
         "svm": (confide.LinearSVC(BUDGET, **given), LABELS, 0.9),
         "hinge": (confide.LinearSVC(BUDGET, loss="hinge", **given), LABELS, 0.9),
         "one against the rest": (confide.LinearSVC(BUDGET, loss="huber_hinge", **given), CLASSES, 0.7),
-        "kernel": (confide.KernelSVC(BUDGET, n_features=32, **given), LABELS, 0.85),
+        "kernel": (confide.KernelSVC(BUDGET, n_features=32, **given), LABELS, 0.8),
         "huber": (confide.HuberRegressor(BUDGET, target_bound=2.0, **given), NUMBERS, 0.8),
         "clipped square": (confide.HuberRegressor(BUDGET, target_bound=2.0, loss="clipped_squared", **given), NUMBERS, 0.8),
         "counts": (confide.PoissonRegressor(BUDGET, target_bound=20.0, **given), COUNTS, 0.1),
