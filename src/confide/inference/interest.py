@@ -222,19 +222,19 @@ def _wide_inverse(facts: Facts, curvature: Array) -> Array:
 
 def corrected_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
     """(D,): released weights without the pull of the ridge, as far as the noisy curvature tells."""
-    first, second = _pulls_of_ridge(facts, weights, curvature)
-    answer: Array = weights + (first + second) / facts.stretch
+    answer: Array = weights + _pull_of_ridge(facts, weights, curvature) / facts.stretch
     return answer
 
 
-def _pulls_of_ridge(facts: Facts, weights: Array, curvature: Array) -> tuple[Array, Array]:
-    """By how much the ridge moved released weights, and a second step of what the noise hid from the first.
+def _pull_of_ridge(facts: Facts, weights: Array, curvature: Array) -> Array:
+    """(D,): by how much the ridge moved released weights, for rows with the shortened constant.
 
-    Both are for rows with the shortened constant.
+    A second step takes back what the noise hid from the first.
     """
     inverse = _careful_inverse(facts, curvature)
     first = inverse @ (facts.l2 * weights / facts.stretch)
-    return first, first - inverse @ (curvature @ first)
+    pull: Array = first + (first - inverse @ (curvature @ first))
+    return pull
 
 
 def directions_of(facts: Facts, combinations: tuple[Combination, ...], weights: Array, curvature: Array) -> Array:
@@ -433,9 +433,9 @@ def errors_of_weights(facts: Facts, weights: Array, curvature: Array) -> tuple[A
     values, vectors = np.linalg.eigh(curvature)
     spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.steepness
     noise = np.diag((facts.noise_in_objective / facts.stretch) ** 2)
-    first, second = _pulls_of_ridge(facts, weights, curvature)
+    pull = _pull_of_ridge(facts, weights, curvature)
     # The ridge pulls as strongly as before in directions in which the noise hides the curvature.
-    missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ (first + second))
+    missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ pull)
     return inverse @ spread @ inverse, inverse @ noise @ inverse + np.outer(missed, missed)
 
 
@@ -485,14 +485,14 @@ def _left_by_one_step(evidence: InterestEvidence, wanted: Array) -> float:
 
     The remainder grows with the square of the pull. This size was found by simulation (benchmarks/README.md).
     """
-    pull = sum(_pulls_of_ridge(evidence.facts, evidence.weights, evidence.curvature), np.zeros(len(wanted)))
+    pull = _pull_of_ridge(evidence.facts, evidence.weights, evidence.curvature)
     return abs(float(wanted @ pull)) * math.sqrt(_shift_of_scores(evidence))
 
 
 def _shift_of_scores(evidence: InterestEvidence) -> float:
     """The mean square by which the ridge moved the scores of rows, each row weighted by its curvature."""
     facts, curvature = evidence.facts, evidence.curvature
-    pull = sum(_pulls_of_ridge(facts, evidence.weights, curvature), np.zeros(len(curvature)))
+    pull = _pull_of_ridge(facts, evidence.weights, curvature)
     return max(float(pull @ curvature @ pull), 0.0) / _curvature_of_rows(facts, curvature)
 
 

@@ -108,11 +108,11 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         except ParameterError:
             # The plan of the chosen knots is made again, and then it says what is wrong.
             return None
-        noise = noise_on_a_weight(plan) * _without_bundles(plan)
+        bundled = _without_bundles(plan)
+        noise = noise_on_a_weight(plan) * bundled
         slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
         strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
         norm = usual_norm_of_rows(encoder)
-        bundled = _without_bundles(plan)
         share = sum(isinstance(column, NumberColumn) for column in schema.columns) / len(schema.columns)
         of_numbers = strength * bundled * share if bundled > 1.0 else math.inf
         return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers)
