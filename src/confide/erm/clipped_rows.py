@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from confide.erm.centred_rows import Centred, CentredRows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.joined_rows import JoinedRows
-from confide.erm.row_bounds import LARGEST_SAFE_SQUARE, BallBound, norm_with_intercept, row_squares
+from confide.erm.row_bounds import LARGEST_SAFE_SQUARE, LONG_ROW, BallBound, norm_with_intercept, row_products, row_squares
 from confide.errors import ParameterError
 from confide.types import Array, Rows
 
@@ -84,7 +84,11 @@ class ScaledRows:
 
     def times(self, vectors: Array) -> Array:
         """(m, k): products of the rows with the columns of a matrix (d, k)."""
-        products: Array = np.dot(self.rows, vectors)
+        if vectors.shape[1] == 1 and self.rows.shape[1] >= LONG_ROW:
+            # Nothing has read these rows before, so they come from memory: see `row_products`.
+            products = row_products(self.rows, vectors[:, 0])[:, None]
+        else:
+            products = np.dot(self.rows, vectors)
         products *= self.scales
         if self.shifts is not None and self.centre is not None:
             products -= self.shifts * np.dot(self.centre, vectors)
