@@ -61,13 +61,13 @@ class Density:
         row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, order, problem.largest_weight)
         prior = np.array(problem.prior) if problem.prior else 0.0
         behind, logs = np.empty(weights.shape), np.zeros(len(weights))
-        ridge = plan.l2 * np.eye(weights.shape[1])
+        ridges = plan.l2 * np.array(problem.ridge_factors or (1.0,) * weights.shape[1])
         for start in range(0, len(weights), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             totals = self.source.sum_over_rows(row_sum, np.ascontiguousarray(weights[part]))
-            behind[part] = -(totals.gradient + plan.l2 * (weights[part] - prior))
+            behind[part] = -(totals.gradient + ridges * (weights[part] - prior))
             if order == 2:
-                logs[part] = np.linalg.slogdet(totals.hessian + ridge)[1]
+                logs[part] = np.linalg.slogdet(totals.hessian + np.diag(ridges))[1]
         return behind, logs
 
 

@@ -2,6 +2,8 @@
 
     F_j(w) = sum_i c_i loss(y_i w . x_i) + (l2 / 2) |w|^2 + b_j . w      (sum form, rows clipped, c_i the weight of row i)
 
+With `factors` r the ridge is (l2 / 2) sum_d r_d w_d^2.
+
 The sum form is used throughout: dividing by the number of rows gives the mean form, with alpha = l2 / n and b / n.
 A mechanism keeps an `Objective` over its own rows, and lends solvers another one over rows that they cannot write to.
 """
@@ -38,6 +40,7 @@ class Objective(Generic[Source]):
     l2 : ridge of the sum form, positive
     linear : (k, D), the linear terms b
     largest_weight : public bound on the weight of a row
+    factors : (D,), at least 1: how many times as strong as l2 the ridge of each weight is; empty where all ridges are l2
     """
 
     source: Source
@@ -47,6 +50,7 @@ class Objective(Generic[Source]):
     l2: float
     linear: Weights
     largest_weight: float = 1.0
+    factors: tuple[float, ...] = field(default=(), kw_only=True)
     _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
     """See `kept_sums`."""
 
@@ -66,9 +70,14 @@ class Objective(Generic[Source]):
         return norm_with_intercept(self.row_bound, self.intercept)
 
     @property
+    def ridges(self) -> Any:
+        """The ridge of each weight, (D,), or one number for all of them."""
+        return self.l2 * np.array(self.factors) if self.factors else self.l2
+
+    @property
     def smoothness(self) -> float:
         """Upper bound on the Lipschitz constant of the gradients."""
-        return (self.l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
+        return (self.l2 * max(self.factors, default=1.0) + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
     def restrict(self, which: Indices) -> Objective[Source]:
         """The same for some of the k problems, with the same sums: these do not depend on the linear terms."""
@@ -81,7 +90,7 @@ class Objective(Generic[Source]):
     def lent(self) -> Objective[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
         loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
-        face = Objective(self.source.lent(), loss, row_bound, self.intercept, self.l2, linear, self.largest_weight)
+        face = Objective(self.source.lent(), loss, row_bound, self.intercept, self.l2, linear, self.largest_weight, factors=self.factors)
         return face._with_sums_of(self)
 
     def _with_sums_of(self, other: Objective[Any]) -> Objective[Source]:
@@ -92,17 +101,17 @@ class Objective(Generic[Source]):
         """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows."""
         totals = self._sums(weights, order)
         if order == 0:
-            ridge = 0.5 * self.l2 * np.einsum("kd,kd->k", weights, weights)
+            ridge = 0.5 * np.einsum("kd,kd->k", self.ridges * weights, weights)
             totals.value[...] += ridge + np.einsum("kd,kd->k", self.linear, weights)
             return Evaluation(totals.value, totals.gradient, totals.hessian)
         if order >= 2:
             diagonal = np.arange(weights.shape[1])
-            totals.hessian[:, diagonal, diagonal] += self.l2
-        return Evaluation(totals.value, totals.gradient + (self.l2 * weights + self.linear), totals.hessian)
+            totals.hessian[:, diagonal, diagonal] += self.ridges
+        return Evaluation(totals.value, totals.gradient + (self.ridges * weights + self.linear), totals.hessian)
 
     def gradients(self, weights: Weights) -> Array:
         """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
-        return self._sums(weights, 1, look_back=True).gradient + (self.l2 * weights + self.linear)
+        return self._sums(weights, 1, look_back=True).gradient + (self.ridges * weights + self.linear)
 
 
 KeptObjective: TypeAlias = Objective[RowSource]

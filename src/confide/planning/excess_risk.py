@@ -113,7 +113,9 @@ def excess_risk_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float
     problem, loss = plan.problem, plan.problem.loss_bounds
     alpha, steepness = plan.l2 / problem.n_rows_low, loss.lipschitz * problem.row_norm
     deviations = _deviations(plan)
-    distance = reference_norm + math.hypot(*problem.prior)
+    # In units in which all ridges are the least one, weights are longer by this factor at most, and rows no longer.
+    stretch = math.sqrt(problem.largest_ridge_factor)
+    distance = stretch * reference_norm + math.hypot(*problem.prior)
     excess = min(
         deviations.excess(alpha, pull, rows_failure) + _cost_of_moved_scores(plan, along)
         for rows_failure, pull, along in _divisions(plan, distance, failure)
@@ -209,6 +211,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
     The pull is |alpha (w0 - s) + b / n|, and the moved scores are the root of the mean of (x . s)^2 for rows of norm 1.
     """
     n, alpha = plan.problem.n_rows_low, plan.l2 / plan.problem.n_rows_low
+    stretched = alpha * math.sqrt(plan.problem.largest_ridge_factor)
     assert plan.lattice is not None  # noqa: S101 - checked before
     last = OnGrid(plan.lattice)
     drift = plan.radius + 0.5 * math.sqrt(plan.lattice.dimension) * plan.lattice.step
@@ -224,7 +227,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
         noise = (1.0 - rows) * left
         if plan.perturbs_objective:
             pull = main.from_point(plan.l2 * distance, noise) / n
-            yield rows * left, pull + alpha * (seal_pull + drift), seal_along + drift
+            yield rows * left, pull + stretched * (seal_pull + drift), seal_along + drift
             continue
         for share in _PULL_SHARES:
             pull = alpha * main.from_point(distance, share * noise)

@@ -240,7 +240,7 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
     if plan.descent is not None:
         return np.maximum(0.0, made_up.errors(_walked(plan, made_up, part, entropy)) - made_up.error)
     if plan.perturbs_objective:
-        private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise))
+        private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise), plan.problem.ridge_factors)
     else:
         private = made_up.minimisers(part * plan.l2, nothing, nothing) + noise
     released = private if plan.lattice is None else plan.lattice.release(private, entropy)
@@ -287,10 +287,10 @@ class _MadeUpRows:
         """The rows to train on."""
         return MemorySource(ArrayBlocks(self.rows[: self.facts.n_rows]), self.labels[: self.facts.n_rows])
 
-    def minimisers(self, l2: float, linear: Array, start: Array) -> Array:
-        """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D)."""
+    def minimisers(self, l2: float, linear: Array, start: Array, factors: tuple[float, ...] = ()) -> Array:
+        """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D) and factors of ridges."""
         facts, m = self.facts, self.facts.n_rows
-        objective = Objective(self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+        objective = Objective(self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear, factors=factors)
         enough = 1e-6 * m * objective.row_norm
         if start.shape[1] <= _MANY_WEIGHTS:
             return NewtonThenFallback().solve(objective, start, enough).weights

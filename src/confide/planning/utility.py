@@ -145,22 +145,22 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
             "with simulate."
         )
     problem, loss = plan.problem, plan.problem.loss_bounds
-    n, l2 = problem.n_rows_low, plan.l2
+    n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * problem.largest_ridge_factor
     steepness = loss.lipschitz * problem.row_norm
     # A third of the probability of failure each for the noise, the seal and the excess in the population.
     each = failure / 3.0
     noise = noise_quantile(plan.noise, each) if plan.noise else 0.0
     step = lattice_quantile(plan.lattice, each) + plan.radius
     pull, shift = (noise, step) if plan.perturbs_objective else (0.0, noise + step)
-    bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + l2
+    bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + largest_l2
     # If the loss has kinks, only its slope is bounded. For a prior p, |w* - p| is at most sqrt(2 n value_at_zero / l) + |p|.
     prior_norm = math.hypot(*problem.prior)
     longest = math.sqrt(2.0 * problem.n_rows_high * loss.value_at_zero / l2) + prior_norm
-    by_slope = (problem.n_rows_high * steepness + l2 * longest + pull) * shift + 0.5 * l2 * shift**2
+    by_slope = (problem.n_rows_high * steepness + largest_l2 * longest + pull) * shift + 0.5 * largest_l2 * shift**2
     after = min(pull * shift + 0.5 * bend * shift**2, by_slope) if math.isfinite(bend) else by_slope
     excess = (pull**2 / (2.0 * l2) + after) / n
     distance = pull / l2 + shift
-    shrinkage = 0.5 * plan.alpha * (reference_norm + prior_norm) ** 2
+    shrinkage = 0.5 * plan.alpha * problem.largest_ridge_factor * (reference_norm + prior_norm) ** 2
     risk = shrinkage + 2.0 * steepness**2 / (l2 * each) + steepness * distance
     # Losses are at least 0, and a score of the reference weights is at most their norm times that of a row.
     of_zero = min(loss.value_at_zero, steepness * reference_norm)

@@ -36,12 +36,16 @@ class Contrasts(Shape):
 
     def solid_mean_square(self) -> float:
         """E |U|_2^2 for U uniform in the unit ball of the norm."""
+        return math.fsum(self.group_mean_squares())
+
+    def group_mean_squares(self) -> list[float]:
+        """The same for each group."""
         # proofs/noise.md, section 2, for n = k - 1: (2n - (n + n mod 2) / k) / (k (k + 1)).
         squares = [
             (2 * (k - 1) - (k - 1 + (k - 1) % 2) / k) / (k * (k + 1)) if linked else 2.0 * k / ((k + 1) * (k + 2))
             for k, linked in zip(self.sizes, self.linked, strict=True)
         ]
-        return math.fsum(scale**2 * square for scale, square in zip(self.scales, squares, strict=True))
+        return [scale**2 * square for scale, square in zip(self.scales, squares, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -136,6 +140,25 @@ def squares_of_bundles(shape: Bundles) -> list[float]:
             square += constant * math.fsum(shape.scales[g] ** 2 / shape.sizes[g] for g in shape.away)
         squares.append((d + 1) * (d + 2) * square)
     return squares
+
+
+def squares_of_groups(shape: Bundles) -> list[float]:
+    """For each group E |b_g|_2^2 of its noise at a rate of 1."""
+    found = [0.0] * len(shape.sizes)
+    for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
+        own = shape.shape_of(i)
+        d = own.free_dimension
+        of_noise = (d + 1) * (d + 2) * (UNITS / share) ** 2
+        if isinstance(own, Contrasts):
+            squares = own.group_mean_squares()
+        else:
+            squares = [size * entry for size, (entry, _) in zip(own.sizes, moments_of_groups(own), strict=True)]
+        for g, square in zip(bundle, squares, strict=True):
+            found[g] = of_noise * square
+    for g in shape.away:
+        # Each level has an equal part of the constant's noise.
+        found[g] += shape.scales[g] ** 2 / shape.sizes[g] * found[-1] / shape.scales[-1] ** 2
+    return found
 
 
 @functools.lru_cache(maxsize=64)

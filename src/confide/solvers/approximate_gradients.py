@@ -147,10 +147,10 @@ class ApproximateObjective:
         exact = self.exact
         row_sum = ApproximateSum(exact.loss, exact.intercept, exact.largest_weight, self.precision, order)
         totals = self.source.sum_over_rows(row_sum, weights)
-        gradient = totals.gradient + (exact.l2 * weights + exact.linear)
+        gradient = totals.gradient + (exact.ridges * weights + exact.linear)
         hessian = totals.hessian.astype(np.float64)
         if order >= 2:
-            hessian[:, np.arange(weights.shape[1]), np.arange(weights.shape[1])] += exact.l2
+            hessian[:, np.arange(weights.shape[1]), np.arange(weights.shape[1])] += exact.ridges
         return Evaluation(totals.value, gradient, hessian)
 
 

@@ -167,8 +167,10 @@ def metric_at(objective: Objectives, arrow: Arrow, weights: Weights) -> ArrowMet
     """The inverse Hessian at weights (1, D), from one pass over the rows; None where it cannot be computed."""
     row_sum = ArrowSum(arrow, objective.loss, objective.row_bound, objective.intercept, objective.largest_weight)
     totals = objective.source.sum_over_rows(row_sum, weights)
-    levels, across = totals.gradient[0] + objective.l2, totals.hessian[0, : arrow.n_levels]
-    beside = totals.hessian[0, arrow.n_levels :] + objective.l2 * np.eye(across.shape[1])
+    ridges = np.broadcast_to(objective.ridges, weights.shape[1])
+    of_levels, of_others = ridges[arrow.start : arrow.stop], np.delete(ridges, np.s_[arrow.start : arrow.stop])
+    levels, across = totals.gradient[0] + of_levels, totals.hessian[0, : arrow.n_levels]
+    beside = totals.hessian[0, arrow.n_levels :] + np.diag(of_others)
     if not (totals.value[0] == 0.0 and np.isfinite(levels).all()):
         return None
     try:

@@ -51,8 +51,8 @@ class CompiledObjective:
         totals = self.source.sum_over_rows(replace(self.row_sum, order=order), weights)
         if order >= 2:
             diagonal = np.arange(weights.shape[1])
-            totals.hessian[:, diagonal, diagonal] += exact.l2
-        return Evaluation(totals.value, totals.gradient + (exact.l2 * weights + exact.linear), totals.hessian)
+            totals.hessian[:, diagonal, diagonal] += exact.ridges
+        return Evaluation(totals.value, totals.gradient + (exact.ridges * weights + exact.linear), totals.hessian)
 
     @property
     def has_hessians(self) -> bool:

@@ -67,6 +67,8 @@ class InSpanOfRows:
             or source.n_rows > _MOST_ROWS
             or directions >= width
             or objective.loss.by_length
+            # In another basis the ridges of single weights would be a matrix.
+            or objective.factors
         ):
             return Solution(start.copy(), np.full(len(start), np.nan))
         rows, linear = _rows(objective, source), objective.linear.reshape(-1, width)

@@ -7,7 +7,7 @@ reads. Solvers know `Objective` by this protocol alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from confide.data.source import SummableRows
 from confide.erm.losses import Loss
@@ -62,7 +62,15 @@ class Objectives(HasGradients, Protocol):
 
     @property
     def l2(self) -> float:
-        """Ridge of the sum form, positive."""
+        """Ridge of the sum form, positive: the least one, where weights have ridges of their own."""
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """(D,): how many times as strong as l2 the ridge of each weight is; empty where all ridges are l2."""
+
+    @property
+    def ridges(self) -> Any:
+        """The ridge of each weight, (D,), or one number for all of them."""
 
     @property
     def linear(self) -> Weights:

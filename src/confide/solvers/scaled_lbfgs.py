@@ -107,5 +107,5 @@ def _column_scales(objective: Objectives, part: SampledRows, width: int) -> Arra
     bend = objective.loss_bounds.smoothness * objective.source.n_rows / part.n_rows
     curvatures = np.full((n_outputs, width // n_outputs), bend * part.n_rows * objective.intercept**2)
     curvatures[:, :n_features] = bend * squares
-    scales: Array = 1.0 / (curvatures.ravel() + objective.l2)
+    scales: Array = 1.0 / (curvatures.ravel() + objective.ridges)
     return scales

@@ -29,6 +29,7 @@ from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.sensitivity import gradient_shift
+from confide.training.ridges_by_noise import noise_beside_ridges, typical_norm_beside_ridges, with_ridges_by_noise
 from confide.training.usual_curvature import is_of_residuals, usual_curvature
 
 WEIGHT_NORM_FACTOR = 3.5
@@ -135,8 +136,10 @@ def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
     """The plan at the automatic ridge. It is raised until double precision costs at most 1% of the budget."""
+    if rule.score_size is None and not rule.for_intervals:
+        problem = with_ridges_by_noise(problem, mechanism, budget)
     least = _least_l2(problem, budget, rule.score_size)
-    start = replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2))
+    start = replace(problem, l2=max(least, problem.largest_weight * problem.curved_norm**2))
     plan = _first_possible_plan(mechanism, start, budget)
     # The size of the noise, and perhaps its law, depend a little on the ridge. So a second round starts from the noise of
     # the first.
@@ -150,11 +153,11 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> float:
     """The ridge at which the curvature costs nothing; for hinges, at least the ridge that limits the effect of the noise."""
     row_budget = budget_of_row(budget, problem.rows_per_person)
-    least = curvature_free_l2(row_budget, problem.loss_bounds, problem.row_norm, problem.neighbours)
+    least = curvature_free_l2(row_budget, problem.loss_bounds, problem.curved_norm, problem.neighbours)
     # The slopes of a regression have the units of its target, and a ridge has not.
     least /= score_size or 1.0
     if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
-        least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
+        least = max(least, _LEAST_HINGE_L2 * problem.curved_norm**2)
     return least
 
 
@@ -163,6 +166,11 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     problem = plan.problem
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
+    row_norm = typical_norm(problem, rule.usual_norm)
+    if problem.ridge_factors:
+        noise_norm = noise_beside_ridges(plan)
+        usual = math.sqrt(row_norm**2 - problem.intercept**2) if rule.usual_norm is None else rule.usual_norm
+        row_norm = typical_norm_beside_ridges(problem, usual)
     if not plan.perturbs_objective and _is_new_to_alpha(problem):
         return l2_beside_curvature(noise_norm, problem)
     if rule.random_features:
@@ -171,7 +179,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         noise_norm,
         # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
         problem.largest_weight * problem.n_rows_low,
-        typical_norm(problem, rule.usual_norm),
+        row_norm,
         on_weights=not plan.perturbs_objective,
         score_size=rule.score_size,
         margin=problem.loss.margin,
