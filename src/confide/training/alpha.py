@@ -135,9 +135,21 @@ def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
-    """The plan at the automatic ridge. It is raised until double precision costs at most 1% of the budget."""
+    """The plan at the automatic ridge, or ridges, raised until double precision costs at most 1% of the budget.
+
+    Where that raises the least of several ridges, one ridge for all weights is smaller for most of them and is taken.
+    """
     if rule.score_size is None and not rule.for_intervals:
-        problem = with_ridges_by_noise(problem, mechanism, budget)
+        apart = with_ridges_by_noise(problem, mechanism, budget)
+        # There may be no plan with several ridges and still one with a single ridge.
+        with suppress(ParameterError):
+            if apart.ridge_factors and not (found := _balanced_plan(mechanism, apart, budget, rule))[1]:
+                return found[0]
+    return _balanced_plan(mechanism, problem, budget, rule)[0]
+
+
+def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> tuple[Plan, bool]:
+    """The plan at the automatic least ridge, and whether double precision raised it."""
     least = _least_l2(problem, budget, rule.score_size)
     start = replace(problem, l2=max(least, problem.largest_weight * problem.curved_norm**2))
     plan = _first_possible_plan(mechanism, start, budget)
@@ -147,7 +159,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
         share = _share_of_curvature_free(plan, for_intervals=rule.for_intervals)
         l2 = max(share * least, _balanced_l2_of(plan, rule))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget)
-    return plan
+    return plan, plan.l2 > l2
 
 
 def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> float:
