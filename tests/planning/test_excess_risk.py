@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from benchmarks import excess_risk as benchmark
 
 from confide import ZCDP, ApproxDP, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PoissonRegressor, PureDP
+from confide.erm.group_bounds import GroupBound
 from confide.planning.excess_risk import (
     _cost_of_moved_scores,
+    _divisions,
     excess_risk_bound,
     least_excess_risk,
     may_suffice,
@@ -20,6 +23,8 @@ from confide.planning.noise_lengths import OnGrid, lengths_of
 from confide.planning.row_deviations import Complexity, RowDeviations
 from confide.planning.utility import utility_bound
 from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from tests.privacy.problems import problem
 
 CELLS = [
     # population, mechanism, budget, rows, columns, failure, norm
@@ -215,3 +220,19 @@ def test_plans_without_a_theorem_are_refused():
         excess_risk_bound(LogisticRegression(ZCDP(0.1), mechanism="gradient", centre=False).plan(1000, 3))
     with pytest.raises(ParameterError, match="independent rows"):
         excess_risk_bound(plan_at(1000, max_rows_per_person=2))
+
+
+def test_several_ridges_make_reference_weights_longer_by_the_root_of_their_ratio():
+    """In units in which all ridges are the least one. Noise, alone or with the seal, counts as it is."""
+    plain = problem(2000, 3, row_bound=GroupBound((2, 1), (0.9, 0.7)), intercept=0.5, l2=100.0)
+    facts, mechanism = replace(plain, ridge_factors=(1.0, 1.0, 4.0, 9.0)), ObjectivePerturbation()
+    plan, without = (mechanism.plan(each, PureDP(1.0)) for each in (facts, plain))
+    assert without.l2 == plan.l2 == 100.0
+    without = replace(plan, problem=plain)
+    found, longer = excess_risk_bound(plan, reference_norm=2.0), excess_risk_bound(without, reference_norm=6.0)
+    assert found.without_noise == pytest.approx(longer.without_noise)
+    assert found.excess_risk == pytest.approx(longer.excess_risk, rel=0.01)
+    far = replace(plan, radius=40.0)
+    by_hand = replace(far, problem=plain, radius=120.0)
+    pulls = [[pull for _, pull, _ in _divisions(each, 6.0, 0.05)] for each in (far, by_hand)]
+    np.testing.assert_allclose(pulls[0], pulls[1], rtol=0.02)

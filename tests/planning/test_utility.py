@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from confide import ZCDP, ApproxDP, LogisticRegression, ParameterError, PureDP
+from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.planning.utility import lattice_quantile, noise_quantile, utility_bound
@@ -24,7 +25,7 @@ from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball, Cylinder
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import exact_minimiser, signed
-from tests.privacy.problems import problem, releases, source
+from tests.privacy.problems import problem, releases, rows_and_labels, source
 
 MECHANISMS = {"objective": ObjectivePerturbation(), "output": OutputPerturbation()}
 BUDGETS = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-3), "zcdp": ZCDP(0.2)}
@@ -231,3 +232,29 @@ def test_bounds_know_the_prior():
         values = objective.evaluate(np.vstack([np.zeros((1, 2))]), order=0).value - objective.evaluate(least, order=0).value
         assert values[0] / 200 <= bound.excess_objective_of_zero
         assert np.linalg.norm(least) <= bound.distance_of_zero
+
+
+def test_bounds_know_the_largest_of_several_ridges():
+    """The ridge of a reference weight may be the largest; the bounds hold for what is released."""
+    bound = GroupBound((2, 1), (0.9, 0.7))
+    plain = problem(200, 3, row_bound=bound, intercept=0.5, l2=20.0)
+    facts, mechanism = replace(plain, ridge_factors=(1.0, 1.0, 4.0, 9.0)), MECHANISMS["objective"]
+    plan = mechanism.plan(facts, PureDP(1.0))
+    found, without = utility_bound(plan), utility_bound(mechanism.plan(plain, PureDP(1.0)))
+    assert plan.l2 == 20.0
+    assert found.excess_loss - found.excess_objective == pytest.approx(9.0 * 0.5 * plan.alpha)
+    assert found.distance == pytest.approx(without.distance, rel=0.05)
+    rng = np.random.default_rng(0)
+    rows = rows_and_labels(rng.uniform(-1.0, 1.0, size=(200, 3)) * 0.4, rng.choice([-1, 1], size=200))
+    objective = facts.objective(rows, plan.l2, np.zeros((1, 4)))
+    least = NewtonThenFallback().solve(objective, np.zeros((1, 4)), 1e-9).weights
+    drawn = releases(mechanism, plan, rows, 200, entropy=0)
+    rises = [objective.evaluate(w[None], order=0).value[0] - objective.evaluate(least, order=0).value[0] for w in drawn]
+    assert np.mean(np.array(rises) / 200 > found.excess_objective) <= 0.1
+    assert np.mean(np.linalg.norm(drawn - least, axis=1) > found.distance) <= 0.1
+    # A step of the length of the seal and the certificate costs the largest curvature.
+    shift = lattice_quantile(plan.lattice, 0.05 / 3.0) + plan.radius
+    pull = noise_quantile(plan.noise, 0.05 / 3.0)
+    bend = 200 * 0.25 * facts.row_norm**2 + 9.0 * plan.l2
+    expected = (pull**2 / (2.0 * plan.l2) + pull * shift + 0.5 * bend * shift**2) / 200
+    assert found.excess_objective == pytest.approx(expected, rel=1e-9)

@@ -274,3 +274,14 @@ def test_other_rows_are_not_kept():
     for problem in (coded(k=40), coded(bound=BallBound(2.0))):
         for stage in cheaper_stages(problem, few(problem), *at):
             assert not isinstance(getattr(stage.objective.source, "blocks", None), KeptBlocks)
+
+
+def test_ridges_of_single_weights_are_those_of_the_objective():
+    """In gradients and in Hessians."""
+    exact = problems("float64", intercept=0.7)
+    exact = replace(exact, factors=tuple(np.linspace(1.0, 9.0, exact.linear.shape[1]).tolist()))
+    stage = cheaper_stages(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))[0]
+    weights = np.random.default_rng(4).normal(size=exact.linear.shape)
+    expected, found = exact.evaluate(weights, order=2), stage.objective.evaluate(weights, order=2)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-6, atol=1e-6 * np.abs(expected.hessian).max())

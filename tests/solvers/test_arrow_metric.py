@@ -94,3 +94,15 @@ def test_many_levels_need_few_passes_and_no_dense_row(monkeypatch):
     solution = ColumnScaledLimitedMemory().solve(objective, np.zeros(objective.linear.shape), 1e-7)
     assert np.linalg.norm(replace(objective).evaluate(solution.weights, order=1).gradient) <= 1.01e-7
     assert passes.count(40_000) <= 25
+
+
+def test_the_metric_knows_a_ridge_for_each_weight():
+    """Of levels and of other columns."""
+    objective = problem(60, 3000)
+    factors = np.random.default_rng(6).uniform(1.0, 200.0, objective.linear.shape[1])
+    objective = replace(objective, factors=tuple(factors.tolist()))
+    weights = np.random.default_rng(3).normal(size=objective.linear.shape)
+    hessian = objective.evaluate(weights, order=2).hessian[0]
+    gradients = np.random.default_rng(4).normal(size=(3, weights.shape[1]))
+    found = metric_at(objective.lent(), Arrow.of(layout_of(objective)), weights)(gradients)
+    np.testing.assert_allclose(found @ hessian, gradients, atol=1e-9)

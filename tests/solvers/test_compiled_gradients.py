@@ -165,3 +165,12 @@ def test_exact_gradients_have_the_last_pass_alone(compiled, monkeypatch):
     assert kinds.count(RowSum) == 1
     assert kinds[-1] is RowSum
     assert len(kinds) > 1
+
+
+def test_ridges_of_single_weights_are_those_of_the_objective(compiled):
+    """In gradients and in Hessians."""
+    exact = replace(problem(n=3000), factors=tuple(np.linspace(1.0, 9.0, 13).tolist()))
+    weights = np.random.default_rng(1).normal(size=exact.linear.shape)
+    expected, found = exact.evaluate(weights, order=2), compiled_objective(exact, False).evaluate(weights, order=2)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-5, atol=1e-5 * np.abs(expected.hessian).max())

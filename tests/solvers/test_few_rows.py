@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -91,3 +93,13 @@ def test_an_answer_of_the_second_method_that_is_worse_does_not_count(second):
     exact = problems(HuberHinge(0.5))
     solution = InSpanOfRows(Newton(), second).solve(exact, np.zeros_like(exact.linear), 0.0)
     assert (np.linalg.norm(exact.evaluate(solution.weights, order=1).gradient, axis=1) <= 1e-12).all()
+
+
+def test_ridges_of_single_weights_are_left_to_the_other_method():
+    """In the space of the rows they would be a matrix. The other method finds the minimiser with them."""
+    exact = problems(HuberHinge(0.5))
+    exact = replace(exact, factors=tuple(np.linspace(1.0, 9.0, exact.linear.shape[1]).tolist()))
+    inner = Noted()
+    solution = InSpanOfRows(inner, Newton()).solve(exact, np.zeros_like(exact.linear), 1e-8)
+    assert not inner.widths
+    assert (np.linalg.norm(exact.gradients(solution.weights), axis=1) <= 1e-8).all()

@@ -149,3 +149,14 @@ def test_scales_are_inverse_bounds_on_the_curvature(dense):
     np.testing.assert_allclose(1.0 / scales, curvatures, rtol=1e-12)
     half = exact.source.copied(np.arange(0, 500, 2))
     np.testing.assert_allclose(_column_scales(exact, half, exact.linear.shape[1]), scales, rtol=0.5)
+
+
+def test_scales_know_a_ridge_for_each_weight():
+    """Beside the curvature of the rows; the minimiser is that of the objective with these ridges."""
+    objective = problems(words(n=2000, d=2010))
+    factors = tuple(np.linspace(1.0, 1e4, 2011).tolist())
+    apart = replace(objective, factors=factors)
+    plain, found = (_column_scales(each, each.source, 2011) for each in (objective, apart))
+    np.testing.assert_allclose(1.0 / found - 1.0 / plain, 4.0 * (np.array(factors) - 1.0), rtol=1e-6, atol=1e-9)
+    solution = ColumnScaledLimitedMemory().solve(apart, np.zeros((1, 2011)), 1e-6)
+    assert np.linalg.norm(apart.gradients(solution.weights)) <= 1e-6

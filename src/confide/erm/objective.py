@@ -77,7 +77,8 @@ class Objective(Generic[Source]):
     @property
     def smoothness(self) -> float:
         """Upper bound on the Lipschitz constant of the gradients."""
-        return (self.l2 * max(self.factors, default=1.0) + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
+        largest_l2 = self.l2 * max(self.factors, default=1.0)
+        return (largest_l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
     def restrict(self, which: Indices) -> Objective[Source]:
         """The same for some of the k problems, with the same sums: these do not depend on the linear terms."""
@@ -90,7 +91,8 @@ class Objective(Generic[Source]):
     def lent(self) -> Objective[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
         loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
-        face = Objective(self.source.lent(), loss, row_bound, self.intercept, self.l2, linear, self.largest_weight, factors=self.factors)
+        source, weight, factors = self.source.lent(), self.largest_weight, self.factors
+        face = Objective(source, loss, row_bound, self.intercept, self.l2, linear, weight, factors=factors)
         return face._with_sums_of(self)
 
     def _with_sums_of(self, other: Objective[Any]) -> Objective[Source]:
@@ -111,7 +113,8 @@ class Objective(Generic[Source]):
 
     def gradients(self, weights: Weights) -> Array:
         """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
-        return self._sums(weights, 1, look_back=True).gradient + (self.ridges * weights + self.linear)
+        found: Array = self._sums(weights, 1, look_back=True).gradient + (self.ridges * weights + self.linear)
+        return found
 
 
 KeptObjective: TypeAlias = Objective[RowSource]

@@ -53,9 +53,9 @@ class GradientRounding:
         """L2 distance between the computed and the exact gradient.
 
         1.01 u n R [L (m + D + 5 + w) + (2D + 5) c R |w|] + gamma_3 (l2 |w| + |b|) + 3u |g| + 2^-900, where w is the
-        rounding constant of the loss, and 2D + 12 more if the loss uses the lengths of rows; l2 here is the largest ridge. The norms are those of all
-        weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md; for centred rows, whose
-        bound has other numbers of roundings, theorem 2 of proofs/centring.md.
+        rounding constant of the loss, and 2D + 12 more if the loss uses the lengths of rows, and l2 the largest ridge. The
+        norms are those of all weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md;
+        for centred rows, whose bound has other numbers of roundings, theorem 2 of proofs/centring.md.
         """
         loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)

@@ -160,7 +160,9 @@ class Problem(ProblemFacts):
             return
         if type(self.row_bound) is not GroupBound or self.loss.n_outputs > 1 or self.prior:
             raise ParameterError("ridges of single weights are for one score, rows in groups of columns, and no prior.")
-        if len(factors) != self.n_weights or not (min(factors) == 1.0 and max(factors) <= LARGEST_RIDGE_FACTOR):
+        # Written so that what is not a number is refused.
+        are_in_range = min(factors) == 1.0 and all(1.0 <= factor <= LARGEST_RIDGE_FACTOR for factor in factors)
+        if len(factors) != self.n_weights or not are_in_range:
             raise ParameterError(
                 f"ridges need {self.n_weights} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}."
             )
@@ -177,7 +179,7 @@ class Problem(ProblemFacts):
 
     @property
     def curved_norm(self) -> float:
-        """R of the curvature of a row beside its ridges: the largest root of sum of x_d^2 / r_d, r the factors of the ridges.
+        """R of the curvature of a row beside its ridges: the largest root of the sum of x_d^2 / r_d, r the factors.
 
         Without factors it is the largest L2 norm of a row. Theorem 7 of proofs/objective_perturbation.md.
         """

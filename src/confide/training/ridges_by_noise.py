@@ -46,7 +46,8 @@ def factors_by_noise(shape: Bundles) -> tuple[float, ...]:
 def noise_beside_ridges(plan: Plan) -> float:
     """The root mean square norm of the noise where each entry counts over the root of its ridge's factor."""
     noise, factors = plan.noise, plan.problem.ridge_factors
-    assert noise is not None and isinstance(noise.shape, Bundles)  # noqa: S101 - such ridges are made for bundles
+    assert noise is not None  # noqa: S101 - such ridges are made for noise in bundles
+    assert isinstance(noise.shape, Bundles)  # noqa: S101 - for the same reason
     firsts = np.cumsum(noise.shape.sizes) - 1
     squares = squares_of_groups(noise.shape)
     return math.sqrt(math.fsum(square / factors[d] for square, d in zip(squares, firsts, strict=True))) / noise.scale
