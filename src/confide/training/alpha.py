@@ -29,7 +29,12 @@ from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.sensitivity import gradient_shift
-from confide.training.ridges_by_noise import noise_beside_ridges, typical_norm_beside_ridges, with_ridges_by_noise
+from confide.training.ridges_by_noise import (
+    SHARE_OF_BALANCED,
+    noise_beside_ridges,
+    typical_norm_beside_ridges,
+    with_ridges_by_noise,
+)
 from confide.training.usual_curvature import is_of_residuals, usual_curvature
 
 WEIGHT_NORM_FACTOR = 3.5
@@ -187,7 +192,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         return l2_beside_curvature(noise_norm, problem)
     if rule.random_features:
         noise_norm *= math.sqrt(min(1.0, MOST_BALANCED_FEATURES / problem.n_features))
-    return balanced_l2(
+    balanced = balanced_l2(
         noise_norm,
         # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
         problem.largest_weight * problem.n_rows_low,
@@ -197,6 +202,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         margin=problem.loss.margin,
         has_prior=any(problem.prior),
     )
+    return SHARE_OF_BALANCED * balanced if problem.ridge_factors else balanced
 
 
 def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
