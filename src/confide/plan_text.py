@@ -109,7 +109,7 @@ def _shares(plan: Any) -> str:
     """What an l1 penalty has of alpha, and what becomes of small weights; or which own penalty alpha multiplies."""
     if getattr(plan.problem, "ridge_factors", ()):
         times = plan.problem.largest_ridge_factor
-        return f", the ridge of columns with the least noise; others have up to {times:.3g} times as much, the more noise the more"
+        return f", the ridge of columns with the least noise; others have more, up to {times:.3g} times as much"
     if (penalty := getattr(plan.problem, "penalty", None)) is not None:
         return f", the strength of {penalty.name}, which is {penalty.strong_convexity:.6g}-strongly convex"
     if not (share := l1_ratio(plan)):

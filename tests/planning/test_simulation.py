@@ -297,3 +297,30 @@ def test_fits_with_a_prior_are_not_forecast():
     """Made-up rows know nothing of the weights that it is near."""
     with pytest.raises(ParameterError, match="without a prior"):
         simulate(LogisticRegression(1.0, prior=([1.0, 1.0], 0.0)), 2000, 2, error=0.1)
+
+
+def test_made_up_rows_are_fitted_with_the_ridges_of_the_plan():
+    """The minimisers are those of the objective with a ridge for each weight, in proportion to the made-up rows."""
+    schema = Schema({
+        "many": {"categories": [f"c{i}" for i in range(30)]}, "few": {"categories": ["a", "b", "c"]},
+        "x": {"low": 0.0, "high": 1.0, "knots": 0},
+    })  # fmt: skip
+    seen, minimisers = [], simulation._MadeUpRows.minimisers
+    plan = LogisticRegression(0.1, schema=schema).plan(20_000)
+    factors = plan.problem.ridge_factors
+    assert factors
+
+    def noted(made_up, l2, linear, start, factors=()):
+        found = minimisers(made_up, l2, linear, start, factors)
+        seen.append((made_up, l2, linear, found, factors))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation._MadeUpRows, "minimisers", noted)
+        simulate(LogisticRegression(0.1, schema=schema), 20_000, error=0.3, n_designs=1)
+    made_up, l2, linear, found, given = seen[-1]
+    assert given == factors
+    facts = made_up.facts
+    plain = Objective(made_up.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+    gradients = plain.gradients(found) + l2 * (np.array(factors) - 1.0) * found
+    assert np.linalg.norm(gradients, axis=1).max() <= 2e-6 * facts.n_rows * plain.row_norm

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from confide.errors import ParameterError
-from confide.privacy.bundled_shapes import Bundles, Contrasts, shapes_of_groups, squares_of_bundles
+from confide.privacy.bundled_shapes import Bundles, Contrasts, shapes_of_groups, squares_of_bundles, squares_of_groups
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.noise import Entropy
 from tests.privacy.densities import bundles_norm
@@ -137,6 +137,16 @@ def test_the_mean_square_counts_the_part_of_the_constant_in_groups_away():
     # The constant is .5 r, and half of 4 r lies on each level; the levels are t and -t with 2 |t| / 4 = r of another rate.
     expected = 2.0 * (0.5**2 + 4.0**2 / 2) * 10.24**2 + 4.0**2 * (1024 / 924) ** 2
     assert shape.laplace_norm(1.0) ** 2 == pytest.approx(expected)
+
+
+def test_the_mean_square_of_each_group_is_that_of_draws():
+    """Groups away included; together they are the mean square of all. 15% off is noticed."""
+    for shape in (SHAPE, shapes_of_groups(*BANK)[-1]):
+        sample = Entropy.seeded(12).laplace(shape, 3 * DRAWS, 1.0)
+        parts = np.split(sample, np.cumsum(shape.sizes)[:-1], axis=1)
+        found = squares_of_groups(shape)
+        np.testing.assert_allclose(found, [np.square(part).sum(axis=1).mean() for part in parts], rtol=0.12)
+        assert math.fsum(found) == pytest.approx(shape.laplace_norm(1.0) ** 2)
 
 
 def test_the_noise_of_two_bundles_is_independent():

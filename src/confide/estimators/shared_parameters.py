@@ -30,8 +30,8 @@ _DESCRIPTIONS = {
     "alpha": """"auto" or float, default "auto"
     Ridge of the mean objective, positive and at most 1e12. "auto" depends only on public facts: number of rows and of
     features, budget, and bound on rows. It is raised if the proof of privacy needs more, and the plan says so. For two
-    classes under a pure budget, columns of a schema with more noise than others have a larger ridge, and `alpha_` is the
-    least; a number is the ridge of all columns.""",
+    classes under a pure budget, columns of a schema with more noise than others may have a larger ridge, and `alpha_` is
+    the least; a number is the ridge of all columns.""",
     "l1_ratio": """float, default 0.0
     Share of an l1 penalty in `alpha`, from 0 to below 1 (the elastic net): the penalty is alpha (l1_ratio |w|_1 + (1 -
     l1_ratio) / 2 |w|^2), and the intercept has the ridge part alone. Above 0, weights no larger than what noise alone makes

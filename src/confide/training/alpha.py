@@ -66,6 +66,8 @@ _LEAST_HINGE_L2 = 1e-2
 far from its corner, and then only the ridge limits the effect of the noise."""
 _LARGEST_SEAL_SHARE = 0.01
 """The automatic ridge is raised until the seal, which covers inexact minimisers, costs at most this share of the budget."""
+_LITTLE_RAISED = 1.25
+"""Several ridges are kept if double precision raises them by no more than this."""
 _RIDGE_STEP = 1.1
 """Ratio of each ridge that is tried to the one before."""
 _MOST_RIDGES, _STRIDE = 600, 8
@@ -142,7 +144,7 @@ def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
     """The plan at the automatic ridge, or ridges, raised until double precision costs at most 1% of the budget.
 
-    Where that raises the least of several ridges, one ridge for all weights is smaller for most of them and is taken.
+    Where that raises the least of several ridges far, one ridge for all weights is smaller for most of them and is taken.
     """
     if rule.score_size is None and not rule.for_intervals:
         apart = with_ridges_by_noise(problem, mechanism, budget)
@@ -154,7 +156,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 
 
 def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> tuple[Plan, bool]:
-    """The plan at the automatic least ridge, and whether double precision raised it."""
+    """The plan at the automatic least ridge, and whether double precision raised it far."""
     least = _least_l2(problem, budget, rule.score_size)
     start = replace(problem, l2=max(least, problem.largest_weight * problem.curved_norm**2))
     plan = _first_possible_plan(mechanism, start, budget)
@@ -164,7 +166,7 @@ def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule:
         share = _share_of_curvature_free(plan, for_intervals=rule.for_intervals)
         l2 = max(share * least, _balanced_l2_of(plan, rule))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget)
-    return plan, plan.l2 > l2
+    return plan, plan.l2 > _LITTLE_RAISED * l2
 
 
 def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> float:
