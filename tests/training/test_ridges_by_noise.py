@@ -116,11 +116,14 @@ def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
     assert not far.problem.ridge_factors
     for other in (
         LogisticRegression(0.05, schema=SCHEMA, alpha=0.01),
-        LogisticRegression(1.0, schema=SCHEMA, inference_share=0.5),
         HuberRegressor(0.05, schema=SCHEMA, target_bound=1.0),
     ):
         plan = other.plan(20_000)
         assert not getattr(plan.problem, "ridge_factors", ())
+    for for_intervals in (False, True):
+        rule = alpha.AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=for_intervals)
+        plan = alpha.plan_with_alpha(OBJECTIVE, facts(), PureDP(0.5), rule)
+        assert bool(plan.problem.ridge_factors) == (not for_intervals)
     plain = LogisticRegression(0.05, schema=SCHEMA, alpha=0.01).plan(20_000)
     assert plain.alpha == 0.01
 
