@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 256, STRIP = 6, FIRST_LEVEL = 16384 };
-/* So many bytes before they are needed, rows are fetched from memory. Processors by themselves fetch no further than a page. */
-enum { AHEAD = 8192 };
+enum { CHUNK = 256, FIRST_LEVEL = 8192 };
+/* Dense rows that are read twice from the first-level cache: at most so many at once. */
+enum { FEW = 32 };
 /* Sums of products of columns: rows that are copied together, and columns of which such sums are made, the constant included. */
 enum { BENT_ROWS = 64, MOST_BENT = 64 };
 enum { LOGISTIC, HUBER_HINGE, SMOOTH_HINGE, SQUARED, POISSON, N_LOSSES };
@@ -91,15 +91,6 @@ typedef double pair __attribute__((vector_size(16)));
 #define STORE(at, x) (*(loose *)(at) = (x))
 #define SELECT(where, x, y) ((vec)(((ints)(where) & (ints)(x)) | (~(ints)(where) & (ints)(y))))
 #define CONVERT(x) __builtin_convertvector(x, vec)
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(x, y, a, b, c, e) __builtin_shufflevector(x, y, a, b, c, e)
-#else
-#define SHUFFLE(x, y, a, b, c, e) __builtin_shuffle(x, y, (ints){a, b, c, e})
-#endif
-/* The sums of the entries of four vectors. */
-#define PAIRED(x, y) (SHUFFLE(x, y, 0, 4, 2, 6) + SHUFFLE(x, y, 1, 5, 3, 7))
-#define HALVED(x, y) (SHUFFLE(x, y, 0, 1, 4, 5) + SHUFFLE(x, y, 2, 3, 6, 7))
-#define COLLECT(p, q, r, s) HALVED(PAIRED(p, q), PAIRED(r, s))
 
 #define NAME(name) name##_plain
 #define TARGET

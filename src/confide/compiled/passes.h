@@ -169,94 +169,95 @@ static INLINE TARGET vec NAME(numbers)(const char *at, int single)
     return CONVERT(found);
 }
 
-/* Scores of n rows, and their squared lengths if `with_squares`. `edge` holds the last four weights, 0 for those that are not
-   in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
+/* A row times the weights, and its squared length where `square` is not NULL. `edge` holds the last four weights, 0 for those
+   that are not in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
+static INLINE TARGET double NAME(row_score)(const char *row, ptrdiff_t d, const double *w, vec edge, vec ones, int single, double *square)
+{
+    const ptrdiff_t size = single ? 4 : 8;
+    vec s[4], q[4];
+    for (int v = 0; v < 4; v++)
+        s[v] = q[v] = SPLAT(0.0);
+    ptrdiff_t j = 0;
+    for (; j + 16 <= d; j += 16)
+        for (int v = 0; v < 4; v++) {
+            vec x = NAME(numbers)(row + (j + 4 * v) * size, single);
+            s[v] += x * LOAD(w + j + 4 * v);
+            if (square)
+                q[v] += x * x;
+        }
+    for (int v = 0; j + 4 <= d; j += 4, v++) {
+        vec x = NAME(numbers)(row + j * size, single);
+        s[v] += x * LOAD(w + j);
+        if (square)
+            q[v] += x * x;
+    }
+    if (j < d) {
+        vec x = NAME(numbers)(row + (d - 4) * size, single);
+        s[3] += x * edge;
+        if (square)
+            q[3] += x * x * ones;
+    }
+    vec sum = (s[0] + s[1]) + (s[2] + s[3]);
+    if (square) {
+        vec squared = (q[0] + q[1]) + (q[2] + q[3]);
+        *square = (squared[0] + squared[1]) + (squared[2] + squared[3]);
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Scores of n rows, and their squared lengths if `with_squares`. Rows are read one after the other: processors fetch one long
+   piece of memory faster than several. */
 static INLINE TARGET void NAME(row_scores)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *w,
                                            vec edge, vec ones, int single, int with_squares, double *scores, double *squares)
 {
-    const ptrdiff_t size = single ? 4 : 8;
-    for (int r = 0; r < n; r += 4) {
-        const char *p[4];
-        vec s[4], q[4];
-        for (int i = 0; i < 4; i++) {
-            p[i] = rows + stride * (r + i < n ? r + i : n - 1);
-            s[i] = q[i] = SPLAT(0.0);
-            for (ptrdiff_t at = 0; at < d * size; at += 64)
-                __builtin_prefetch((const void *)((uintptr_t)p[i] + AHEAD + (uintptr_t)at), 0, 3);
-        }
-        ptrdiff_t j = 0;
-        for (; j + 4 <= d; j += 4) {
-            vec weight = LOAD(w + j);
-            for (int i = 0; i < 4; i++) {
-                vec x = NAME(numbers)(p[i] + j * size, single);
-                s[i] += x * weight;
-                if (with_squares)
-                    q[i] += x * x;
-            }
-        }
-        if (j < d)
-            for (int i = 0; i < 4; i++) {
-                vec x = NAME(numbers)(p[i] + (d - 4) * size, single);
-                s[i] += x * edge;
-                if (with_squares)
-                    q[i] += x * x * ones;
-            }
-        STORE(scores + r, COLLECT(s[0], s[1], s[2], s[3]));
-        if (with_squares)
-            STORE(squares + r, COLLECT(q[0], q[1], q[2], q[3]));
-    }
+    for (int r = 0; r < n; r++)
+        scores[r] = NAME(row_score)(rows + stride * r, d, w, edge, ones, single, with_squares ? squares + r : NULL);
 }
 
-/* Adds the sum of n rows, each times its slope, for `count` vectors of columns. */
-static INLINE TARGET void NAME(strip)(const char *rows, ptrdiff_t stride, int n, const double *slopes, int single, const int count,
-                                      double *out, int skipped)
+/* Adds the sum of four columns over four rows to those of `out` which `ones` marks. */
+static INLINE TARGET void NAME(add_four)(const char *at, ptrdiff_t stride, const vec *slopes, int single, ints ones, double *out)
 {
-    const ptrdiff_t size = single ? 4 : 8;
-    vec even[STRIP], odd[STRIP];
-    for (int v = 0; v < count; v++)
-        even[v] = odd[v] = SPLAT(0.0);
-    int r = 0;
-    for (; r + 2 <= n; r += 2) {
-        const char *p = rows + stride * r;
-        vec first = SPLAT(slopes[r]), second = SPLAT(slopes[r + 1]);
-        for (int v = 0; v < count; v++) {
-            even[v] += first * NAME(numbers)(p + 4 * v * size, single);
-            odd[v] += second * NAME(numbers)(p + stride + 4 * v * size, single);
-        }
-    }
-    if (r < n)
-        for (int v = 0; v < count; v++)
-            even[v] += SPLAT(slopes[r]) * NAME(numbers)(rows + stride * r + 4 * v * size, single);
-    for (int v = 0; v < count; v++) {
-        vec sum = even[v] + odd[v];
-        for (int i = v ? 0 : skipped; i < 4; i++)
-            out[4 * v + i] += sum[i];
-    }
+    vec first = slopes[0] * NAME(numbers)(at, single) + slopes[2] * NAME(numbers)(at + 2 * stride, single);
+    vec second = slopes[1] * NAME(numbers)(at + stride, single) + slopes[3] * NAME(numbers)(at + 3 * stride, single);
+    STORE(out, LOAD(out) + (vec)((ints)(first + second) & ones));
 }
 
+/* Adds the sum of n rows, each times its slope. */
 static INLINE TARGET void NAME(row_sums)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *slopes, int single,
                                          double *out)
 {
     const ptrdiff_t size = single ? 4 : 8;
-    ptrdiff_t j = 0;
-    for (; j + 4 * STRIP <= d; j += 4 * STRIP)
-        NAME(strip)(rows + j * size, stride, n, slopes, single, STRIP, out + j, 0);
-    switch ((d - j) / 4) {
-    case 5: NAME(strip)(rows + j * size, stride, n, slopes, single, 5, out + j, 0); break;
-    case 4: NAME(strip)(rows + j * size, stride, n, slopes, single, 4, out + j, 0); break;
-    case 3: NAME(strip)(rows + j * size, stride, n, slopes, single, 3, out + j, 0); break;
-    case 2: NAME(strip)(rows + j * size, stride, n, slopes, single, 2, out + j, 0); break;
-    case 1: NAME(strip)(rows + j * size, stride, n, slopes, single, 1, out + j, 0); break;
+    const ints all = {-1, -1, -1, -1};
+    ints last = {0, 0, 0, 0};
+    for (int i = 4 - (int)(d % 4); i < 4; i++)
+        last[i] = -1;
+    int r = 0;
+    for (; r + 4 <= n; r += 4) {
+        const char *at = rows + stride * r;
+        const vec own[4] = {SPLAT(slopes[r]), SPLAT(slopes[r + 1]), SPLAT(slopes[r + 2]), SPLAT(slopes[r + 3])};
+        ptrdiff_t j = 0;
+        for (; j + 4 <= d; j += 4)
+            NAME(add_four)(at + j * size, stride, own, single, all, out + j);
+        if (j < d)
+            NAME(add_four)(at + (d - 4) * size, stride, own, single, last, out + d - 4);
     }
-    if (d % 4)
-        NAME(strip)(rows + (d - 4) * size, stride, n, slopes, single, 1, out + d - 4, 4 - (int)(d % 4));
+    for (; r < n; r++) {
+        const vec slope = SPLAT(slopes[r]);
+        ptrdiff_t j = 0;
+        for (; j + 4 <= d; j += 4)
+            STORE(out + j, LOAD(out + j) + slope * NAME(numbers)(rows + stride * r + j * size, single));
+        if (j < d) {
+            vec term = slope * NAME(numbers)(rows + stride * r + (d - 4) * size, single);
+            STORE(out + d - 4, LOAD(out + d - 4) + (vec)((ints)term & last));
+        }
+    }
 }
 
 static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
 {
     const ptrdiff_t d = given->d, size = single ? 4 : 8;
     const int with_squares = given->radius < HUGE_VAL;
-    double scores[CHUNK], squares[CHUNK];
+    double scores[FEW], squares[FEW];
     vec edge = SPLAT(0.0), ones = SPLAT(0.0);
     for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++) {
         edge[i] = job->weights[d - 4 + i];
@@ -264,7 +265,7 @@ static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dens
     }
     /* The rows of a chunk are read twice, the second time from the first-level cache. */
     ptrdiff_t fit = (FIRST_LEVEL / (d * size)) & ~(ptrdiff_t)3;
-    const int chunk = fit < 16 ? 16 : fit > CHUNK ? CHUNK : (int)fit;
+    const int chunk = fit < 8 ? 8 : fit > FEW ? FEW : (int)fit;
     for (ptrdiff_t first = 0; first < job->n; first += chunk) {
         const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
         const char *rows = given->rows + first * given->row_stride;
