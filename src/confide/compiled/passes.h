@@ -105,10 +105,11 @@ static TARGET void NAME(bends)(const struct loss *loss, int n, const double *tar
     }
 }
 
-/* From scores to slopes of n rows, both with room for CHUNK; `factors` (or NULL) multiply rows, `counts` (or NULL) weigh
-   them. On return `scores` holds what each stored row is multiplied with, and `bends` (or NULL) the second derivative of each
+/* From scores to slopes of n rows, both with room for CHUNK; `factors` (or NULL) multiply rows, `limits` (or NULL) bound the
+   size of slopes, `counts` (or NULL) weigh rows. On return `scores` holds what each stored row is multiplied with, and `bends` (or NULL) the second derivative of each
    row, weighed too. Returns the sum of the slopes. */
-static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors, double *bends)
+static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors,
+                                 const double *limits, double *bends)
 {
     double targets[CHUNK];
     int padded = (n + 3) & ~3;
@@ -130,6 +131,12 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
     NAME(slopes)(&job->loss, padded, targets, scores);
     if (bends)
         NAME(bends)(&job->loss, padded, targets, before, scores, bends);
+    if (limits)
+        for (int r = 0; r < n; r++) {
+            /* What is not a number becomes the steepest slope downwards. */
+            double high = limits[first + r], slope = scores[r] > -high ? scores[r] : -high;
+            scores[r] = slope < high ? slope : high;
+        }
     for (int r = n; r < padded; r++)
         scores[r] = 0.0;
     if (job->counts || job->largest < 1.0)
@@ -253,6 +260,13 @@ static INLINE TARGET void NAME(row_sums)(const char *rows, ptrdiff_t stride, int
     }
 }
 
+/* Rows that are read twice, the second time from the first-level cache. */
+static int NAME(rows_at_once)(ptrdiff_t d, ptrdiff_t size)
+{
+    const ptrdiff_t fit = (FIRST_LEVEL / (d * size)) & ~(ptrdiff_t)3;
+    return fit < 8 ? 8 : fit > FEW ? FEW : (int)fit;
+}
+
 static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
 {
     const ptrdiff_t d = given->d, size = single ? 4 : 8;
@@ -263,9 +277,7 @@ static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dens
         edge[i] = job->weights[d - 4 + i];
         ones[i] = 1.0;
     }
-    /* The rows of a chunk are read twice, the second time from the first-level cache. */
-    ptrdiff_t fit = (FIRST_LEVEL / (d * size)) & ~(ptrdiff_t)3;
-    const int chunk = fit < 8 ? 8 : fit > FEW ? FEW : (int)fit;
+    const int chunk = NAME(rows_at_once)(d, size);
     for (ptrdiff_t first = 0; first < job->n; first += chunk) {
         const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
         const char *rows = given->rows + first * given->row_stride;
@@ -274,8 +286,36 @@ static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dens
             NAME(shorten)(given->radius, n, squares);
         } else
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 0, scores, squares);
-        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
+        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, NULL);
         NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
+    }
+}
+
+/* The same for rows that stand for scale x - shift c, with slopes of limited size. `shifts` may be NULL. */
+static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *given, const struct scaled *scaled)
+{
+    const ptrdiff_t d = given->d;
+    double scores[FEW];
+    vec edge = SPLAT(0.0);
+    for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++)
+        edge[i] = job->weights[d - 4 + i];
+    const int chunk = NAME(rows_at_once)(d, 8);
+    for (ptrdiff_t first = 0; first < job->n; first += chunk) {
+        const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
+        const char *rows = given->rows + first * given->row_stride;
+        NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, edge, 0, 0, scores, NULL);
+        for (int r = 0; r < n; r++) {
+            scores[r] *= scaled->scales[first + r];
+            if (scaled->shifts)
+                scores[r] -= scaled->shifts[first + r] * scaled->at_centre;
+        }
+        job->out[d] += NAME(weigh)(job, first, n, scores, NULL, scaled->limits, NULL);
+        if (scaled->shifts)
+            for (int r = 0; r < n; r++)
+                *scaled->moved += scaled->shifts[first + r] * scores[r];
+        for (int r = 0; r < n; r++)
+            scores[r] *= scaled->scales[first + r];
+        NAME(row_sums)(rows, given->row_stride, n, d, scores, 0, job->out);
     }
 }
 
@@ -305,7 +345,7 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
         }
         if (with_squares)
             NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             const char *column = given->rows + j * given->column_stride + first * size;
             vec sums[2] = {SPLAT(0.0), SPLAT(0.0)};
@@ -341,7 +381,7 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
         }
         if (with_squares)
             NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             double sum = 0.0;
             for (int r = 0; r < n; r++)
@@ -434,7 +474,7 @@ static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *gi
         NAME(row_scores)((const char *)rows, stride, n, width, weights, none, none, 0, with_squares, scores, squares);
         if (with_squares)
             NAME(shorten)(given->radius, n, squares);
-        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, bends);
+        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, bends);
         NAME(row_sums)((const char *)rows, stride, n, width, scores, 0, sums);
         for (int r = 0; r < n; r++) {
             const double root = sqrt(bends[r]), by = with_squares ? root * squares[r] : root;
@@ -600,7 +640,7 @@ static TARGET void NAME(coded_pass)(const struct job *job, const struct column *
             case LEVELS: NAME(level_scores)(column, first, n, places + c * CHUNK, scores); break;
             }
         }
-        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL);
+        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL, NULL);
         for (ptrdiff_t c = 0; c < n_columns; c++) {
             const struct column *column = columns + c;
             switch (column->kind) {
