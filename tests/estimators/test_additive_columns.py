@@ -232,7 +232,7 @@ def test_other_knots_or_interactions_than_those_of_a_prior_are_refused():
 @pytest.mark.parametrize("penalty", ["smooth", {"a": confide.Smooth()}], ids=["all curves", "one column"])
 def test_knots_are_chosen_as_without_a_penalty_that_smooths_them(penalty):
     """The penalty belongs to the knots that are chosen; where there are none, a sentence says so before any charge."""
-    schema = Schema(columns={"a": {"low": -1, "high": 1}, "b": {"low": -1, "high": 1}})
+    schema = Schema(columns={"a": {"low": -1.5, "high": 1.5}, "b": {"low": -1.5, "high": 1.5}})
     frame, labels = pd.concat([FRAME] * 20), np.tile(Y, 20)
     ledger = Ledger(limit=confide.ApproxDP(20.0, 1e-5))
     plain, smooth = (
