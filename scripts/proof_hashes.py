@@ -6,7 +6,7 @@ A page in a folder proofs of the package ends with lines such as
 
 each of which says: somebody read this page beside this very code. The hash is that of the code's meaning: comments,
 docstrings, annotations and layout do not count, constants and operators do. A name is that of a function, a method, or a
-constant of a module or class; or of a function of a C file, such as confide.compiled.passes.weigh.
+constant of a module or class; or of a function or a macro of one line of a C file, such as confide.compiled.passes.weigh.
 
 Run ``python scripts/proof_hashes.py`` to list what changed since its page was read, and after reading the page again
 ``python scripts/proof_hashes.py --write`` to renew the hashes.
@@ -87,11 +87,11 @@ def digest_in(text: str, name: str) -> str:
 
 
 def digest_in_c(text: str, name: str) -> str:
-    """The same for a function inside the text of a C file, whose name may stand inside of NAME()."""
+    """The same for a function inside the text of a C file, whose name may stand inside of NAME(), or a macro of one line."""
     code = _COMMENT.sub(" ", text)
     found = re.search(
         rf"^\w[^;{{}}]*?\b(?:NAME\({name}\)|{name})\([^;{{}}]*\)\n\{{\n.*?^\}}\n", code, re.MULTILINE | re.DOTALL
-    )
+    ) or re.search(rf"^#define {name}\b.*$", code, re.MULTILINE)
     if found is None:
         raise LookupError(f"{name}: no such function")
     return hashlib.sha256(" ".join(found[0].split()).encode()).hexdigest()[:12]

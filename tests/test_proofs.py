@@ -198,6 +198,8 @@ def test_a_hash_sees_what_computes(name, old, new):
 
 
 C_CODE = """
+#define HALF(x) ((x) / 2)
+
 /* Twice a number. */
 static INLINE double NAME(doubled)(double x, int times)
 {
@@ -230,6 +232,7 @@ def test_a_hash_of_a_c_function_sees_what_computes(old, new, seen):
     assert (digest(C_CODE.replace(old, new), "doubled") != digest(C_CODE, "doubled")) == seen
     assert digest(elsewhere, "doubled") == digest(C_CODE, "doubled")
     assert digest(elsewhere, "other") != digest(C_CODE, "other")
+    assert digest(C_CODE.replace("/ 2", "/ 3"), "HALF") != digest(C_CODE, "HALF") == digest(elsewhere, "HALF")
     with pytest.raises(LookupError):
         digest(C_CODE, "tripled")
 

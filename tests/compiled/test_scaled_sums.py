@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -53,8 +55,8 @@ def test_sums_are_those_of_rows_that_were_clipped(loss, shape, centred):
     centre = rng.normal(size=shape[1])
     centre *= 0.4 / np.linalg.norm(centre)
     bound = Centred(BallBound(0.6), tuple(centre), 0.45) if centred else BallBound(0.6)
-    for intercept, counts in ((0.0, None), (0.7, row_weights)):
-        row_sum = RowSum(ClippedSlopes(loss, 0.3), bound, intercept, 1, 1.5)
+    for intercept, counts, largest in ((0.0, None, 1.5), (0.0, None, 0.8), (0.7, row_weights, 1.5)):
+        row_sum = RowSum(ClippedSlopes(loss, 0.3), bound, intercept, 1, largest)
         weights = 5.0 * rng.normal(size=(1, row_sum.n_weights(shape[1])))
         expected = row_sum.start(1, shape[1])
         row_sum.add_block(expected, rows, labels, weights, counts)
@@ -83,6 +85,37 @@ def test_the_exponential_errs_by_at_most_two_units_in_the_last_place():
             assert 0.0 <= found < 2.0**-1000
     # Four units of 2^-53 for the exponential, one for the sum with 1 and one for the quotient.
     assert 1.0 < worst / UNIT < 6.0
+
+
+def test_the_polynomial_of_the_exponential_has_enough_terms():
+    """At the ends of its range what is left out is 1.5 units for a term too few, and has one sign; rounding has either."""
+    rng = np.random.default_rng(4)
+    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 1.0), BallBound(2.0), 0.0, 1)
+    block = with_kernel(scaled_once(row_sum, np.array([[1.0, 0.0, 0.0, 0.0]])))
+    for end in (0.49, -0.49):
+        errors = []
+        for whole in rng.integers(-900, -60, 400):
+            score = float((whole + end + rng.uniform(-0.009, 0.009)) * math.log(2.0))
+            totals = row_sum.start(1, 4)
+            row_sum.add_block(totals, block, np.array([-1], np.int8), np.array([[score, 0.0, 0.0, 0.0]]))
+            with mpmath.workdps(40):
+                exact = mpmath.exp(mpmath.mpf(score))
+                errors.append(float((mpmath.mpf(float(totals.gradient[0, 0])) - exact) / exact) / UNIT)
+        assert abs(np.mean(errors)) < 0.4
+
+
+@pytest.mark.parametrize("half_width", [0.3, 2.0**-12, 1e-9])
+def test_slopes_in_a_narrow_joint_err_by_three_units(half_width):
+    """(1 + h - z) / (2h), in this order, would lose as many digits as 1 has more than h."""
+    rng = np.random.default_rng(8)
+    row_sum = RowSum(ClippedSlopes(HuberHinge(half_width), 1.0), BallBound(2.0), 0.0, 1)
+    block = with_kernel(scaled_once(row_sum, np.array([[1.0, 0.0, 0.0, 0.0]])))
+    for _ in range(100):
+        score = 1.0 + half_width * rng.uniform(-1.0, 1.0)
+        totals = row_sum.start(1, 4)
+        row_sum.add_block(totals, block, np.array([1], np.int8), np.array([[score, 0.0, 0.0, 0.0]]))
+        exact = -(1 - Fraction(score) + Fraction(half_width)) / (2 * Fraction(half_width))
+        assert abs(Fraction(float(totals.gradient[0, 0])) - min(max(exact, -1), 0)) <= 3 * UNIT
 
 
 def exact_sum(row_sum, rows, labels, weights, row_weights):
@@ -127,7 +160,7 @@ def test_the_error_is_within_the_bound_of_the_proof(loss, centred):
     rng = np.random.default_rng(5)
     largest = 0.0
     for n, d in ((1, 4), (9, 4), (40, 6), (37, 33), (130, 5)):
-        rows = rng.normal(size=(n, d)) * 10.0 ** rng.choice([-9, -1, 0, 3, 60], size=(n, 1))
+        rows = rng.normal(size=(n, d)) * 10.0 ** rng.choice([-9, -1, 0, 3, 58], size=(n, 1))
         rows[:, 0], weights = rows[:, 1] * (1.0 + 2.0**-30), 40.0 * rng.normal(size=(1, d + 1))
         weights[0, 0] = -weights[0, 1]
         labels, row_weights = rng.choice([-1, 1], n).astype(np.int8), rng.uniform(0.0, 2.0, n)
@@ -158,13 +191,16 @@ def test_no_row_adds_more_than_its_limit():
     """A score that is no number counts as the steepest slope downwards; a row of zeros adds nothing but its constant."""
     rng = np.random.default_rng(1)
     row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.25), BallBound(2.0), 0.0, 1)
-    for scale in (1e-8, 1e-3, 1.0, 1e8, 1e100):
+    for scale in (1e-8, 1e-3, 1.0, 1e8, 1e58):
         row = rng.normal(size=(1, 9)) * scale
         for label in (-1, 1):
             weights = -label * 1e6 * row / np.linalg.norm(row) ** 2
             found = summed(row_sum, row, np.array([label], np.int8), weights)
             slope = min(1.0, 0.25 * 2.0 / min(np.linalg.norm(row), 2.0)) * min(np.linalg.norm(row), 2.0)
             assert np.linalg.norm(found) == pytest.approx(slope, rel=1e-10)
+    # The squares of such a row are 0, so nothing limits its slope.
+    tiny = summed(row_sum, np.full((1, 4), 1e-200), np.ones(1, np.int8), np.zeros((1, 4)))
+    np.testing.assert_allclose(tiny, -0.5e-200)
     lost = summed(row_sum, np.ones((1, 4)), np.ones(1, np.int8), np.full((1, 4), np.nan))
     np.testing.assert_allclose(lost, -0.25, rtol=1e-11)
     assert not summed(row_sum, np.zeros((5, 4)), np.ones(5, np.int8), np.ones((1, 4))).any()
@@ -208,6 +244,37 @@ def test_numpy_makes_sums_that_the_kernel_is_not_trusted_with(row_sum, shape):
     assert with_kernel(scaled_once(known, np.asfortranarray(np.ones((9, 9))))).fused is None
 
 
+def test_rows_that_begin_between_two_doubles_are_summed_by_numpy():
+    """As fields of records do. The kernel refuses them, and after a charge nothing may be refused."""
+    records = np.zeros(50, dtype=[("label", "i1"), ("row", "f8", (6,))])
+    records["row"] = np.random.default_rng(6).normal(size=(50, 6))
+    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1)
+    assert records["row"].strides[1] == 8
+    assert with_kernel(scaled_once(row_sum, records["row"])).fused is None
+    assert with_kernel(scaled_once(row_sum, records["row"].copy())).fused is not None
+
+
+@pytest.mark.parametrize("kind", [np.int16, np.float64, np.int64, "strided"], ids=str)
+def test_labels_of_any_type_are_read(kind):
+    """The sources give int8, in one piece. Others must not be refused when the budget is charged."""
+    rng = np.random.default_rng(7)
+    rows, labels = rng.normal(size=(40, 6)), rng.choice([-1, 1], 40).astype(np.int8)
+    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1)
+    weights = rng.normal(size=(1, 6))
+    others = np.repeat(labels, 2)[::2] if kind == "strided" else labels.astype(kind)
+    np.testing.assert_array_equal(summed(row_sum, rows, others, weights), summed(row_sum, rows, labels, weights))
+
+
+def test_rows_that_are_2_to_the_200_times_too_long_are_not_scaled():
+    """A slope times their scale might underflow, which the proof does not count."""
+    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(2.0**-290), 0.0, 1)
+    rows = np.zeros((3, 4))
+    rows[1, 2] = 2.0**-91
+    assert scaled_once(row_sum, rows) is not None
+    rows[1, 2] = 2.0**-89
+    assert scaled_once(row_sum, rows) is None
+
+
 class _Wrong:
     """A kernel that makes one mistake."""
 
@@ -218,26 +285,80 @@ class _Wrong:
         self._kernel.scaled_sums(*self._change(list(arguments)))
 
 
-@pytest.mark.parametrize(
-    ("place", "factor"),
-    [(1, 1.1), (3, 10.0), (6, 2.0), (8, 0.0), (11, 0.5)],
-    ids=["longer rows", "no limits", "weights beyond their bound", "no constant", "another loss"],
-)
-def test_a_kernel_that_adds_up_wrongly_is_not_used(monkeypatch, compiled, place, factor):
+@pytest.fixture
+def untried():
+    """No kernel has been tried yet, and none afterwards."""
+    scaled_sums._tried.cache_clear()
+    yield
+    scaled_sums._tried.cache_clear()
+
+
+KNOWN = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1)
+
+
+def times(factor):
+    """A change of an argument to so many times what it is, where it is given."""
+    return lambda given: None if given is None else given * factor
+
+
+MISTAKES = {
+    "longer rows": (1, times(1.1)),
+    "wrong shifts": (2, times(1.0 + 1e-9)),
+    "no limits": (3, times(10.0)),
+    "no weights of rows": (5, lambda given: None),
+    "weights that are no numbers": (5, lambda given: None if given is None else np.nan_to_num(given, nan=1.0)),
+    "weights beyond their bound": (6, times(2.0)),
+    "weights below 1 count 1": (6, lambda given: max(given, 1.0)),
+    "no constant": (8, times(0.0)),
+    "another centre": (9, times(-1.0)),
+    "another loss": (11, times(0.5)),
+    "nothing at the centre": (13, lambda given: np.zeros(1)),
+}
+
+
+@pytest.mark.parametrize(("place", "change"), MISTAKES.values(), ids=MISTAKES)
+def test_a_kernel_that_adds_up_wrongly_is_not_used(monkeypatch, compiled, untried, place, change):
     """It is tried on made-up rows before its first sum, and NumPy makes the sums instead, with a warning."""
 
     def changed(arguments):
-        arguments[place] = arguments[place] * factor
+        arguments[place] = change(arguments[place])
         return arguments
 
     monkeypatch.setattr(scaled_sums, "kernel", lambda: _Wrong(compiled, changed))
-    scaled_sums._tried.cache_clear()
-    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1)
-    try:
-        with pytest.warns(RuntimeWarning, match="adds up wrongly"):
-            assert with_kernel(scaled_once(row_sum, np.ones((5, 5)))).fused is None
-    finally:
-        scaled_sums._tried.cache_clear()
+    with pytest.warns(RuntimeWarning, match="adds up wrongly"):
+        assert with_kernel(scaled_once(KNOWN, np.ones((5, 5)))).fused is None
+
+
+class _Older:
+    """A module that was built before it could make these sums."""
+
+
+@pytest.mark.parametrize("fails", [None, TypeError, ValueError], ids=["no such function", "other arguments", "other arrays"])
+def test_a_module_of_another_version_is_not_used_and_ends_no_fit(monkeypatch, compiled, untried, fails):
+    """It is tried after the charge, so nothing may be raised, not even where warnings are errors."""
+
+    def failing(arguments):
+        raise fails
+
+    older = _Older() if fails is None else _Wrong(compiled, failing)
+    monkeypatch.setattr(scaled_sums, "kernel", lambda: older)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert with_kernel(scaled_once(KNOWN, np.ones((5, 5)))).fused is None
+
+
+@pytest.mark.parametrize("size", [1.0, 1e200], ids=["small rows", "huge rows"])
+@pytest.mark.parametrize("kept", [0, 2**20], ids=["large arrays", "small arrays"])
+def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, size, kept):
+    """Its warning would tell how large rows are, or how many. Other sums have no need of it."""
+    monkeypatch.setattr(scaled_sums, "kernel", lambda: _Older())
+    monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", kept)
+    source = MemorySource(ArrayBlocks(np.full((30, 5), size)), np.ones(30, np.int8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        source.for_many_passes(RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1))
+    with pytest.warns(RuntimeWarning, match="adds up wrongly"):
+        source.for_many_passes(KNOWN)
 
 
 def test_sizes_that_do_not_fit_are_refused(compiled):
@@ -260,3 +381,46 @@ def test_sizes_that_do_not_fit_are_refused(compiled):
         fused.add_to(np.zeros(6), labels[:4], weights, None)
     with pytest.raises(ValueError, match="kernel"):
         fused.add_to(np.zeros(6), labels, weights, np.ones(4))
+
+
+def fixed(array):
+    """The array, which cannot be written to."""
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        (0, np.ones((5, 6), np.int64)),
+        (0, np.ones((5, 6), np.complex64)),
+        (0, np.ones(30)),
+        (1, np.ones(6)),
+        (1, np.ones((5, 1))),
+        (2, np.ones(6)),
+        (3, np.ones(4)),
+        (3, np.ones(10)[::2]),
+        (4, np.ones(5, np.int64)),
+        (4, np.ones(5, np.uint8)),
+        (4, np.ones(5, np.float32)),
+        (5, np.ones(6)),
+        (7, np.ones(5)),
+        (7, np.ones(7)),
+        (10, -1),
+        (10, 5),
+        (12, np.zeros(6)),
+        (12, np.zeros(8)),
+        (12, fixed(np.zeros(7))),
+        (13, np.zeros(0)),
+        (13, np.zeros(2)),
+        (13, fixed(np.zeros(1))),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_one_by_one(compiled, place, wrong):
+    """Otherwise the kernel would read or write beside them."""
+    right = [np.ones((5, 6)), np.ones(5), np.ones(5), np.ones(5), np.ones(5, np.int8), np.ones(5), 1.0, np.ones(6)]
+    right += [0.0, 0.0, 0, 0.0, np.zeros(7), np.zeros(1), False]
+    compiled.scaled_sums(*right)
+    right[place] = wrong
+    with pytest.raises((ValueError, BufferError)):
+        compiled.scaled_sums(*right)

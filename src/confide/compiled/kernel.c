@@ -21,6 +21,9 @@
 #if FLT_EVAL_METHOD != 0
 #error "numbers would be rounded twice, to a longer format first"
 #endif
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || __FINITE_MATH_ONLY__
+#error "the order of additions, divisions and what is not a number would not be those of the proof"
+#endif
 
 enum { CHUNK = 256, FIRST_LEVEL = 8192 };
 /* Dense rows that are read twice from the first-level cache: at most so many at once. */

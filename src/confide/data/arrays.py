@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from confide.compiled.scaled_sums import with_kernel
+from confide.compiled.scaled_sums import kernel_of, with_kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.checked_source import RowsWithDefaults
 from confide.data.lent import made_for_a_solver, unwritable
@@ -489,6 +489,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
         Large arrays are not copied: of each row it is kept how it is clipped.
         """
+        kernel_of(row_sum)  # tried now, if it was not yet, so that this depends on no row
         step = self.blocks.rows_in_block
         if self.n_rows == 0:
             return self

@@ -20,6 +20,10 @@ MANY_SCORES = 32
 """For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
 
 
+_FARTHEST = 2.0**200
+"""Rows that are longer than so many radii are not scaled when they are used: a slope times their scale might underflow."""
+
+
 class FusedSums(Protocol):
     """Sums over the rows of one block that are made in one pass, score and slope of a row beside its part of the sum."""
 
@@ -132,10 +136,10 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
         return None
     with np.errstate(over="ignore", under="ignore"):
         squared_norms = row_squares(rows)
-    if not squared_norms.max(initial=0.0) <= LARGEST_SAFE_SQUARE:
-        return None
     # As `BallBound.clip` has them.
     radius = ball._radius(rows.shape[1])
+    if not squared_norms.max(initial=0.0) <= min(LARGEST_SAFE_SQUARE, radius * radius * (_FARTHEST * _FARTHEST)):
+        return None
     outside = ~(squared_norms <= radius * radius)
     scales = np.where(outside, radius / np.sqrt(np.where(outside, squared_norms, 1.0)), 1.0)
     if isinstance(bound, Centred):
