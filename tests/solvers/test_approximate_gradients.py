@@ -285,3 +285,26 @@ def test_ridges_of_single_weights_are_those_of_the_objective():
     expected, found = exact.evaluate(weights, order=2), stage.objective.evaluate(weights, order=2)
     np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-6, atol=1e-6 * np.abs(expected.hessian).max())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_single_long_row_is_shortened_though_a_few_rows_told_nothing(dtype):
+    """Rows that were scaled to the norm of the bound count as inside; one row beyond it does not."""
+
+    def scaled(rows):
+        rows /= np.linalg.norm(rows, axis=1)[:, None]
+
+    def longer(rows):
+        scaled(rows)
+        rows[11] *= 1.5
+
+    weights = np.random.default_rng(2).normal(size=(1, 61))
+    for spoil, n_stages in ((scaled, 2 if dtype == "float32" else 1), (longer, 2 if dtype == "float32" else 1)):
+        exact = problems(dtype, spoil=spoil)
+        stages = cheaper_stages(exact, few(exact), *np.zeros((2, 1, 61)), unshortened=True)
+        assert len(stages) == n_stages
+        assert isinstance(stages[-1].objective, ApproximateObjective) == (spoil is longer)
+        found = stages[-1].objective.evaluate(weights, order=1).gradient
+        np.testing.assert_allclose(
+            found, exact.evaluate(weights, order=1).gradient, rtol=1e-5 if dtype == "float32" else 1e-9
+        )
