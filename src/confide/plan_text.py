@@ -24,7 +24,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
         **_of_penalty(plan),
-        **({"largest_ridge_factor": problem.largest_ridge_factor} if problem.ridge_factors else {}),
+        **({"largest_ridge_factor": problem.largest_ridge_factor} if hasattr(problem, "ridge_factors") else {}),
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
         "noise_norm": plan.noise_norm,
         "noise_in_rows": noise_in_rows(plan),
@@ -107,7 +107,7 @@ def _of_penalty(plan: Any) -> dict[str, Any]:
 
 def _shares(plan: Any) -> str:
     """What an l1 penalty has of alpha, and what becomes of small weights; or which own penalty alpha multiplies."""
-    if getattr(plan.problem, "ridge_factors", ()):
+    if hasattr(plan.problem, "ridge_factors"):
         times = plan.problem.largest_ridge_factor
         return f", the ridge of columns with the least noise; others have more, up to {times:.3g} times as much"
     if (penalty := getattr(plan.problem, "penalty", None)) is not None:

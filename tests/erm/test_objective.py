@@ -107,33 +107,3 @@ def test_a_number_that_is_none_is_never_known():
     problems.evaluate(lost, order=1)
     assert np.isnan(problems.gradients(lost)).all()
     assert problems.source.passes == 2
-
-
-def test_each_weight_may_have_a_ridge_of_its_own():
-    """The value has half of each ridge times the squared weight, and derivatives follow. Copies keep it."""
-    plain, factors = objective(), (1.0, 3.0, 2.0, 5.0)
-    found = replace(plain, factors=factors)
-    more = 2.0 * (np.array(factors) - 1.0)
-    np.testing.assert_allclose(found.ridges, [2.0, 6.0, 4.0, 10.0])
-    assert plain.ridges == 2.0
-    for each in (found, found.restrict(np.arange(3)), found.replaced(l2=2.0)):
-        for order, name in ((0, "value"), (1, "gradient"), (2, "hessian")):
-            added = {
-                "value": 0.5 * (more * POINTS**2).sum(axis=1),
-                "gradient": more * POINTS,
-                "hessian": np.repeat(np.diag(more)[None], 3, axis=0),
-            }[name]
-            expected = getattr(plain.evaluate(POINTS, order), name) + added
-            np.testing.assert_allclose(getattr(each.evaluate(POINTS, order), name), expected, rtol=1e-12)
-        np.testing.assert_allclose(each.gradients(POINTS), plain.gradients(POINTS) + more * POINTS, rtol=1e-12)
-    assert found.smoothness - plain.smoothness == pytest.approx(8.0)
-
-
-def test_what_is_lent_has_the_same_ridges():
-    """A solver sees the problem that the certificate checks."""
-    rng = np.random.default_rng(0)
-    rows = MemorySource(ArrayBlocks(rng.normal(size=(50, 4))), rng.choice([-1, 1], size=50).astype(np.int8))
-    own = replace(objective(), source=rows, factors=(1.0, 3.0, 2.0, 5.0))
-    lent = own.lent()
-    assert lent.factors == own.factors
-    np.testing.assert_array_equal(lent.evaluate(POINTS, order=1).gradient, own.evaluate(POINTS, order=1).gradient)

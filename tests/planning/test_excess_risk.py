@@ -24,6 +24,7 @@ from confide.planning.row_deviations import Complexity, RowDeviations
 from confide.planning.utility import utility_bound
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.ridges_of_columns import ProblemWithRidges
 from tests.privacy.problems import problem
 
 CELLS = [
@@ -225,7 +226,7 @@ def test_plans_without_a_theorem_are_refused():
 def test_several_ridges_make_reference_weights_longer_by_the_root_of_their_ratio():
     """In units in which all ridges are the least one. Noise, alone or with the seal, counts as it is."""
     plain = problem(2000, 3, row_bound=GroupBound((2, 1), (0.9, 0.7)), intercept=0.5, l2=100.0)
-    facts, mechanism = replace(plain, ridge_factors=(1.0, 1.0, 4.0, 9.0)), ObjectivePerturbation()
+    facts, mechanism = ProblemWithRidges.of(plain, (1.0, 1.0, 4.0, 9.0)), ObjectivePerturbation()
     plan, without = (mechanism.plan(each, PureDP(1.0)) for each in (facts, plain))
     assert without.l2 == plan.l2 == 100.0
     without = replace(plan, problem=plain)

@@ -14,6 +14,7 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.planning import simulation
 from confide.planning.simulation import simulate
+from confide.privacy.ridges_of_columns import ridge_factors
 
 
 def test_more_budget_and_more_rows_help():
@@ -307,7 +308,7 @@ def test_made_up_rows_are_fitted_with_the_ridges_of_the_plan():
     })  # fmt: skip
     seen, minimisers = [], simulation._MadeUpRows.minimisers
     plan = LogisticRegression(0.1, schema=schema).plan(20_000)
-    factors = plan.problem.ridge_factors
+    factors = ridge_factors(plan.problem)
     assert factors
 
     def noted(made_up, l2, linear, start, factors=()):

@@ -16,9 +16,8 @@ from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours, PureDP
-from confide.privacy.certificate import GradientRounding
-from confide.privacy.mechanism import LARGEST_RIDGE_FACTOR
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.ridges_of_columns import LARGEST_RIDGE_FACTOR, ProblemWithRidges, curved_norm, largest_ridge_factor
 from confide.privacy.sensitivity import calibrated_objective, objective_noise_rate
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import bundles_norm, log_determinant, noise_behind, shape_norm, signed
@@ -37,7 +36,7 @@ LONG, OF_LONG = GroupBound((9, 1, 1), (0.3, 1.3, 0.6), (True, False, False)), (*
 def facts_of(bound=GROUPS, factors=FACTORS, **others):
     """A small problem whose weights have ridges of their own."""
     plain = problem(12, bound.n_features, row_bound=bound, intercept=CONSTANT, **{"l2": 60.0, **others})
-    return replace(plain, ridge_factors=factors)
+    return ProblemWithRidges.of(plain, factors)
 
 
 @pytest.mark.parametrize(("neighbours", "shift"), [(Neighbours.REPLACE_ONE, 2.0), (Neighbours.ADD_OR_REMOVE_ONE, 1.0)])
@@ -86,8 +85,10 @@ def test_the_longest_row_beside_the_ridges_is_that_of_the_groups():
     assert facts_of().curved_norm >= BESIDE
     mixed = (1.0, 5.0, 5.0, 9.0, 25.0, 4.0, 16.0)
     assert facts_of(factors=mixed).curved_norm == pytest.approx(BESIDE, rel=1e-9)
-    plain = facts_of(factors=())
-    assert plain.curved_norm == plain.row_norm
+    plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT)
+    assert curved_norm(plain) == plain.row_norm
+    assert curved_norm(facts_of()) == facts_of().curved_norm
+    assert (largest_ridge_factor(plain), largest_ridge_factor(facts_of())) == (1.0, 16.0)
     rows = np.hstack([group_rows(GROUPS, 2000, seed=5), np.full((2000, 1), CONSTANT)])
     lengths = np.sqrt((rows**2 / RIDGES).sum(axis=1))
     assert 0.999 * BESIDE < lengths.max() <= facts_of().curved_norm
@@ -126,16 +127,17 @@ def test_the_densities_that_audits_know_are_those_of_the_theorem():
 
 
 def test_the_rounding_bound_counts_the_largest_ridge():
-    """Where the certificate has the ridge, three roundings of it; and in the largest gradient that a solver meets."""
+    """As a penalty that is so many times as steep as its ridge, without an error of its own."""
     plain, found = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT).rounding(30.0), facts_of().rounding(30.0)
-    assert found == replace(plain, largest_factor=16.0)
+    assert found.steepness == pytest.approx(16.0)
+    assert found.steepness >= 16.0
+    assert found.of_penalty == 0.0
     more = found.bound(1e9, 2.0, 3.0) - plain.bound(1e9, 2.0, 3.0)
-    assert more == pytest.approx(3.0 * 2.0**-53 * 15.0 * 30.0 * 1e9, rel=1e-6)
+    assert more == pytest.approx(1.01 * 8.0 * 2.0**-53 * 16.0 * 30.0 * 1e9, rel=1e-6)
     assert found.minimiser_norm(5.0) == plain.minimiser_norm(5.0)
     at_worst = 2.0 * found.minimiser_norm(5.0)
     steepest = 12 * 1.0 * found.row_norm + 16.0 * 30.0 * at_worst + 5.0
     assert found.worst(5.0) == pytest.approx(found.bound(at_worst, 5.0, steepest), rel=1e-9)
-    assert isinstance(found, GradientRounding)
 
 
 def test_the_rounding_bound_covers_gradients_with_a_strong_ridge():
@@ -143,7 +145,7 @@ def test_the_rounding_bound_covers_gradients_with_a_strong_ridge():
     mp = pytest.importorskip("mpmath").MPContext()
     mp.dps = 60
     bound = GroupBound((1, 1), (1.0, 1.0))
-    facts = replace(problem(1, 2, row_bound=bound, intercept=1.0, l2=1.0), ridge_factors=(1.0, 2.0**19 + 1.0 / 3.0, 7.0))
+    facts = ProblemWithRidges.of(problem(1, 2, row_bound=bound, intercept=1.0), (1.0, 2.0**19 + 1.0 / 3.0, 7.0))
     rng, worst = np.random.default_rng(2), 0.0
     for _ in range(200):
         w, linear = rng.normal(size=(1, 3)) * 1e9, rng.normal(size=(1, 3))
@@ -200,8 +202,9 @@ def test_ridges_below_the_one_that_the_guarantee_rests_on_are_refused(factors):
 
 def test_ridges_are_for_one_score_groups_and_no_prior():
     """The theorem speaks of these."""
+    plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT)
     for others in ({"prior": (1.0,) * 7}, {"loss": OneVsRest(LogisticLoss(), 3)}):
         with pytest.raises(ParameterError, match="one score"):
-            replace(facts_of(factors=()), ridge_factors=FACTORS, **others)
+            ProblemWithRidges.of(replace(plain, **others), FACTORS)
     with pytest.raises(ParameterError, match="groups of columns"):
-        replace(problem(12, 2), ridge_factors=(1.0, 2.0))
+        ProblemWithRidges.of(problem(12, 2), (1.0, 2.0))

@@ -15,6 +15,7 @@ from confide.erm.centred_rows import Centred
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
+from confide.erm.objective_with_ridges import ObjectiveWithRidges
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
@@ -279,7 +280,7 @@ def test_other_rows_are_not_kept():
 def test_ridges_of_single_weights_are_those_of_the_objective():
     """In gradients and in Hessians."""
     exact = problems("float64", intercept=0.7)
-    exact = replace(exact, factors=tuple(np.linspace(1.0, 9.0, exact.linear.shape[1]).tolist()))
+    exact = with_ridges(exact, np.linspace(1.0, 9.0, exact.linear.shape[1]))
     stage = cheaper_stages(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))[0]
     weights = np.random.default_rng(4).normal(size=exact.linear.shape)
     expected, found = exact.evaluate(weights, order=2), stage.objective.evaluate(weights, order=2)
@@ -308,3 +309,9 @@ def test_a_single_long_row_is_shortened_though_a_few_rows_told_nothing(dtype):
         np.testing.assert_allclose(
             found, exact.evaluate(weights, order=1).gradient, rtol=1e-5 if dtype == "float32" else 1e-9
         )
+
+
+def with_ridges(objective, factors):
+    """The same problems with a ridge for each weight."""
+    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
+    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

@@ -13,6 +13,7 @@ from confide.data.frames import EncodedBlocks
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
+from confide.erm.objective_with_ridges import ObjectiveWithRidges
 from confide.erm.row_bounds import BallBound
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -100,9 +101,15 @@ def test_the_metric_knows_a_ridge_for_each_weight():
     """Of levels and of other columns."""
     objective = problem(60, 3000)
     factors = np.random.default_rng(6).uniform(1.0, 200.0, objective.linear.shape[1])
-    objective = replace(objective, factors=tuple(factors.tolist()))
+    objective = with_ridges(objective, factors)
     weights = np.random.default_rng(3).normal(size=objective.linear.shape)
     hessian = objective.evaluate(weights, order=2).hessian[0]
     gradients = np.random.default_rng(4).normal(size=(3, weights.shape[1]))
     found = metric_at(objective.lent(), Arrow.of(layout_of(objective)), weights)(gradients)
     np.testing.assert_allclose(found @ hessian, gradients, atol=1e-9)
+
+
+def with_ridges(objective, factors):
+    """The same problems with a ridge for each weight."""
+    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
+    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

@@ -15,6 +15,7 @@ from confide.erm.group_bounds import BoxBound
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
+from confide.erm.objective_with_ridges import ObjectiveWithRidges
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
@@ -178,8 +179,14 @@ def test_exact_gradients_have_the_last_pass_alone(compiled, monkeypatch):
 
 def test_ridges_of_single_weights_are_those_of_the_objective(compiled):
     """In gradients and in Hessians."""
-    exact = replace(problem(n=3000), factors=tuple(np.linspace(1.0, 9.0, 13).tolist()))
+    exact = with_ridges(problem(n=3000), np.linspace(1.0, 9.0, 13))
     weights = np.random.default_rng(1).normal(size=exact.linear.shape)
     expected, found = exact.evaluate(weights, order=2), compiled_objective(exact, False).evaluate(weights, order=2)
     np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-5, atol=1e-5 * np.abs(expected.hessian).max())
+
+
+def with_ridges(objective, factors):
+    """The same problems with a ridge for each weight."""
+    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
+    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

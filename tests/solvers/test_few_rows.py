@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -14,6 +12,7 @@ from confide.erm.class_losses import OneVsRest
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
+from confide.erm.objective_with_ridges import ObjectiveWithRidges
 from confide.erm.row_bounds import BallBound
 from confide.solvers.few_rows import InSpanOfRows
 from confide.solvers.newton import Newton
@@ -98,8 +97,14 @@ def test_an_answer_of_the_second_method_that_is_worse_does_not_count(second):
 def test_ridges_of_single_weights_are_left_to_the_other_method():
     """In the space of the rows they would be a matrix. The other method finds the minimiser with them."""
     exact = problems(HuberHinge(0.5))
-    exact = replace(exact, factors=tuple(np.linspace(1.0, 9.0, exact.linear.shape[1]).tolist()))
+    exact = with_ridges(exact, np.linspace(1.0, 9.0, exact.linear.shape[1]))
     inner = Noted()
     solution = InSpanOfRows(inner, Newton()).solve(exact, np.zeros_like(exact.linear), 1e-8)
     assert not inner.widths
     assert (np.linalg.norm(exact.gradients(solution.weights), axis=1) <= 1e-8).all()
+
+
+def with_ridges(objective, factors):
+    """The same problems with a ridge for each weight."""
+    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
+    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

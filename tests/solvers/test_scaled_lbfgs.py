@@ -14,6 +14,7 @@ from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
+from confide.erm.objective_with_ridges import ObjectiveWithRidges
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.estimators.logistic import LogisticRegression
@@ -155,8 +156,14 @@ def test_scales_know_a_ridge_for_each_weight():
     """Beside the curvature of the rows; the minimiser is that of the objective with these ridges."""
     objective = problems(words(n=2000, d=2010))
     factors = tuple(np.linspace(1.0, 1e4, 2011).tolist())
-    apart = replace(objective, factors=factors)
+    apart = with_ridges(objective, np.array(factors))
     plain, found = (_column_scales(each, each.source, 2011) for each in (objective, apart))
     np.testing.assert_allclose(1.0 / found - 1.0 / plain, 4.0 * (np.array(factors) - 1.0), rtol=1e-6, atol=1e-9)
     solution = ColumnScaledLimitedMemory().solve(apart, np.zeros((1, 2011)), 1e-6)
     assert np.linalg.norm(apart.gradients(solution.weights)) <= 1e-6
+
+
+def with_ridges(objective, factors):
+    """The same problems with a ridge for each weight."""
+    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
+    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

@@ -17,6 +17,7 @@ from confide.privacy.bundled_shapes import Bundles, shapes_of_groups
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.ridges_of_columns import ProblemWithRidges, ridge_factors
 from confide.training import alpha, ridges_by_noise
 from confide.training.ridges_by_noise import (
     SHARE_OF_BALANCED,
@@ -65,7 +66,7 @@ def test_factors_follow_the_size_of_drawn_noise():
 def test_two_classes_in_bundles_under_a_pure_budget_have_ridges():
     """And nothing that was not compared has."""
     found = with_ridges_by_noise(facts(), OBJECTIVE, PureDP(0.1))
-    assert found == replace(facts(), ridge_factors=factors_by_noise(bundles()))
+    assert found == ProblemWithRidges.of(facts(), factors_by_noise(bundles()))
     for given, mechanism, budget in (
         (facts(), OBJECTIVE, ApproxDP(0.1, 1e-6)),
         (facts(), OBJECTIVE, PureDP(math.inf)),
@@ -81,7 +82,7 @@ def test_two_classes_in_bundles_under_a_pure_budget_have_ridges():
 def test_noise_and_typical_rows_count_over_the_roots_of_the_factors():
     """Noise as drawn; a typical row by hand: a level in full, a number by a third, and the constant."""
     plan = OBJECTIVE.plan(with_ridges_by_noise(facts(l2=400.0), OBJECTIVE, PureDP(0.5)), PureDP(0.5))
-    factors = np.array(plan.problem.ridge_factors)
+    factors = np.array(ridge_factors(plan.problem))
     sample = np.vstack([plan.noise.draw(Entropy.seeded(seed)) for seed in range(2000)])
     assert noise_beside_ridges(plan) == pytest.approx(np.sqrt((sample**2 / factors).sum(axis=1).mean()), rel=0.04)
     ends = np.array([0, 30, 33, 34])
@@ -93,7 +94,7 @@ def test_noise_and_typical_rows_count_over_the_roots_of_the_factors():
 def test_the_automatic_ridge_is_balanced_beside_the_factors():
     """At four fifths of the balance for few rows; for more rows the curvature asks for it, by the rows beside the ridges."""
     plan = LogisticRegression(0.05, schema=SCHEMA).plan(4_000)
-    factors = plan.problem.ridge_factors
+    factors = ridge_factors(plan.problem)
     assert plan.problem.largest_ridge_factor > 2.0
     assert min(factors) == 1.0
     usual = math.sqrt(1.0 + 1.0 + 1.0 / 3.0 + 1.0 / 3.0)
@@ -111,19 +112,19 @@ def test_the_automatic_ridge_is_balanced_beside_the_factors():
 def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
     """With many rows or little noise; a given alpha, intervals and regressions have one ridge, too."""
     estimator = LogisticRegression(0.05, schema=SCHEMA)
-    assert estimator.plan(20_000).problem.ridge_factors
+    assert ridge_factors(estimator.plan(20_000).problem)
     far = estimator.plan(3_000_000)
-    assert not far.problem.ridge_factors
+    assert not ridge_factors(far.problem)
     for other in (
         LogisticRegression(0.05, schema=SCHEMA, alpha=0.01),
         HuberRegressor(0.05, schema=SCHEMA, target_bound=1.0),
     ):
         plan = other.plan(20_000)
-        assert not getattr(plan.problem, "ridge_factors", ())
+        assert not ridge_factors(plan.problem)
     for for_intervals in (False, True):
         rule = alpha.AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=for_intervals)
         plan = alpha.plan_with_alpha(OBJECTIVE, facts(), PureDP(0.5), rule)
-        assert bool(plan.problem.ridge_factors) == (not for_intervals)
+        assert bool(ridge_factors(plan.problem)) == (not for_intervals)
     plain = LogisticRegression(0.05, schema=SCHEMA, alpha=0.01).plan(20_000)
     assert plain.alpha == 0.01
 
@@ -131,7 +132,7 @@ def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
 def test_where_several_ridges_have_no_plan_there_is_one_for_all(monkeypatch):
     """A plan that one ridge allows is not refused for several."""
     monkeypatch.setattr(ridges_by_noise, "factors_by_noise", lambda shape: (1.0, *(2.0**20,) * (shape.dimension - 1)))
-    assert not LogisticRegression(4.0, schema=SCHEMA).plan(5_000_000).problem.ridge_factors
+    assert not ridge_factors(LogisticRegression(4.0, schema=SCHEMA).plan(5_000_000).problem)
 
 
 def test_plans_state_the_ridges_and_fits_have_them(tmp_path):

@@ -20,6 +20,7 @@ from confide.privacy.bundled_shapes import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan, zero_weights
+from confide.privacy.ridges_of_columns import ridge_factors
 from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
@@ -61,7 +62,7 @@ class Density:
         row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, order, problem.largest_weight)
         prior = np.array(problem.prior) if problem.prior else 0.0
         behind, logs = np.empty(weights.shape), np.zeros(len(weights))
-        ridges = plan.l2 * np.array(problem.ridge_factors or (1.0,) * weights.shape[1])
+        ridges = plan.l2 * np.array(ridge_factors(problem) or (1.0,) * weights.shape[1])
         for start in range(0, len(weights), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             totals = self.source.sum_over_rows(row_sum, np.ascontiguousarray(weights[part]))

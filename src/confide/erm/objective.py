@@ -2,8 +2,6 @@
 
     F_j(w) = sum_i c_i loss(y_i w . x_i) + (l2 / 2) |w|^2 + b_j . w      (sum form, rows clipped, c_i the weight of row i)
 
-With `factors` r the ridge is (l2 / 2) sum_d r_d w_d^2.
-
 The sum form is used throughout: dividing by the number of rows gives the mean form, with alpha = l2 / n and b / n.
 A mechanism keeps an `Objective` over its own rows, and lends solvers another one over rows that they cannot write to.
 """
@@ -40,7 +38,6 @@ class Objective(Generic[Source]):
     l2 : ridge of the sum form, positive
     linear : (k, D), the linear terms b
     largest_weight : public bound on the weight of a row
-    factors : (D,), at least 1: how many times as strong as l2 the ridge of each weight is; empty where all ridges are l2
     """
 
     source: Source
@@ -50,7 +47,6 @@ class Objective(Generic[Source]):
     l2: float
     linear: Weights
     largest_weight: float = 1.0
-    factors: tuple[float, ...] = field(default=(), kw_only=True)
     _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
     """See `kept_sums`."""
 
@@ -72,13 +68,12 @@ class Objective(Generic[Source]):
     @property
     def ridges(self) -> Any:
         """The ridge of each weight, (D,), or one number for all of them."""
-        return self.l2 * np.array(self.factors) if self.factors else self.l2
+        return self.l2
 
     @property
     def smoothness(self) -> float:
         """Upper bound on the Lipschitz constant of the gradients."""
-        largest_l2 = self.l2 * max(self.factors, default=1.0)
-        return (largest_l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
+        return (self.l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
     def restrict(self, which: Indices) -> Objective[Source]:
         """The same for some of the k problems, with the same sums: these do not depend on the linear terms."""
@@ -90,10 +85,8 @@ class Objective(Generic[Source]):
 
     def lent(self) -> Objective[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
-        loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
-        source, weight, factors = self.source.lent(), self.largest_weight, self.factors
-        face = Objective(source, loss, row_bound, self.intercept, self.l2, linear, weight, factors=factors)
-        return face._with_sums_of(self)
+        source, (loss, row_bound, linear) = self.source.lent(), deepcopy((self.loss, self.row_bound, self.linear))
+        return Objective(source, loss, row_bound, self.intercept, self.l2, linear, self.largest_weight)._with_sums_of(self)
 
     def _with_sums_of(self, other: Objective[Any]) -> Objective[Source]:
         object.__setattr__(self, "_sums", other._sums)
@@ -103,18 +96,15 @@ class Objective(Generic[Source]):
         """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows."""
         totals = self._sums(weights, order)
         if order == 0:
-            ridge = 0.5 * np.einsum("kd,kd->k", self.ridges * weights, weights)
-            totals.value[...] += ridge + np.einsum("kd,kd->k", self.linear, weights)
+            totals.value[...] += np.einsum("kd,kd->k", 0.5 * self.ridges * weights + self.linear, weights)
             return Evaluation(totals.value, totals.gradient, totals.hessian)
         if order >= 2:
-            diagonal = np.arange(weights.shape[1])
-            totals.hessian[:, diagonal, diagonal] += self.ridges
+            np.einsum("kdd->kd", totals.hessian)[...] += self.ridges  # the diagonals, which this writes to
         return Evaluation(totals.value, totals.gradient + (self.ridges * weights + self.linear), totals.hessian)
 
     def gradients(self, weights: Weights) -> Array:
         """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
-        found: Array = self._sums(weights, 1, look_back=True).gradient + (self.ridges * weights + self.linear)
-        return found
+        return np.asarray(self._sums(weights, 1, look_back=True).gradient + (self.ridges * weights + self.linear))
 
 
 KeptObjective: TypeAlias = Objective[RowSource]

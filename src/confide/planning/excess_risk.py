@@ -27,6 +27,7 @@ from confide.planning.row_deviations import Complexity, RowDeviations
 from confide.planning.utility import has_utility_bound
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
+from confide.privacy.ridges_of_columns import largest_ridge_factor
 
 _SEAL_SHARE = 0.01
 """Share of the probability of failure for each of two events of the last step, where it is not the main noise."""
@@ -114,7 +115,7 @@ def excess_risk_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float
     alpha, steepness = plan.l2 / problem.n_rows_low, loss.lipschitz * problem.row_norm
     deviations = _deviations(plan)
     # In units in which all ridges are the least one, weights are longer by this factor at most, and rows no longer.
-    stretch = math.sqrt(problem.largest_ridge_factor)
+    stretch = math.sqrt(largest_ridge_factor(problem))
     distance = stretch * reference_norm + math.hypot(*problem.prior)
     excess = min(
         deviations.excess(alpha, pull, rows_failure) + _cost_of_moved_scores(plan, along)
@@ -211,7 +212,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
     The pull is |alpha (w0 - s) + b / n|, and the moved scores are the root of the mean of (x . s)^2 for rows of norm 1.
     """
     n, alpha = plan.problem.n_rows_low, plan.l2 / plan.problem.n_rows_low
-    stretched = alpha * math.sqrt(plan.problem.largest_ridge_factor)
+    stretched = alpha * math.sqrt(largest_ridge_factor(plan.problem))
     assert plan.lattice is not None  # noqa: S101 - checked before
     last = OnGrid(plan.lattice)
     drift = plan.radius + 0.5 * math.sqrt(plan.lattice.dimension) * plan.lattice.step

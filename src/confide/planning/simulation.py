@@ -31,6 +31,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective
+from confide.erm.objective_with_ridges import ObjectiveWithRidges
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
@@ -39,6 +40,7 @@ from confide.planning.checked_arguments import check_whole, is_number
 from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
+from confide.privacy.ridges_of_columns import ridge_factors
 from confide.privacy.strongly_convex import PenalisedProblem
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
@@ -240,7 +242,7 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
     if plan.descent is not None:
         return np.maximum(0.0, made_up.errors(_walked(plan, made_up, part, entropy)) - made_up.error)
     if plan.perturbs_objective:
-        private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise), plan.problem.ridge_factors)
+        private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise), ridge_factors(plan.problem))
     else:
         private = made_up.minimisers(part * plan.l2, nothing, nothing) + noise
     released = private if plan.lattice is None else plan.lattice.release(private, entropy)
@@ -290,7 +292,8 @@ class _MadeUpRows:
     def minimisers(self, l2: float, linear: Array, start: Array, factors: tuple[float, ...] = ()) -> Array:
         """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D) and factors of ridges."""
         facts, m = self.facts, self.facts.n_rows
-        objective = Objective(self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear, factors=factors)
+        given = (self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+        objective = ObjectiveWithRidges(*given, factors=np.array(factors)) if factors else Objective(*given)
         enough = 1e-6 * m * objective.row_norm
         if start.shape[1] <= _MANY_WEIGHTS:
             return NewtonThenFallback().solve(objective, start, enough).weights

@@ -34,6 +34,7 @@ from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
+from confide.privacy.ridges_of_columns import largest_ridge_factor
 from confide.privacy.shapes import Shape
 from confide.privacy.strongly_convex import PenalisedProblem
 
@@ -145,7 +146,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
             "with simulate."
         )
     problem, loss = plan.problem, plan.problem.loss_bounds
-    n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * problem.largest_ridge_factor
+    n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * largest_ridge_factor(problem)
     steepness = loss.lipschitz * problem.row_norm
     # A third of the probability of failure each for the noise, the seal and the excess in the population.
     each = failure / 3.0
@@ -160,7 +161,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     after = min(pull * shift + 0.5 * bend * shift**2, by_slope) if math.isfinite(bend) else by_slope
     excess = (pull**2 / (2.0 * l2) + after) / n
     distance = pull / l2 + shift
-    shrinkage = 0.5 * plan.alpha * problem.largest_ridge_factor * (reference_norm + prior_norm) ** 2
+    shrinkage = 0.5 * plan.alpha * largest_ridge_factor(problem) * (reference_norm + prior_norm) ** 2
     risk = shrinkage + 2.0 * steepness**2 / (l2 * each) + steepness * distance
     # Losses are at least 0, and a score of the reference weights is at most their norm times that of a row.
     of_zero = min(loss.value_at_zero, steepness * reference_norm)

@@ -35,7 +35,6 @@ class GradientRounding:
     centred : whether rows are centred, see `confide.erm.centred_rows`: then their products may cancel
     prior_norm : computed L2 norm of the prior, 0 without one
     intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
-    largest_factor : how many times as strong as l2 the ridge of a weight may be
     """
 
     loss: LossBounds
@@ -47,15 +46,14 @@ class GradientRounding:
     centred: bool = False
     prior_norm: float = 0.0
     intercept: float = 0.0
-    largest_factor: float = 1.0
 
     def bound(self, weights_norm: float, noise_norm: float, gradient_norm: float) -> float:
         """L2 distance between the computed and the exact gradient.
 
         1.01 u n R [L (m + D + 5 + w) + (2D + 5) c R |w|] + gamma_3 (l2 |w| + |b|) + 3u |g| + 2^-900, where w is the
-        rounding constant of the loss, and 2D + 12 more if the loss uses the lengths of rows, and l2 the largest ridge. The
-        norms are those of all weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md;
-        for centred rows, whose bound has other numbers of roundings, theorem 2 of proofs/centring.md.
+        rounding constant of the loss, and 2D + 12 more if the loss uses the lengths of rows. The norms are those of all
+        weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md; for centred rows, whose
+        bound has other numbers of roundings, theorem 2 of proofs/centring.md.
         """
         loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)
@@ -67,12 +65,7 @@ class GradientRounding:
         slopes = loss.lipschitz * (of_sums + rounding)
         margins = of_scores * loss.smoothness * self.row_norm * weights_norm
         sums = 1.01 * _UNIT * self.n_rows * self.row_norm * (slopes + margins)
-        return sums + _gamma(3) * (self._largest_l2 * weights_norm + noise_norm) + 3.0 * _UNIT * gradient_norm + 2.0**-900
-
-    @property
-    def _largest_l2(self) -> float:
-        """The largest ridge of a weight, rounded upwards."""
-        return self.l2 if self.largest_factor == 1.0 else self.l2 * self.largest_factor * _UP
+        return sums + _gamma(3) * (self.l2 * weights_norm + noise_norm) + 3.0 * _UNIT * gradient_norm + 2.0**-900
 
     def linear_norm(self, noise_bound: float) -> float:
         """Bound on the norm of the computed linear term: the pull of the prior, and noise of norm at most `noise_bound`."""
@@ -90,7 +83,7 @@ class GradientRounding:
     def worst(self, noise_bound: float) -> float:
         """The bound for all points that a solver meets: |w| <= 2W, |noise| <= noise_bound, and the gradients there."""
         weights_norm, linear_norm = 2.0 * self.minimiser_norm(noise_bound), self.linear_norm(noise_bound)
-        gradient_norm = self.n_rows * self.loss.lipschitz * self.row_norm + self._largest_l2 * weights_norm + linear_norm
+        gradient_norm = self.n_rows * self.loss.lipschitz * self.row_norm + self.l2 * weights_norm + linear_norm
         return self.bound(weights_norm, linear_norm, gradient_norm)
 
 

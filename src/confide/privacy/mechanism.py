@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -104,9 +103,6 @@ class ProblemFacts:
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
 
 
-_UP = 1.0 + 2.0**-40
-LARGEST_RIDGE_FACTOR = 2.0**20
-"""The largest ridge of a weight over the least one."""
 LARGEST_OF_A_PRIOR = 2.0**200
 """The largest size of one weight of a prior, so that no product overflows."""
 
@@ -123,8 +119,6 @@ class Problem(ProblemFacts):
     beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
         of all of them together, as one Gaussian mechanism
     prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
-    ridge_factors : (D,), how many times as strong as `l2` the ridge of each weight is, the least of them 1; empty where all
-        ridges are `l2`. For one score and no prior
     """
 
     loss: Loss
@@ -132,11 +126,9 @@ class Problem(ProblemFacts):
     largest_weight: float = 1.0
     beside_mu: float = 0.0
     prior: tuple[float, ...] = ()
-    ridge_factors: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
-        self._check_ridge_factors()
         if self.prior and not (len(self.prior) == self.n_weights and all(abs(x) <= LARGEST_OF_A_PRIOR for x in self.prior)):
             raise ParameterError(f"a prior needs {self.n_weights} weights, each a finite number of at most 2^200 in size.")
         if not 0.0 < self.l2 < math.inf:
@@ -153,43 +145,10 @@ class Problem(ProblemFacts):
                 "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
             )
 
-    def _check_ridge_factors(self) -> None:
-        """The least ridge is `l2`, on which the guarantee rests."""
-        factors = self.ridge_factors
-        if not factors:
-            return
-        if type(self.row_bound) is not GroupBound or self.loss.n_outputs > 1 or self.prior:
-            raise ParameterError("ridges of single weights are for one score, rows in groups of columns, and no prior.")
-        # Written so that what is not a number is refused.
-        are_in_range = min(factors) == 1.0 and all(1.0 <= factor <= LARGEST_RIDGE_FACTOR for factor in factors)
-        if len(factors) != self.n_weights or not are_in_range:
-            raise ParameterError(
-                f"ridges need {self.n_weights} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}."
-            )
-
     @property
     def loss_bounds(self) -> Weighted:
         """Constants of the loss of a row with its weight. Every calibration uses them."""
         return Weighted(self.loss, self.largest_weight)
-
-    @property
-    def largest_ridge_factor(self) -> float:
-        """The largest ridge of a weight over `l2`."""
-        return max(self.ridge_factors, default=1.0)
-
-    @property
-    def curved_norm(self) -> float:
-        """R of the curvature of a row beside its ridges: the largest root of the sum of x_d^2 / r_d, r the factors.
-
-        Without factors it is the largest L2 norm of a row. Theorem 7 of proofs/objective_perturbation.md.
-        """
-        if not self.ridge_factors:
-            return self.row_norm
-        assert isinstance(self.row_bound, GroupBound)  # noqa: S101 - checked when the problem was made
-        sizes, scales = (*self.row_bound.sizes, 1), (*self.row_bound.scales, self.intercept)
-        ends = list(itertools.accumulate(sizes))
-        least = [min(self.ridge_factors[end - size : end], default=1.0) for size, end in zip(sizes, ends, strict=True)]
-        return math.sqrt(math.fsum(scale**2 / factor for scale, factor in zip(scales, least, strict=True))) * _UP
 
     @property
     def n_weights(self) -> int:
@@ -209,8 +168,7 @@ class Problem(ProblemFacts):
         """The rounding bound of the gradients at a given total ridge."""
         n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
         bounds, norm, width = self.loss_bounds, self.row_norm, self.row_width
-        prior_norm, largest = math.hypot(*self.prior), self.largest_ridge_factor
-        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, prior_norm, self.intercept, largest)
+        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, math.hypot(*self.prior), self.intercept)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
         """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.
@@ -220,8 +178,7 @@ class Problem(ProblemFacts):
         """
         self.check_source(source)
         linear = noise - l2 * np.array([self.prior]) if self.prior else noise
-        bound, weight, factors = self.row_bound, self.largest_weight, self.ridge_factors
-        return Objective(source, self.loss, bound, self.intercept, l2, linear, weight, factors=factors)
+        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
 
 @dataclass(frozen=True, slots=True)

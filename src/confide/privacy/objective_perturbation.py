@@ -72,7 +72,7 @@ class ObjectivePerturbation:
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
     epsilon = pure_epsilon(budget_of_row(budget, problem.rows_per_person))
     # Theorem 7: where weights have ridges of their own, a row bends the objective less beside the stronger ones.
-    longest = problem.curved_norm if problem.ridge_factors else shape.l2_norm
+    longest = getattr(problem, "curved_norm", shape.l2_norm)
     rate, l2 = calibrated_objective(epsilon * (1.0 - share), problem.loss_bounds, longest, problem.l2, problem.neighbours)
     noise = Noise(shape, "laplace", rate)
     tolerance, radius = tolerance_and_radius(problem, budget, l2, noise)

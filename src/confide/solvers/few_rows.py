@@ -68,7 +68,7 @@ class InSpanOfRows:
             or directions >= width
             or objective.loss.by_length
             # In another basis the ridges of single weights would be a matrix.
-            or objective.factors
+            or np.ndim(objective.ridges)
         ):
             return Solution(start.copy(), np.full(len(start), np.nan))
         rows, linear = _rows(objective, source), objective.linear.reshape(-1, width)

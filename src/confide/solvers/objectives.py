@@ -65,10 +65,6 @@ class Objectives(HasGradients, Protocol):
         """Ridge of the sum form, positive: the least one, where weights have ridges of their own."""
 
     @property
-    def factors(self) -> tuple[float, ...]:
-        """(D,): how many times as strong as l2 the ridge of each weight is; empty where all ridges are l2."""
-
-    @property
     def ridges(self) -> Any:
         """The ridge of each weight, (D,), or one number for all of them."""
 

@@ -28,6 +28,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_o
 from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.ridges_of_columns import ProblemWithRidges, curved_norm
 from confide.privacy.sensitivity import gradient_shift
 from confide.training.ridges_by_noise import (
     SHARE_OF_BALANCED,
@@ -150,7 +151,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
         apart = with_ridges_by_noise(problem, mechanism, budget)
         # There may be no plan with several ridges and still one with a single ridge.
         with suppress(ParameterError):
-            if apart.ridge_factors and not (found := _balanced_plan(mechanism, apart, budget, rule))[1]:
+            if apart is not problem and not (found := _balanced_plan(mechanism, apart, budget, rule))[1]:
                 return found[0]
     return _balanced_plan(mechanism, problem, budget, rule)[0]
 
@@ -158,7 +159,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> tuple[Plan, bool]:
     """The plan at the automatic least ridge, and whether double precision raised it far."""
     least = _least_l2(problem, budget, rule.score_size)
-    start = replace(problem, l2=max(least, problem.largest_weight * problem.curved_norm**2))
+    start = replace(problem, l2=max(least, problem.largest_weight * curved_norm(problem) ** 2))
     plan = _first_possible_plan(mechanism, start, budget)
     # The size of the noise, and perhaps its law, depend a little on the ridge. So a second round starts from the noise of
     # the first.
@@ -172,11 +173,11 @@ def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule:
 def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> float:
     """The ridge at which the curvature costs nothing; for hinges, at least the ridge that limits the effect of the noise."""
     row_budget = budget_of_row(budget, problem.rows_per_person)
-    least = curvature_free_l2(row_budget, problem.loss_bounds, problem.curved_norm, problem.neighbours)
+    least = curvature_free_l2(row_budget, problem.loss_bounds, curved_norm(problem), problem.neighbours)
     # The slopes of a regression have the units of its target, and a ridge has not.
     least /= score_size or 1.0
     if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
-        least = max(least, _LEAST_HINGE_L2 * problem.curved_norm**2)
+        least = max(least, _LEAST_HINGE_L2 * curved_norm(problem) ** 2)
     return least
 
 
@@ -186,7 +187,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
     row_norm = typical_norm(problem, rule.usual_norm)
-    if problem.ridge_factors:
+    if isinstance(problem, ProblemWithRidges):
         noise_norm = noise_beside_ridges(plan)
         usual = math.sqrt(row_norm**2 - problem.intercept**2) if rule.usual_norm is None else rule.usual_norm
         row_norm = typical_norm_beside_ridges(problem, usual)
@@ -204,7 +205,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         margin=problem.loss.margin,
         has_prior=any(problem.prior),
     )
-    return SHARE_OF_BALANCED * balanced if problem.ridge_factors else balanced
+    return SHARE_OF_BALANCED * balanced if isinstance(problem, ProblemWithRidges) else balanced
 
 
 def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:

@@ -10,15 +10,15 @@ Symbols: r_d the factor of the ridge of weight d over the least ridge, b the noi
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from confide.erm.group_bounds import GroupBound
 from confide.privacy.budgets import Budget, PureDP
 from confide.privacy.bundled_shapes import Bundles, squares_of_groups
-from confide.privacy.mechanism import LARGEST_RIDGE_FACTOR, Mechanism, Plan, Problem
+from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.ridges_of_columns import LARGEST_RIDGE_FACTOR, ProblemWithRidges, ridge_factors
 
 _POWER = 0.75
 """The factor of a ridge is this power of the noise on its column, over the least noise. Chosen on Bank, Adult and Covertype
@@ -38,7 +38,7 @@ def with_ridges_by_noise(problem: Problem, mechanism: Mechanism, budget: Budget)
     if not is_pure or type(problem) is not Problem or problem.prior or problem.loss.n_outputs > 1:
         return problem
     shape = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
-    return replace(problem, ridge_factors=factors_by_noise(shape)) if isinstance(shape, Bundles) else problem
+    return ProblemWithRidges.of(problem, factors_by_noise(shape)) if isinstance(shape, Bundles) else problem
 
 
 def factors_by_noise(shape: Bundles) -> tuple[float, ...]:
@@ -52,7 +52,7 @@ def factors_by_noise(shape: Bundles) -> tuple[float, ...]:
 
 def noise_beside_ridges(plan: Plan) -> float:
     """The root mean square norm of the noise where each entry counts over the root of its ridge's factor."""
-    noise, factors = plan.noise, plan.problem.ridge_factors
+    noise, factors = plan.noise, ridge_factors(plan.problem)
     assert noise is not None  # noqa: S101 - such ridges are made for noise in bundles
     assert isinstance(noise.shape, Bundles)  # noqa: S101 - for the same reason
     firsts = np.cumsum(noise.shape.sizes) - 1
@@ -60,7 +60,7 @@ def noise_beside_ridges(plan: Plan) -> float:
     return math.sqrt(math.fsum(square / factors[d] for square, d in zip(squares, firsts, strict=True))) / noise.scale
 
 
-def typical_norm_beside_ridges(problem: Problem, usual: float) -> float:
+def typical_norm_beside_ridges(problem: ProblemWithRidges, usual: float) -> float:
     """The norm of a typical row with its intercept, counted so.
 
     Parameters
