@@ -156,13 +156,21 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* min(1, radius / length) in place of the squared length of each of n rows. */
-static TARGET void NAME(shorten)(double radius, int n, double *squares)
+/* min(1, radius / length) in place of the squared length of each of n rows. Returns `squares`, or NULL where no row is longer
+   than the radius. */
+static TARGET const double *NAME(shorten)(double radius, int n, double *squares)
 {
+    int longer = 0;
+    /* Written so that what is not a number counts as longer. */
+    for (int r = 0; r < n; r++)
+        longer |= !(squares[r] <= radius * radius);
+    if (!longer)
+        return NULL;
     for (int r = 0; r < n; r++) {
         double factor = radius / sqrt(squares[r]);
         squares[r] = factor < 1.0 ? factor : 1.0;
     }
+    return squares;
 }
 
 /* ---- Dense rows, each row in one piece ---- */
@@ -281,12 +289,13 @@ static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dens
     for (ptrdiff_t first = 0; first < job->n; first += chunk) {
         const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
         const char *rows = given->rows + first * given->row_stride;
+        const double *factors = NULL;
         if (with_squares) {
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 1, scores, squares);
-            NAME(shorten)(given->radius, n, squares);
+            factors = NAME(shorten)(given->radius, n, squares);
         } else
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 0, scores, squares);
-        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, NULL);
+        job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
     }
 }
@@ -343,9 +352,8 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
                     squares[r] += x * x;
                 }
         }
-        if (with_squares)
-            NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, NULL);
+        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             const char *column = given->rows + j * given->column_stride + first * size;
             vec sums[2] = {SPLAT(0.0), SPLAT(0.0)};
@@ -379,9 +387,8 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
                 squares[r] += x * x;
             }
         }
-        if (with_squares)
-            NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, NULL);
+        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             double sum = 0.0;
             for (int r = 0; r < n; r++)
@@ -472,12 +479,11 @@ static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *gi
         const ptrdiff_t stride = width * (ptrdiff_t)sizeof(double);
         NAME(copied)(given, first, n, width, rows);
         NAME(row_scores)((const char *)rows, stride, n, width, weights, none, none, 0, with_squares, scores, squares);
-        if (with_squares)
-            NAME(shorten)(given->radius, n, squares);
-        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL, bends);
+        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, bends);
         NAME(row_sums)((const char *)rows, stride, n, width, scores, 0, sums);
         for (int r = 0; r < n; r++) {
-            const double root = sqrt(bends[r]), by = with_squares ? root * squares[r] : root;
+            const double root = sqrt(bends[r]), by = factors ? root * factors[r] : root;
             for (ptrdiff_t j = 0; j < width; j++)
                 bent[r * width + j] = (float)(rows[r * width + j] * by);
             if (constant)
