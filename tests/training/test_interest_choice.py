@@ -233,7 +233,7 @@ def test_no_account_in_common_where_the_sums_for_risks_would_take_more_than_thei
 
 def test_sums_for_differences_of_several_columns_are_planned_for_all_of_them():
     """Under each account; the noise on them grows with the root of their number."""
-    for budget in (ApproxDP(2.0, 1e-6), ZCDP(0.4)):
+    for budget in (ApproxDP(0.5, 1e-6), ZCDP(0.4)):
         models = [
             confide.LogisticRegression(budget, interest=names, risk_differences=True) for names in (["x0"], ["x0", "x2"])
         ]

@@ -56,8 +56,6 @@ _BEND_OF_CURVATURE = 0.3
 most a half."""
 _WHOLE_REMAINDER = 0.3
 """The root mean square by which the ridge moves scores from which on the last step leaves the whole remainder of the first."""
-_MISSED = 2.0
-"""The curvature that the noise hides, with eigenvalues up to s sqrt(D), may be this much less than that."""
 _QUANTILE = 1.96
 _N_POINTS = 20_000
 _PRIMES = (3, 5, 7)
@@ -449,7 +447,7 @@ def errors_of_weights(facts: Facts, weights: Array, curvature: Array) -> tuple[A
     noise = np.diag((facts.noise_on_weights / facts.stretch) ** 2)
     pull = _pull_of_ridge(facts, weights, curvature)
     # The ridge pulls as strongly as before in directions in which the noise hides the curvature.
-    missed = _MISSED * (inverse @ (facts.l2 * weights / facts.stretch - curvature @ pull))
+    missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ pull)
     # The noise E on the curvature moves the corrected weights by about H^-1 E pull.
     noise = noise + facts.curvature_deviation**2 * (float(pull @ pull) * np.eye(len(pull)) + np.outer(pull, pull))
     return inverse @ spread @ inverse, inverse @ noise @ inverse + np.outer(missed, missed)
@@ -492,10 +490,9 @@ class _Release:
         hidden = vectors[:, values < facts.curvature_deviation * math.sqrt(len(values))]
         return cls(evidence, facts.stretch * evidence.weights + pull, pull, shift, sampling, noise, hidden)
 
-    def hides(self, wanted: Array) -> bool:
-        """Whether a combination may not have an interval."""
-        share = float(np.sum((self.hidden.T @ wanted) ** 2) / (wanted @ wanted))
-        return share > _MOST_HIDDEN or self.shift > _LARGEST_SHIFT
+    def hidden_share(self, wanted: Array) -> float:
+        """The squared share of a combination in hidden directions."""
+        return float(np.sum((self.hidden.T @ wanted) ** 2) / (wanted @ wanted))
 
 
 def _errors(release: _Release, place: int, direction: Array) -> tuple[float, float, float, float]:
@@ -517,11 +514,11 @@ def _errors(release: _Release, place: int, direction: Array) -> tuple[float, flo
         and bend > max(_LEAST_CURVATURE * of_bend, 0.0)
         and bend + 2.0 * math.hypot(of_bend, spread) >= _LEAST_PART_KEPT * kept
     )
-    if not is_known or release.hides(wanted):
+    if not is_known or release.hidden_share(wanted) > _MOST_HIDDEN or release.shift > _LARGEST_SHIFT:
         return unknown
     per_pull, doubt = reach / bend, of_bend / bend
     change = -pull * per_pull
-    corrected = change + per_pull * _bias_of_step(release, direction)
+    corrected = change + per_pull * _bias_of_step(release, wanted, direction)
     sampling = per_pull * math.sqrt(facts.design.variance_factor * max(square, of_square, float(np.finfo(float).tiny)))
     of_sums = per_pull * of_pull
     second = per_pull * _second_order(release, wanted, direction)
@@ -532,7 +529,10 @@ def _errors(release: _Release, place: int, direction: Array) -> tuple[float, flo
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
     of_step = factor * math.hypot(second, change * doubt)
     of_near = math.sqrt(max(float(wanted @ release.noise @ wanted), 0.0))
-    part = part_of_step(math.hypot(of_step, factor * of_sums), math.hypot(of_near, left))
+    # Weights without noise are as near the minimiser as a solver came, and the step goes on from there. Where the noise hides
+    # a direction, nobody knows how far the ridge pulled them along it.
+    is_known = float(facts.noise_on_weights.max()) > 0.0 and not release.hidden.size
+    part = part_of_step(math.hypot(of_step, factor * of_sums), math.hypot(of_near, left)) if is_known else 1.0
     gaussian = math.hypot(part * of_step, (1.0 - part) * of_near, factor * left)
     return estimate + part * corrected, factor * sampling, gaussian, part * factor * of_sums
 
@@ -552,15 +552,20 @@ def part_of_step(of_step: float, of_near: float) -> float:
     return (of_near / whole) ** 2 if whole > 0.0 else 1.0
 
 
-def _bias_of_step(release: _Release, direction: Array) -> float:
-    """What the noise on the curvature takes on average from v . (H u), for it has a part in v and in the weights alike.
+def _bias_of_step(release: _Release, wanted: Array, direction: Array) -> float:
+    """What the noise on the curvature takes on average from the last step, as it has a part in v and in the weights alike.
 
-    The noise E, with entries of deviation s, adds E v to H v, and -H^-1 E p to the weights, p the pull of the ridge. The mean
-    of their product is E v . H^-1 E p = s^2 (tr(H^-1) v . p + v . H^-1 p).
+    The noise E, with entries of deviation s, adds E v to H v, and -H^-1 E p to the weights, p the pull of the ridge. With the
+    step divided by v . (H v), what is lost is E v . (I - v a^T / (a . v)) H^-1 E p. As v is H^-1 a, its mean is
+
+        s^2 (tr(H^-1) v . p + v . H^-1 p - 2 |v|^2 (v . p) / (a . v)).
     """
     facts = release.evidence.facts
     inverse = _careful_inverse(facts, release.evidence.curvature)
-    both = float(np.trace(inverse)) * float(direction @ release.pull) + float(direction @ inverse @ release.pull)
+    along = float(direction @ release.pull)
+    own = 2.0 * float(direction @ direction) / float(wanted @ direction)
+    scale = float(wanted @ direction) / float(wanted @ inverse @ wanted)
+    both = float(np.trace(inverse)) * along + float(direction @ inverse @ release.pull) - own * along / scale
     return facts.curvature_deviation**2 * both
 
 
@@ -572,7 +577,7 @@ def _left_by_steps(release: _Release, wanted: Array, per_row: float) -> float:
     """
     rows = math.sqrt(_curvature_of_rows(release.evidence.facts, release.evidence.curvature))
     own = abs(float(wanted @ release.pull)) * math.sqrt(release.shift)
-    kept = min(1.0, math.sqrt(release.shift) / _WHOLE_REMAINDER)
+    kept = 1.0 if release.hidden.size else min(1.0, math.sqrt(release.shift) / _WHOLE_REMAINDER)
     return math.hypot(own, per_row * rows * _BEND_OF_CURVATURE * release.shift * kept)
 
 
