@@ -55,7 +55,7 @@ _BEND_OF_CURVATURE = 0.3
 """Half the relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at
 most a half."""
 _WHOLE_REMAINDER = 0.3
-"""The root mean square by which the ridge moves scores from which on the last step leaves the whole remainder of the first."""
+"""Where the ridge moves scores by this root mean square, or more, the last step leaves the whole remainder of the first."""
 _QUANTILE = 1.96
 _N_POINTS = 20_000
 _PRIMES = (3, 5, 7)
@@ -529,8 +529,8 @@ def _errors(release: _Release, place: int, direction: Array) -> tuple[float, flo
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
     of_step = factor * math.hypot(second, change * doubt)
     of_near = math.sqrt(max(float(wanted @ release.noise @ wanted), 0.0))
-    # Weights without noise are as near the minimiser as a solver came, and the step goes on from there. Where the noise hides
-    # a direction, nobody knows how far the ridge pulled them along it.
+    # Weights without noise are as near the minimiser as a solver came, and the step goes on from there. Where the noise
+    # hides a direction, nobody knows how far the ridge pulled them along it.
     is_known = float(facts.noise_on_weights.max()) > 0.0 and not release.hidden.size
     part = part_of_step(math.hypot(of_step, factor * of_sums), math.hypot(of_near, left)) if is_known else 1.0
     gaussian = math.hypot(part * of_step, (1.0 - part) * of_near, factor * left)
@@ -553,10 +553,10 @@ def part_of_step(of_step: float, of_near: float) -> float:
 
 
 def _bias_of_step(release: _Release, wanted: Array, direction: Array) -> float:
-    """What the noise on the curvature takes on average from the last step, as it has a part in v and in the weights alike.
+    """What the noise on the curvature takes on average from the last step: it has a part in v and in the weights alike.
 
-    The noise E, with entries of deviation s, adds E v to H v, and -H^-1 E p to the weights, p the pull of the ridge. With the
-    step divided by v . (H v), what is lost is E v . (I - v a^T / (a . v)) H^-1 E p. As v is H^-1 a, its mean is
+    The noise E, with entries of deviation s, adds E v to H v, and -H^-1 E p to the weights, p the pull of the ridge. With
+    the step divided by v . (H v), what is lost is E v . (I - v a^T / (a . v)) H^-1 E p. As v is H^-1 a, its mean is
 
         s^2 (tr(H^-1) v . p + v . H^-1 p - 2 |v|^2 (v . p) / (a . v)).
     """

@@ -6,7 +6,6 @@ twice the deviation of a column under a Gaussian law, and under the law of bundl
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from confide.privacy.bundled_shapes import UNITS, Bundles, Contrasts
