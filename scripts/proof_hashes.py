@@ -6,7 +6,7 @@ A page in a folder proofs of the package ends with lines such as
 
 each of which says: somebody read this page beside this very code. The hash is that of the code's meaning: comments,
 docstrings, annotations and layout do not count, constants and operators do. A name is that of a function, a method, or a
-constant of a module or class.
+constant of a module or class; or of a function or a macro of one line of a C file, such as confide.compiled.passes.weigh.
 
 Run ``python scripts/proof_hashes.py`` to list what changed since its page was read, and after reading the page again
 ``python scripts/proof_hashes.py --write`` to renew the hashes.
@@ -24,6 +24,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 PAGES = sorted((SOURCE / "confide").glob("*/proofs/*.md"))
 
 CLAIM = re.compile(r"^( *Proves: )([\w.]+) sha256:([0-9a-f]{12})$", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LEFT_OUT = ("annotation", "ctx", "kind", "returns", "type_comment", "type_params")
 """Fields of a syntax tree that say nothing about what a function computes."""
 
@@ -62,16 +63,18 @@ def renewed(text: str) -> str:
 def digest(name: str) -> str:
     """First twelve hexadecimal digits of the hash of what a dotted name stands for."""
     path, inner = located(name)
-    return digest_in(path.read_text(encoding="utf-8"), inner)
+    text = path.read_text(encoding="utf-8")
+    return digest_in(text, inner) if path.suffix == ".py" else digest_in_c(text, inner)
 
 
 def located(name: str) -> tuple[Path, str]:
     """The file of a dotted name, and the name inside it."""
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
-        path = SOURCE.joinpath(*parts[:length]).with_suffix(".py")
-        if path.is_file():
-            return path, ".".join(parts[length:])
+        for suffix in (".py", ".c", ".h"):
+            path = SOURCE.joinpath(*parts[:length]).with_suffix(suffix)
+            if path.is_file():
+                return path, ".".join(parts[length:])
     raise LookupError(f"{name}: no such module")
 
 
@@ -81,6 +84,17 @@ def digest_in(text: str, name: str) -> str:
     if name not in nodes:
         raise LookupError(f"{name}: no such function, method or constant")
     return hashlib.sha256(_canonical(nodes[name]).encode()).hexdigest()[:12]
+
+
+def digest_in_c(text: str, name: str) -> str:
+    """The same for a function inside the text of a C file, whose name may stand inside of NAME(), or a macro of one line."""
+    code = _COMMENT.sub(" ", text)
+    found = re.search(
+        rf"^\w[^;{{}}]*?\b(?:NAME\({name}\)|{name})\([^;{{}}]*\)\n\{{\n.*?^\}}\n", code, re.MULTILINE | re.DOTALL
+    ) or re.search(rf"^#define {name}\b.*$", code, re.MULTILINE)
+    if found is None:
+        raise LookupError(f"{name}: no such function")
+    return hashlib.sha256(" ".join(found[0].split()).encode()).hexdigest()[:12]
 
 
 def definitions(tree: ast.Module | ast.ClassDef, prefix: str = "") -> dict[str, ast.stmt]:

@@ -197,6 +197,46 @@ def test_a_hash_sees_what_computes(name, old, new):
     assert proof_hashes.digest_in(CODE.replace(old, new), name) != proof_hashes.digest_in(CODE, name)
 
 
+C_CODE = """
+#define HALF(x) ((x) / 2)
+
+/* Twice a number. */
+static INLINE double NAME(doubled)(double x, int times)
+{
+    /* By addition. */
+    for (int i = 0; i < times; i++) {
+        x = x + x;
+    }
+    return x;
+}
+
+int other(void)
+{
+    return NAME(doubled)(1.0, 1) > 1.0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen"),
+    [
+        ("By addition", "Again", False),
+        ("x + x", "x  +\n x", False),
+        ("x + x", "x * x", True),
+        ("int times", "long times", True),
+    ],
+)
+def test_a_hash_of_a_c_function_sees_what_computes(old, new, seen):
+    """Comments and layout do not count; another function of the file does not either."""
+    elsewhere, digest = C_CODE.replace("> 1.0", "> 2.0"), proof_hashes.digest_in_c
+    assert (digest(C_CODE.replace(old, new), "doubled") != digest(C_CODE, "doubled")) == seen
+    assert digest(elsewhere, "doubled") == digest(C_CODE, "doubled")
+    assert digest(elsewhere, "other") != digest(C_CODE, "other")
+    assert digest(C_CODE.replace("/ 2", "/ 3"), "HALF") != digest(C_CODE, "HALF") == digest(elsewhere, "HALF")
+    with pytest.raises(LookupError):
+        digest(C_CODE, "tripled")
+
+
 def test_a_proof_of_nothing_is_refused():
     """A name that the code does not know, or no longer knows."""
     for name in ("confide.privacy.gaussian.no_such_function", "confide.privacy.no_such_module.function", "nothing"):

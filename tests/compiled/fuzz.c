@@ -106,6 +106,36 @@ static int dense_case(void)
     return right;
 }
 
+static int scaled_case(void)
+{
+    const int odd = drawn(3) == 0;
+    const ptrdiff_t n = (ptrdiff_t)drawn(300), d = 4 + (ptrdiff_t)drawn(drawn(8) ? 60 : 400), gap = (ptrdiff_t)drawn(4);
+    const size_t length = n ? (size_t)((n - 1) * (d + gap) + d) : 0;
+    double *rows = room(length * 8), *beside[3], *weights = room(d * 8), *targets = room(n * 8), *counts = room(n * 8);
+    double *out[2] = {calloc(d + 1, 8), calloc(d + 1, 8)}, moved[2] = {0.0, 0.0};
+    int8_t *labels = room(n);
+    for (size_t at = 0; at < length; at++)
+        rows[at] = number(odd);
+    for (int k = 0; k < 3; k++) {
+        beside[k] = room(n * 8);
+        for (ptrdiff_t i = 0; i < n; i++)
+            beside[k][i] = fabs(number(odd));
+    }
+    struct dense given = {(char *)rows, d, (d + gap) * 8, 8, 8, HUGE_VAL};
+    struct scaled scaled = {beside[0], drawn(2) ? beside[1] : NULL, beside[2], number(odd), NULL};
+    struct job job = job_of(n, d, odd, weights, labels, targets, counts);
+    for (int plain = 0; plain < 2; plain++) {
+        job.out = out[plain];
+        scaled.moved = moved + plain;
+        scaled_pass(&job, &given, &scaled, plain);
+    }
+    const int right = same(out[0], out[1], d + 1, odd) && same(moved, moved + 1, 1, odd);
+    free(rows), free(weights), free(targets), free(counts), free(labels), free(out[0]), free(out[1]);
+    for (int k = 0; k < 3; k++)
+        free(beside[k]);
+    return right;
+}
+
 static int coded_case(void)
 {
     enum { MOST = 12 };
@@ -168,10 +198,10 @@ int main(int n_arguments, char **arguments)
 {
     const long n_cases = n_arguments > 1 ? atol(arguments[1]) : 5000;
     for (long i = 0; i < n_cases; i++)
-        if (!dense_case() || !coded_case()) {
+        if (!dense_case() || !scaled_case() || !coded_case()) {
             fprintf(stderr, "case %ld: the two kinds of instructions disagree\n", i);
             return 1;
         }
-    printf("%ld cases, instructions: %s and plain\n", 2 * n_cases, has_avx2() ? "AVX2" : "plain");
+    printf("%ld cases, instructions: %s and plain\n", 3 * n_cases, has_avx2() ? "AVX2" : "plain");
     return 0;
 }

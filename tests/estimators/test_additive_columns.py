@@ -227,3 +227,24 @@ def test_other_knots_or_interactions_than_those_of_a_prior_are_refused():
     assert numbers.fit(FRAME, Y).coef_.shape == before.coef_.shape
     with pytest.raises(ParameterError, match="counted as columns enter the fit"):
         AdditiveClassifier(5.0, schema=SCHEMA, prior=([1.0, 2.0], 0.0)).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize("penalty", ["smooth", {"a": confide.Smooth()}], ids=["all curves", "one column"])
+def test_knots_are_chosen_as_without_a_penalty_that_smooths_them(penalty):
+    """The penalty belongs to the knots that are chosen; where there are none, a sentence says so before any charge."""
+    schema = Schema(columns={"a": {"low": -1.5, "high": 1.5}, "b": {"low": -1.5, "high": 1.5}})
+    frame, labels = pd.concat([FRAME] * 20), np.tile(Y, 20)
+    ledger = Ledger(limit=confide.ApproxDP(20.0, 1e-5))
+    plain, smooth = (
+        AdditiveClassifier(confide.ApproxDP(8.0, 1e-6), schema=schema, penalty=each, ledger=ledger).fit(frame, labels)
+        for each in (None, penalty)
+    )
+    assert plain.schema_.columns[0].knots > 2
+    assert smooth.schema_ == plain.schema_
+    assert [any("quadratic form" in line for line in each.guarantee_.assumptions) for each in (plain, smooth)] == [
+        False,
+        True,
+    ]
+    with pytest.raises(ParameterError, match=r"needs a column with knots|too little to smooth"):
+        AdditiveClassifier(8.0, schema=schema, knots=0, penalty=penalty, ledger=ledger).fit(frame, labels)
+    assert 8.0 < ledger.spent().epsilon <= 16.0

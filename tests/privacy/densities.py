@@ -31,6 +31,8 @@ def noise_behind(loss, signed_rows, l2, w, counts=1.0):
 def log_determinant(loss, signed_rows, l2, w, counts=1.0):
     """log det of the Hessian at w, one vector or several."""
     curvatures = counts * loss.second_derivative(np.atleast_2d(w) @ signed_rows.T)
+    if signed_rows.shape[1] == 1 and np.ndim(w) > 1:
+        return np.log(l2 + curvatures @ signed_rows[:, 0] ** 2)
     hessians = l2 * np.eye(signed_rows.shape[1]) + np.einsum("ni,ij,ik->njk", curvatures, signed_rows, signed_rows)
     logs = np.linalg.slogdet(hessians)[1]
     return logs if np.ndim(w) > 1 else float(logs[0])
@@ -172,11 +174,16 @@ def laplace_draws(sizes, scales, linked, n, rng):
     return np.vstack(points)[:n] * rng.gamma(dimension + 1, size=(n, 1))
 
 
+def bent_losses(losses, kappa):
+    """The largest a X + kappa a (1 - a) over a in [0, 1], for losses X: a parabola whose top is at (1 + X / kappa) / 2."""
+    a = np.clip(0.5 + 0.5 * losses / kappa, 0.0, 1.0) if kappa else losses > 0.0
+    return a * losses + kappa * a * (1 - a)
+
+
 def bent_profile(epsilon, mu, kappa, seal=0.0):
     """E (1 - exp(epsilon - max over a of a X + kappa a (1 - a)))_+ by brute force, or composed with a Gaussian seal."""
     b = np.linspace(-9.0, 13.0, 60_001)
-    losses = mu**2 / 2 + mu * b
-    bent = np.max([a * losses + kappa * a * (1 - a) for a in np.linspace(0, 1, 401)], axis=0)
+    bent = bent_losses(mu**2 / 2 + mu * b, kappa)
     if seal:
         inside = ndtr(seal / 2 - (epsilon - bent) / seal) - np.exp(epsilon - bent) * ndtr(
             -seal / 2 - (epsilon - bent) / seal

@@ -92,7 +92,7 @@ def test_events_have_the_probability_of_their_exact_digits():
     for x in (Fraction(1, 10**4), Fraction(1, 3), Fraction(7, 3), Fraction(9)):
         p = math.exp(-x)
         for odds, probability in ((False, p), (True, p / (1.0 + p))):
-            hits = discrete._events(probability, lambda _, x=x: x, odds, 10**6, Entropy.seeded(6)).sum()
+            hits = discrete._events(probability, lambda _, x=x: x, odds, (10**6,), Entropy.seeded(6)).sum()
             assert stats.binomtest(int(hits), 10**6, probability).pvalue > ACCEPT
         hits = sum(bernoulli_exp(x, Entropy.seeded(seed)) for seed in range(3000))
         assert stats.binomtest(hits, 3000, p).pvalue > ACCEPT
@@ -135,15 +135,15 @@ def test_what_doubles_cannot_decide_is_decided_by_further_bits():
             words += [((whole + off) >> (n_bits - 16 - shift) & 0xFFFFFFFF, 4) for shift in range(32, n_bits, 32)]
             chosen = b"".join((word % 2 ** (8 * size)).to_bytes(size, "little") for word, size in words)
             entropy = Entropy(Given(chosen).read, is_secret=False)
-            assert discrete._events(math.exp(-x), lambda _: x, False, 1, entropy).tolist() == [expected]
+            assert discrete._events(math.exp(-x), lambda _: x, False, (1,), entropy).tolist() == [expected]
 
 
 def test_a_wrong_double_within_the_margin_decides_nothing():
     """A probability that errs by a unit of 16 bits gives the same events as the right one, from the same bytes."""
     x = Fraction(2, 7)
-    right = discrete._events(math.exp(-x), lambda _: x, False, 10**6, Entropy.seeded(4))
+    right = discrete._events(math.exp(-x), lambda _: x, False, (10**6,), Entropy.seeded(4))
     for wrong in (math.exp(-x) + 0.4 * 2.0**-16, math.exp(-x) - 0.4 * 2.0**-16):
-        found = discrete._events(wrong, lambda _: x, False, 10**6, Entropy.seeded(4))
+        found = discrete._events(wrong, lambda _: x, False, (10**6,), Entropy.seeded(4))
         # The bytes after the first words are the same, in the same order, as long as the same events need them.
         assert np.count_nonzero(found != right) < 60
     words = np.frombuffer(Entropy.seeded(4).read(2 * 10**6), dtype="<u2")

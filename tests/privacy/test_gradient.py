@@ -222,7 +222,11 @@ def test_other_budgets_are_refused_with_one_line(budget):
         mean_of_sums().plan(facts_of(), budget)
 
 
-@pytest.mark.parametrize("given", [{"limit": 1.5}, {"limit": 0.0}, {"n_steps": 0}, {"limit": math.nan}], ids=str)
+@pytest.mark.parametrize(
+    "given",
+    [{"limit": 1.5}, {"limit": 0.0}, {"n_steps": 0}, {"limit": math.nan}, {"radius": 2.0**521}, {"radius": math.nan}],
+    ids=str,
+)
 def test_a_descent_that_the_proof_does_not_cover_is_refused(given):
     """At least one step, and a limit of at most the largest slope."""
     with pytest.raises(ParameterError, match="at least one step"):

@@ -411,10 +411,10 @@ def test_the_law_with_less_noise_is_taken():
 def test_an_attack_at_a_worst_pair_finds_what_is_spent_and_no_more(name, neighbours):
     """Likelihood ratios of all statistics together at the pair of theorem 1 or 2. Refuted with two fifths of the noise.
 
-    5,000 releases from either data set, or 2,000 where Gaussian noise is easier to tell; a right mechanism is refuted with
-    probability at most 0.1%.
+    As many releases from either data set as refute two fifths of the noise with probability 99.9% and more, at an event that
+    tells them well; a right mechanism is refuted with probability at most 0.1%.
     """
-    n_releases = 5000 if name in ("pure", "spherical") else 2000
+    n_releases = {"pure": 2500, "spherical": 2500, "approximate": 1000, "zcdp": 600}[name]
     budget = {"pure": PureDP(1.0), "spherical": PureDP(1.0), "approximate": ApproxDP(1.0, 0.05), "zcdp": ZCDP(0.5)}[name]
     facts = facts_of(neighbours, d=2, n=3 if neighbours is REPLACE else 2, intercept=0.0)
     within = NORM * (1.0 - 2.0**-30)
@@ -448,7 +448,8 @@ def test_an_attack_at_a_worst_pair_finds_what_is_spent_and_no_more(name, neighbo
             less = replace(plan, lattice=replace(noise, epsilon=noise.epsilon / factor))
         else:
             less = replace(plan, lattice=replace(noise, deviation=promised * factor))
-        threshold = {"pure": 0.8, "spherical": 0.8, "approximate": 0.5, "zcdp": 0.0}[name] * getattr(budget, "epsilon", 0.0)
+        # Noise has several coordinates, so that few releases come near epsilon.
+        threshold = 0.0 if name == "zcdp" else 0.5 * budget.epsilon
         hits = []
         for side, data in enumerate((first, second)):
             entropy = Entropy.seeded((seed, side))

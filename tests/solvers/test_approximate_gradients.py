@@ -274,3 +274,26 @@ def test_other_rows_are_not_kept():
     for problem in (coded(k=40), coded(bound=BallBound(2.0))):
         for stage in cheaper_stages(problem, few(problem), *at):
             assert not isinstance(getattr(stage.objective.source, "blocks", None), KeptBlocks)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_single_long_row_is_shortened_though_a_few_rows_told_nothing(dtype):
+    """Rows that were scaled to the norm of the bound count as inside; one row beyond it does not."""
+
+    def scaled(rows):
+        rows /= np.linalg.norm(rows, axis=1)[:, None]
+
+    def longer(rows):
+        scaled(rows)
+        rows[11] *= 1.5
+
+    weights = np.random.default_rng(2).normal(size=(1, 61))
+    for spoil, n_stages in ((scaled, 2 if dtype == "float32" else 1), (longer, 2 if dtype == "float32" else 1)):
+        exact = problems(dtype, spoil=spoil)
+        stages = cheaper_stages(exact, few(exact), *np.zeros((2, 1, 61)), unshortened=True)
+        assert len(stages) == n_stages
+        assert isinstance(stages[-1].objective, ApproximateObjective) == (spoil is longer)
+        found = stages[-1].objective.evaluate(weights, order=1).gradient
+        np.testing.assert_allclose(
+            found, exact.evaluate(weights, order=1).gradient, rtol=1e-5 if dtype == "float32" else 1e-9
+        )

@@ -1,1 +1,1 @@
-"""An optional compiled kernel: gradients over blocks of rows in one pass, for the first steps of solvers."""
+"""An optional compiled kernel: gradients over blocks of rows in one pass, for solvers' first steps and noisy gradients."""

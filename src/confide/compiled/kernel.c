@@ -1,8 +1,8 @@
 /* Gradients over blocks of rows in one pass: the compiled module `_kernel`, which confide.compiled loads if it was built.
 
-   Solvers alone use it, for their first steps. The gradient on which a certificate rests is computed by NumPy. Every size,
-   offset and level that could lead outside of an array is checked here. Rows are read and never written to, and Python's lock
-   is free during a pass.
+   Solvers use it for their first steps; the gradient on which a certificate rests is computed by NumPy. `scaled_sums` alone
+   makes sums that are released, with noise: privacy/proofs/gradient.md, section 4. Every size, offset and level that could
+   lead outside of an array is checked here. Rows are read and never written to, and Python's lock is free during a pass.
 
    With -DKERNEL_TEST this file has no Python in it; tests/compiled/fuzz.c includes it so. */
 
@@ -11,15 +11,23 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #endif
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 256, STRIP = 6, FIRST_LEVEL = 16384 };
-/* So many bytes before they are needed, rows are fetched from memory. Processors by themselves fetch no further than a page. */
-enum { AHEAD = 8192 };
+#if FLT_EVAL_METHOD != 0
+#error "numbers would be rounded twice, to a longer format first"
+#endif
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || __FINITE_MATH_ONLY__
+#error "the order of additions, divisions and what is not a number would not be those of the proof"
+#endif
+
+enum { CHUNK = 256, FIRST_LEVEL = 8192 };
+/* Dense rows that are read twice from the first-level cache: at most so many at once. */
+enum { FEW = 32 };
 /* Sums of products of columns: rows that are copied together, and columns of which such sums are made, the constant included. */
 enum { BENT_ROWS = 64, MOST_BENT = 64 };
 enum { LOGISTIC, HUBER_HINGE, SMOOTH_HINGE, SQUARED, POISSON, N_LOSSES };
@@ -50,6 +58,13 @@ struct dense {
     const char *rows;
     ptrdiff_t d, row_stride, column_stride, size;
     double radius; /* rows are shortened to it; HUGE_VAL for rows as they are */
+};
+
+/* Rows that stand for scale x - shift c, c a centre. */
+struct scaled {
+    const double *scales, *shifts, *limits; /* n each; no shifts where there is no centre */
+    double at_centre;                       /* the centre times the weights */
+    double *moved;                          /* the sum of shift times slope is added to it */
 };
 
 struct column {
@@ -91,15 +106,6 @@ typedef double pair __attribute__((vector_size(16)));
 #define STORE(at, x) (*(loose *)(at) = (x))
 #define SELECT(where, x, y) ((vec)(((ints)(where) & (ints)(x)) | (~(ints)(where) & (ints)(y))))
 #define CONVERT(x) __builtin_convertvector(x, vec)
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(x, y, a, b, c, e) __builtin_shufflevector(x, y, a, b, c, e)
-#else
-#define SHUFFLE(x, y, a, b, c, e) __builtin_shuffle(x, y, (ints){a, b, c, e})
-#endif
-/* The sums of the entries of four vectors. */
-#define PAIRED(x, y) (SHUFFLE(x, y, 0, 4, 2, 6) + SHUFFLE(x, y, 1, 5, 3, 7))
-#define HALVED(x, y) (SHUFFLE(x, y, 0, 1, 4, 5) + SHUFFLE(x, y, 2, 3, 6, 7))
-#define COLLECT(p, q, r, s) HALVED(PAIRED(p, q), PAIRED(r, s))
 
 #define NAME(name) name##_plain
 #define TARGET
@@ -136,6 +142,17 @@ static void dense_pass(const struct job *job, const struct dense *given, int pla
     }
 #endif
     dense_pass_plain(job, given);
+}
+
+static void scaled_pass(const struct job *job, const struct dense *given, const struct scaled *scaled, int plain)
+{
+#ifdef HAS_AVX2
+    if (!plain && has_avx2()) {
+        scaled_pass_avx2(job, given, scaled);
+        return;
+    }
+#endif
+    scaled_pass_plain(job, given, scaled);
 }
 
 static void bent_pass(const struct job *job, const struct dense *given, int constant, double *out, int plain)
@@ -371,6 +388,53 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(scaled_sums_doc,
+             "scaled_sums(rows, scales, shifts, limits, labels, counts, largest, weights, offset, at_centre, loss, a, out, moved, plain)\n\n"
+             "Adds the sum over rows (n, d) of slope times scale times row to out[:d], of slopes to out[d], and of slope times\n"
+             "shift to moved[0]. The score of a row is scale times row times weights, less shift times at_centre, plus offset.\n"
+             "Each slope is clipped to [-limit, limit], and then weighed.");
+
+static PyObject *scaled_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *rows, *scales, *shifts, *limits, *labels, *counts, *weights, *out, *moved;
+    Py_buffer views[MOST_BUFFERS + 4], matrix, *view;
+    struct held held = {views, 0};
+    struct job job;
+    struct dense given;
+    struct scaled scaled;
+    int plain;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOdOddidOOp", &rows, &scales, &shifts, &limits, &labels, &counts, &job.largest, &weights,
+                          &job.offset, &scaled.at_centre, &job.loss.kind, &job.loss.a, &out, &moved, &plain))
+        return NULL;
+    job.loss.low = job.loss.high = 0.0;
+    if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
+        return NULL;
+    int sound = matrix.ndim == 2 && matrix.format && !strcmp(matrix.format, "d") && matrix.shape[1] >= 4 && matrix.strides[1] == 8;
+    if (!sound)
+        PyErr_SetString(PyExc_ValueError, "the kernel needs rows of four doubles or more, each row in one piece.");
+    sound = sound && common(&held, &job, matrix.shape[0], matrix.shape[1], labels, counts, weights, out);
+    if (sound && (sound = (view = vector(&held, scales, "d", job.n, 0)) != NULL))
+        scaled.scales = view->buf;
+    if (sound && (sound = (view = vector(&held, limits, "d", job.n, 0)) != NULL))
+        scaled.limits = view->buf;
+    if (sound && (sound = (view = vector(&held, moved, "d", 1, 1)) != NULL))
+        scaled.moved = view->buf;
+    scaled.shifts = NULL;
+    if (sound && shifts != Py_None && (sound = (view = vector(&held, shifts, "d", job.n, 0)) != NULL))
+        scaled.shifts = view->buf;
+    if (sound) {
+        given = (struct dense){matrix.buf, job.d, matrix.strides[0], 8, 8, HUGE_VAL};
+        Py_BEGIN_ALLOW_THREADS
+        scaled_pass(&job, &given, &scaled, plain);
+        Py_END_ALLOW_THREADS
+    }
+    let_go(&held);
+    PyBuffer_Release(&matrix);
+    if (!sound)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 /* One column of coded rows from (kind, codes, start, bins, indicator, low, step, high, middle, values). */
 static int read_column(struct held *held, struct column *column, PyObject *given, Py_ssize_t n, Py_ssize_t d)
 {
@@ -448,6 +512,7 @@ static PyObject *processor(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
 
 static PyMethodDef methods[] = {
     {"dense_sums", dense_sums, METH_VARARGS, dense_sums_doc},
+    {"scaled_sums", scaled_sums, METH_VARARGS, scaled_sums_doc},
     {"coded_sums", coded_sums, METH_VARARGS, coded_sums_doc},
     {"processor", processor, METH_NOARGS, "processor()\n\nWhich instructions are used: AVX2, or plain for those that every processor has."},
     {NULL, NULL, 0, NULL},

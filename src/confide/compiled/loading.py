@@ -2,8 +2,8 @@
 
 It is built from `kernel.c` when confide is installed where there is a C compiler. Without it everything works, with NumPy
 alone. The environment variable CONFIDE_COMPILED=0 switches it off, and CONFIDE_COMPILED=plain makes it use instructions that
-every processor has. Nothing that is released rests on it: solvers take their first steps with it, and the gradient that a
-certificate looks at is computed by NumPy.
+every processor has. Solvers take their first steps with it, and the gradient that a certificate looks at is computed by
+NumPy. Noisy gradients alone are released from sums that it makes: see `confide.compiled.scaled_sums`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,31 @@ class Kernel(Protocol):
 
         `products` is None, or an array of D^2 zeros for at most `MOST_BENT` columns: the sum of second derivative times
         x x^T is added to its upper triangle, with D = d, or d + 1 where rows have the constant 1.
+        """
+
+    def scaled_sums(
+        self,
+        rows: Any,
+        scales: Any,
+        shifts: Any,
+        limits: Any,
+        labels: Any,
+        counts: Any,
+        largest: float,
+        weights: Any,
+        offset: float,
+        at_centre: float,
+        loss: int,
+        a: float,
+        out: Any,
+        moved: Any,
+        plain: bool,
+        /,
+    ) -> None:
+        """Rows (n, d), float64, each in one piece and multiplied by its scale, with slopes clipped to their limits.
+
+        Where there are shifts, each score is less by shift times `at_centre`, and the sum of slope times shift is added to
+        `moved` (1,).
         """
 
     def coded_sums(

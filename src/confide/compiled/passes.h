@@ -105,10 +105,11 @@ static TARGET void NAME(bends)(const struct loss *loss, int n, const double *tar
     }
 }
 
-/* From scores to slopes of n rows, both with room for CHUNK; `factors` (or NULL) multiply rows, `counts` (or NULL) weigh
-   them. On return `scores` holds what each stored row is multiplied with, and `bends` (or NULL) the second derivative of each
+/* From scores to slopes of n rows, both with room for CHUNK; `factors` (or NULL) multiply rows, `limits` (or NULL) bound the
+   size of slopes, `counts` (or NULL) weigh rows. On return `scores` holds what each stored row is multiplied with, and `bends` (or NULL) the second derivative of each
    row, weighed too. Returns the sum of the slopes. */
-static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors, double *bends)
+static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors,
+                                 const double *limits, double *bends)
 {
     double targets[CHUNK];
     int padded = (n + 3) & ~3;
@@ -130,6 +131,12 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
     NAME(slopes)(&job->loss, padded, targets, scores);
     if (bends)
         NAME(bends)(&job->loss, padded, targets, before, scores, bends);
+    if (limits)
+        for (int r = 0; r < n; r++) {
+            /* What is not a number becomes the steepest slope downwards. */
+            double high = limits[first + r], slope = scores[r] > -high ? scores[r] : -high;
+            scores[r] = slope < high ? slope : high;
+        }
     for (int r = n; r < padded; r++)
         scores[r] = 0.0;
     if (job->counts || job->largest < 1.0)
@@ -149,13 +156,21 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* min(1, radius / length) in place of the squared length of each of n rows. */
-static TARGET void NAME(shorten)(double radius, int n, double *squares)
+/* min(1, radius / length) in place of the squared length of each of n rows. Returns `squares`, or NULL where no row is longer
+   than the radius. */
+static TARGET const double *NAME(shorten)(double radius, int n, double *squares)
 {
+    int longer = 0;
+    /* Written so that what is not a number counts as longer. */
+    for (int r = 0; r < n; r++)
+        longer |= !(squares[r] <= radius * radius);
+    if (!longer)
+        return NULL;
     for (int r = 0; r < n; r++) {
         double factor = radius / sqrt(squares[r]);
         squares[r] = factor < 1.0 ? factor : 1.0;
     }
+    return squares;
 }
 
 /* ---- Dense rows, each row in one piece ---- */
@@ -169,112 +184,147 @@ static INLINE TARGET vec NAME(numbers)(const char *at, int single)
     return CONVERT(found);
 }
 
-/* Scores of n rows, and their squared lengths if `with_squares`. `edge` holds the last four weights, 0 for those that are not
-   in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
+/* A row times the weights, and its squared length where `square` is not NULL. `edge` holds the last four weights, 0 for those
+   that are not in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
+static INLINE TARGET double NAME(row_score)(const char *row, ptrdiff_t d, const double *w, vec edge, vec ones, int single, double *square)
+{
+    const ptrdiff_t size = single ? 4 : 8;
+    vec s[4], q[4];
+    for (int v = 0; v < 4; v++)
+        s[v] = q[v] = SPLAT(0.0);
+    ptrdiff_t j = 0;
+    for (; j + 16 <= d; j += 16)
+        for (int v = 0; v < 4; v++) {
+            vec x = NAME(numbers)(row + (j + 4 * v) * size, single);
+            s[v] += x * LOAD(w + j + 4 * v);
+            if (square)
+                q[v] += x * x;
+        }
+    for (int v = 0; j + 4 <= d; j += 4, v++) {
+        vec x = NAME(numbers)(row + j * size, single);
+        s[v] += x * LOAD(w + j);
+        if (square)
+            q[v] += x * x;
+    }
+    if (j < d) {
+        vec x = NAME(numbers)(row + (d - 4) * size, single);
+        s[3] += x * edge;
+        if (square)
+            q[3] += x * x * ones;
+    }
+    vec sum = (s[0] + s[1]) + (s[2] + s[3]);
+    if (square) {
+        vec squared = (q[0] + q[1]) + (q[2] + q[3]);
+        *square = (squared[0] + squared[1]) + (squared[2] + squared[3]);
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Scores of n rows, and their squared lengths if `with_squares`. Rows are read one after the other: processors fetch one long
+   piece of memory faster than several. */
 static INLINE TARGET void NAME(row_scores)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *w,
                                            vec edge, vec ones, int single, int with_squares, double *scores, double *squares)
 {
-    const ptrdiff_t size = single ? 4 : 8;
-    for (int r = 0; r < n; r += 4) {
-        const char *p[4];
-        vec s[4], q[4];
-        for (int i = 0; i < 4; i++) {
-            p[i] = rows + stride * (r + i < n ? r + i : n - 1);
-            s[i] = q[i] = SPLAT(0.0);
-            for (ptrdiff_t at = 0; at < d * size; at += 64)
-                __builtin_prefetch((const void *)((uintptr_t)p[i] + AHEAD + (uintptr_t)at), 0, 3);
-        }
-        ptrdiff_t j = 0;
-        for (; j + 4 <= d; j += 4) {
-            vec weight = LOAD(w + j);
-            for (int i = 0; i < 4; i++) {
-                vec x = NAME(numbers)(p[i] + j * size, single);
-                s[i] += x * weight;
-                if (with_squares)
-                    q[i] += x * x;
-            }
-        }
-        if (j < d)
-            for (int i = 0; i < 4; i++) {
-                vec x = NAME(numbers)(p[i] + (d - 4) * size, single);
-                s[i] += x * edge;
-                if (with_squares)
-                    q[i] += x * x * ones;
-            }
-        STORE(scores + r, COLLECT(s[0], s[1], s[2], s[3]));
-        if (with_squares)
-            STORE(squares + r, COLLECT(q[0], q[1], q[2], q[3]));
-    }
+    for (int r = 0; r < n; r++)
+        scores[r] = NAME(row_score)(rows + stride * r, d, w, edge, ones, single, with_squares ? squares + r : NULL);
 }
 
-/* Adds the sum of n rows, each times its slope, for `count` vectors of columns. */
-static INLINE TARGET void NAME(strip)(const char *rows, ptrdiff_t stride, int n, const double *slopes, int single, const int count,
-                                      double *out, int skipped)
+/* Adds the sum of four columns over four rows to those of `out` which `ones` marks. */
+static INLINE TARGET void NAME(add_four)(const char *at, ptrdiff_t stride, const vec *slopes, int single, ints ones, double *out)
 {
-    const ptrdiff_t size = single ? 4 : 8;
-    vec even[STRIP], odd[STRIP];
-    for (int v = 0; v < count; v++)
-        even[v] = odd[v] = SPLAT(0.0);
-    int r = 0;
-    for (; r + 2 <= n; r += 2) {
-        const char *p = rows + stride * r;
-        vec first = SPLAT(slopes[r]), second = SPLAT(slopes[r + 1]);
-        for (int v = 0; v < count; v++) {
-            even[v] += first * NAME(numbers)(p + 4 * v * size, single);
-            odd[v] += second * NAME(numbers)(p + stride + 4 * v * size, single);
-        }
-    }
-    if (r < n)
-        for (int v = 0; v < count; v++)
-            even[v] += SPLAT(slopes[r]) * NAME(numbers)(rows + stride * r + 4 * v * size, single);
-    for (int v = 0; v < count; v++) {
-        vec sum = even[v] + odd[v];
-        for (int i = v ? 0 : skipped; i < 4; i++)
-            out[4 * v + i] += sum[i];
-    }
+    vec first = slopes[0] * NAME(numbers)(at, single) + slopes[2] * NAME(numbers)(at + 2 * stride, single);
+    vec second = slopes[1] * NAME(numbers)(at + stride, single) + slopes[3] * NAME(numbers)(at + 3 * stride, single);
+    STORE(out, LOAD(out) + (vec)((ints)(first + second) & ones));
 }
 
+/* Adds the sum of n rows, each times its slope. */
 static INLINE TARGET void NAME(row_sums)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *slopes, int single,
                                          double *out)
 {
     const ptrdiff_t size = single ? 4 : 8;
-    ptrdiff_t j = 0;
-    for (; j + 4 * STRIP <= d; j += 4 * STRIP)
-        NAME(strip)(rows + j * size, stride, n, slopes, single, STRIP, out + j, 0);
-    switch ((d - j) / 4) {
-    case 5: NAME(strip)(rows + j * size, stride, n, slopes, single, 5, out + j, 0); break;
-    case 4: NAME(strip)(rows + j * size, stride, n, slopes, single, 4, out + j, 0); break;
-    case 3: NAME(strip)(rows + j * size, stride, n, slopes, single, 3, out + j, 0); break;
-    case 2: NAME(strip)(rows + j * size, stride, n, slopes, single, 2, out + j, 0); break;
-    case 1: NAME(strip)(rows + j * size, stride, n, slopes, single, 1, out + j, 0); break;
+    const ints all = {-1, -1, -1, -1};
+    ints last = {0, 0, 0, 0};
+    for (int i = 4 - (int)(d % 4); i < 4; i++)
+        last[i] = -1;
+    int r = 0;
+    for (; r + 4 <= n; r += 4) {
+        const char *at = rows + stride * r;
+        const vec own[4] = {SPLAT(slopes[r]), SPLAT(slopes[r + 1]), SPLAT(slopes[r + 2]), SPLAT(slopes[r + 3])};
+        ptrdiff_t j = 0;
+        for (; j + 4 <= d; j += 4)
+            NAME(add_four)(at + j * size, stride, own, single, all, out + j);
+        if (j < d)
+            NAME(add_four)(at + (d - 4) * size, stride, own, single, last, out + d - 4);
     }
-    if (d % 4)
-        NAME(strip)(rows + (d - 4) * size, stride, n, slopes, single, 1, out + d - 4, 4 - (int)(d % 4));
+    for (; r < n; r++) {
+        const vec slope = SPLAT(slopes[r]);
+        ptrdiff_t j = 0;
+        for (; j + 4 <= d; j += 4)
+            STORE(out + j, LOAD(out + j) + slope * NAME(numbers)(rows + stride * r + j * size, single));
+        if (j < d) {
+            vec term = slope * NAME(numbers)(rows + stride * r + (d - 4) * size, single);
+            STORE(out + d - 4, LOAD(out + d - 4) + (vec)((ints)term & last));
+        }
+    }
+}
+
+/* Rows that are read twice, the second time from the first-level cache. */
+static int NAME(rows_at_once)(ptrdiff_t d, ptrdiff_t size)
+{
+    const ptrdiff_t fit = (FIRST_LEVEL / (d * size)) & ~(ptrdiff_t)3;
+    return fit < 8 ? 8 : fit > FEW ? FEW : (int)fit;
 }
 
 static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
 {
     const ptrdiff_t d = given->d, size = single ? 4 : 8;
     const int with_squares = given->radius < HUGE_VAL;
-    double scores[CHUNK], squares[CHUNK];
+    double scores[FEW], squares[FEW];
     vec edge = SPLAT(0.0), ones = SPLAT(0.0);
     for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++) {
         edge[i] = job->weights[d - 4 + i];
         ones[i] = 1.0;
     }
-    /* The rows of a chunk are read twice, the second time from the first-level cache. */
-    ptrdiff_t fit = (FIRST_LEVEL / (d * size)) & ~(ptrdiff_t)3;
-    const int chunk = fit < 16 ? 16 : fit > CHUNK ? CHUNK : (int)fit;
+    const int chunk = NAME(rows_at_once)(d, size);
     for (ptrdiff_t first = 0; first < job->n; first += chunk) {
         const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
         const char *rows = given->rows + first * given->row_stride;
+        const double *factors = NULL;
         if (with_squares) {
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 1, scores, squares);
-            NAME(shorten)(given->radius, n, squares);
+            factors = NAME(shorten)(given->radius, n, squares);
         } else
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 0, scores, squares);
-        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
+        job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
+    }
+}
+
+/* The same for rows that stand for scale x - shift c, with slopes of limited size. `shifts` may be NULL. */
+static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *given, const struct scaled *scaled)
+{
+    const ptrdiff_t d = given->d;
+    double scores[FEW];
+    vec edge = SPLAT(0.0);
+    for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++)
+        edge[i] = job->weights[d - 4 + i];
+    const int chunk = NAME(rows_at_once)(d, 8);
+    for (ptrdiff_t first = 0; first < job->n; first += chunk) {
+        const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
+        const char *rows = given->rows + first * given->row_stride;
+        NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, edge, 0, 0, scores, NULL);
+        for (int r = 0; r < n; r++) {
+            scores[r] *= scaled->scales[first + r];
+            if (scaled->shifts)
+                scores[r] -= scaled->shifts[first + r] * scaled->at_centre;
+        }
+        job->out[d] += NAME(weigh)(job, first, n, scores, NULL, scaled->limits, NULL);
+        if (scaled->shifts)
+            for (int r = 0; r < n; r++)
+                *scaled->moved += scaled->shifts[first + r] * scores[r];
+        for (int r = 0; r < n; r++)
+            scores[r] *= scaled->scales[first + r];
+        NAME(row_sums)(rows, given->row_stride, n, d, scores, 0, job->out);
     }
 }
 
@@ -302,9 +352,8 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
                     squares[r] += x * x;
                 }
         }
-        if (with_squares)
-            NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
+        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             const char *column = given->rows + j * given->column_stride + first * size;
             vec sums[2] = {SPLAT(0.0), SPLAT(0.0)};
@@ -338,9 +387,8 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
                 squares[r] += x * x;
             }
         }
-        if (with_squares)
-            NAME(shorten)(given->radius, n, squares);
-        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, NULL);
+        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             double sum = 0.0;
             for (int r = 0; r < n; r++)
@@ -431,12 +479,11 @@ static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *gi
         const ptrdiff_t stride = width * (ptrdiff_t)sizeof(double);
         NAME(copied)(given, first, n, width, rows);
         NAME(row_scores)((const char *)rows, stride, n, width, weights, none, none, 0, with_squares, scores, squares);
-        if (with_squares)
-            NAME(shorten)(given->radius, n, squares);
-        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL, bends);
+        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, bends);
         NAME(row_sums)((const char *)rows, stride, n, width, scores, 0, sums);
         for (int r = 0; r < n; r++) {
-            const double root = sqrt(bends[r]), by = with_squares ? root * squares[r] : root;
+            const double root = sqrt(bends[r]), by = factors ? root * factors[r] : root;
             for (ptrdiff_t j = 0; j < width; j++)
                 bent[r * width + j] = (float)(rows[r * width + j] * by);
             if (constant)
@@ -599,7 +646,7 @@ static TARGET void NAME(coded_pass)(const struct job *job, const struct column *
             case LEVELS: NAME(level_scores)(column, first, n, places + c * CHUNK, scores); break;
             }
         }
-        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL);
+        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL, NULL);
         for (ptrdiff_t c = 0; c < n_columns; c++) {
             const struct column *column = columns + c;
             switch (column->kind) {

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
+from confide.compiled.scaled_sums import kernel_of, with_kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.checked_source import RowsWithDefaults
 from confide.data.lent import made_for_a_solver, unwritable
@@ -488,6 +489,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
         Large arrays are not copied: of each row it is kept how it is clipped.
         """
+        kernel_of(row_sum)  # tried now, if it was not yet, so that this depends on no row
         step = self.blocks.rows_in_block
         if self.n_rows == 0:
             return self
@@ -498,7 +500,10 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
         def made(rows: Rows) -> ClippedRows | Rows:
             # A block with a huge row stays as it is, and is clipped in each pass: memory must not depend on what rows hold.
-            return clipped_once(row_sum, rows) if is_small else scaled_once(row_sum, rows) or rows
+            if is_small:
+                return clipped_once(row_sum, rows)
+            scaled = scaled_once(row_sum, rows)
+            return rows if scaled is None else with_kernel(scaled)
 
         blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()), step)
         return replace(self, blocks=JoinedBlocks.of(blocks) if is_small else blocks)

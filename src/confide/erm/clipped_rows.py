@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,10 +14,21 @@ from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.joined_rows import JoinedRows
 from confide.erm.row_bounds import LARGEST_SAFE_SQUARE, LONG_ROW, BallBound, norm_with_intercept, row_products, row_squares
 from confide.errors import ParameterError
-from confide.types import Array, Rows
+from confide.types import Array, Rows, Targets
 
 MANY_SCORES = 32
 """For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
+
+
+_FARTHEST = 2.0**200
+"""Rows that are longer than so many radii are not scaled when they are used: a slope times their scale might underflow."""
+
+
+class FusedSums(Protocol):
+    """Sums over the rows of one block that are made in one pass, score and slope of a row beside its part of the sum."""
+
+    def add_to(self, gradient: Array, labels: Targets, weights: Array, row_weights: Array | None) -> None:
+        """Add the sum over the rows, at weights (D,), to `gradient` (D,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +40,13 @@ class ClippedRows:
     row_sum : the `confide.erm.row_sums.RowSum` that clipped the rows
     rows : the clipped rows
     stretch : the bound on a row over its length (m, 1), if the loss asks for it
+    fused : makes the sums of these rows at one vector of weights; None where `RowSum` makes them
     """
 
     row_sum: Any
     rows: Any
     stretch: Array | float
+    fused: FusedSums | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -123,10 +136,10 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
         return None
     with np.errstate(over="ignore", under="ignore"):
         squared_norms = row_squares(rows)
-    if not squared_norms.max(initial=0.0) <= LARGEST_SAFE_SQUARE:
-        return None
     # As `BallBound.clip` has them.
     radius = ball._radius(rows.shape[1])
+    if not squared_norms.max(initial=0.0) <= min(LARGEST_SAFE_SQUARE, radius * radius * (_FARTHEST * _FARTHEST)):
+        return None
     outside = ~(squared_norms <= radius * radius)
     scales = np.where(outside, radius / np.sqrt(np.where(outside, squared_norms, 1.0)), 1.0)
     if isinstance(bound, Centred):

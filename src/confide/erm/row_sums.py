@@ -71,13 +71,9 @@ class RowSum:
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
         width = self.n_weights(n_features)
-        gradient_width = width if self.order >= 1 else 0
-        hessian_width = width if self.order >= 2 else 0
-        return Totals(
-            value=np.zeros(n_problems),
-            gradient=np.zeros((n_problems, gradient_width)),
-            hessian=np.zeros((n_problems, hessian_width, hessian_width)),
-        )
+        gradient_width, hessian_width = width if self.order >= 1 else 0, width if self.order >= 2 else 0
+        hessians = np.zeros((n_problems, hessian_width, hessian_width))
+        return Totals(np.zeros(n_problems), np.zeros((n_problems, gradient_width)), hessians)
 
     def add_block(
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
@@ -88,6 +84,9 @@ class RowSum:
         """
         if type(rows) is ClippedRows:
             clipped, stretch = rows.of(self)
+            if rows.fused is not None and len(weights) == 1:
+                rows.fused.add_to(totals.gradient[0], labels, weights[0], row_weights)
+                return
         else:
             rows = dense(rows) if self.order >= 2 or len(weights) * self.loss.n_outputs > MANY_SCORES else rows
             if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):

@@ -20,6 +20,7 @@ from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.intake import parameters
+from confide.intake.penalties import GivenForm, checked_penalty
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.interaction_choice import with_interactions
@@ -86,9 +87,15 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
 
     def _settings_of_choice(self, encoder: Encoder) -> Settings:
-        """The settings by which knots and interactions are chosen. The weights of a prior belong to one choice alone."""
+        """The settings by which knots and interactions are chosen.
+
+        The weights of a prior, and a penalty that smooths curves, belong to one choice alone.
+        """
         made = copy(self)
         made.prior = None
+        penalty = checked_penalty(getattr(self, "penalty", None))
+        if isinstance(penalty, GivenForm) and penalty.follows_knots:
+            made.penalty = None
         return made._settings(encoder)
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:

@@ -45,6 +45,12 @@ class GivenForm:
     entries: Any = None
     smooths_curves: bool = False
 
+    @property
+    def follows_knots(self) -> bool:
+        """Whether the form depends on which knots columns have."""
+        smooths = any(isinstance(value, Smooth) for _, value in self.by_column)
+        return self.smooths_curves or smooths or self.entries is not None
+
 
 Penalty: TypeAlias = GivenForm | StronglyConvex
 """What `checked_penalty` returns."""
@@ -199,7 +205,9 @@ def _form_of_schema(by_column: dict[str, float | Smooth], encoder: Encoder, *, s
         elif value is not None:
             strengths[group.place] = value
     if smooths_curves and not matrices:
-        raise ParameterError("penalty='smooth' needs a column with knots, and the schema has none.")
+        raise ParameterError(
+            "penalty='smooth' needs a column with knots, and the schema has none. Write knots in the schema."
+        )
     return QuadraticForm.of(strengths, matrices)
 
 

@@ -40,7 +40,7 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy) -> Any:
     while left.size:
         sizes = np.abs(drawn := discrete_laplace(width, left.size, entropy))
         near = np.exp(-0.5 * ((sizes.astype(np.float64) - float(centre)) / float(scale)) ** 2)
-        kept = _events(near, lambda i: (sizes[i] - centre) ** 2 / (2 * scale**2), False, left.size, entropy)  # noqa: B023
+        kept = _events(near, lambda i: (sizes[i] - centre) ** 2 / (2 * scale**2), False, (left.size,), entropy)  # noqa: B023
         found[left[kept]], left = drawn[kept], left[~kept]
     return found
 
@@ -48,34 +48,36 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy) -> Any:
 def _geometric(scale: Fraction, n: int, entropy: Entropy) -> Any:
     """(n,) independent Python integers that are at least x with probability exp(-x / scale).
 
-    Their binary digits are independent, and are drawn one after the other.
+    Their binary digits are independent.
     """
     n_digits = math.ceil(scale).bit_length()
-
-    def alike(digit: int, odds: bool, n: int) -> Any:
-        x = 2**digit / scale
-        near = math.exp(-float(x))
-        return _events(near / (1.0 + near) if odds else near, lambda _: x, odds, n, entropy)
-
-    low = np.zeros(n, dtype=np.int64 if n_digits < 63 else object)
-    for digit in range(n_digits):
-        low += alike(digit, True, n).astype(low.dtype) * (1 << digit)
-    numbers, going = low.astype(object), np.arange(n)
+    largest = 2**n_digits / scale
+    # Probabilities of digits whose exponent is too small for a double are 1/2 to all the digits that a double has.
+    near = np.exp(-np.ldexp(float(largest), np.arange(-n_digits, 0)))[:, None]
+    # Entry i of all digits is number i % n of digit i // n.
+    digits = _events(near / (1.0 + near), lambda i: 2 ** (i // n) / scale, True, (n_digits, n), entropy)
+    packed, size = np.packbits(digits, axis=0, bitorder="little").T.tobytes(), -(-n_digits // 8)
+    numbers = np.array([int.from_bytes(packed[i : i + size], "little") for i in range(0, n * size, size)], dtype=object)
+    going = np.arange(n)
     while going.size:
-        going = going[alike(n_digits, False, going.size)]
+        going = going[_events(math.exp(-float(largest)), lambda _: largest, False, (going.size,), entropy)]
         numbers[going] += 1 << n_digits
     return numbers
 
 
-def _events(near: Array | float, exponent: Callable[[int], Fraction], odds: bool, n: int, entropy: Entropy) -> Any:
-    """(n,) independent events of probability p = exp(-x), or of these odds, p = exp(-x) / (1 + exp(-x)); x = exponent(i).
+def _events(
+    near: Array | float, exponent: Callable[[int], Fraction], odds: bool, shape: tuple[int, ...], entropy: Entropy
+) -> Any:
+    """An array of independent events of probability p = exp(-x), or of these odds, p = exp(-x) / (1 + exp(-x)).
 
-    `near` is p in doubles.
+    x = exponent(i) for entry i of the flat array, and `near`, which is broadcast to the shape, is p in doubles.
     """
-    words = np.frombuffer(entropy.read(2 * n), dtype="<u2")
-    events = words < 2.0**16 * near
-    for i in np.flatnonzero(np.abs(words - 2.0**16 * near) < _MARGIN).tolist():
-        events[i] = _is_below(int(words[i]), 16, exponent(i), odds, entropy)
+    words = np.frombuffer(entropy.read(2 * math.prod(shape)), dtype="<u2").reshape(shape)
+    threshold = 2.0**16 * near
+    events = words < threshold
+    undecided = (words > threshold - _MARGIN) & (words < threshold + _MARGIN)
+    for i in undecided.ravel().nonzero()[0].tolist():
+        events.flat[i] = _is_below(int(words.flat[i]), 16, exponent(i), odds, entropy)
     return events
 
 

@@ -34,6 +34,8 @@ _LARGEST_INFLATION = 0.1
 """Rounding may cost at most this share of the noise."""
 _MOST_DRAWN = 2**16
 """So many integers of noise are drawn together. They wait in memory, and are overwritten by none of another fit."""
+_LARGEST_RADIUS = 2.0**520
+"""Points are at most this long, so that no product with a row overflows."""
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
@@ -131,8 +133,12 @@ class NoisyGradients:
         if not mu > 0.0:
             raise ParameterError("the releases beside the gradients cost the whole budget.")
         problem, descent = self.decide(problem, mu)
-        if not 0.0 < descent.slope_limit <= problem.loss.lipschitz or descent.n_steps < 1:
-            raise ParameterError("noisy gradients need at least one step, and a limit of at most the largest slope.")
+        limited = 0.0 < descent.slope_limit <= problem.loss.lipschitz and descent.radius <= _LARGEST_RADIUS
+        if not limited or descent.n_steps < 1:
+            raise ParameterError(
+                "noisy gradients need at least one step, a limit of at most the largest slope, and a radius of at most "
+                "2^520."
+            )
         exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
             raise ParameterError(

@@ -24,7 +24,7 @@ from confide.erm.centred_rows import Centred
 from confide.erm.clipped_rows import MANY_SCORES
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
+from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, row_products, row_squares
 from confide.erm.row_sums import RowSum, Totals, mirrored, product
 from confide.erm.thread_memory import scratch
 from confide.solvers.compiled_gradients import compiled_objective
@@ -178,6 +178,7 @@ def cheaper_stages(
     if compiled is not None:
         # The kernel is at least as fast as each of the others, and rounds as little as the exact gradients.
         return (Stage(compiled),)
+    unshortened = unshortened and not _shortens_any(source, bound)
     in_doubles = (Stage(objective.replaced(source=source, row_bound=free)),) if unshortened else ()
     if objective.loss.n_outputs > 1:
         return in_doubles
@@ -300,6 +301,20 @@ def shortens_none(fewer: Objectives, start: Weights) -> bool:
     with_bound = fewer.evaluate(start, order=1).gradient
     without = fewer.replaced(row_bound=BallBound(np.inf)).evaluate(start, order=1).gradient
     return bool(np.linalg.norm(with_bound - without) <= _SAME_GRADIENT * np.linalg.norm(with_bound))
+
+
+def _shortens_any(source: SummableRows, bound: RowBound) -> bool:
+    """Whether a ball shortens any row of an array, of which a few rows told nothing. False for other rows and bounds.
+
+    One such row among millions makes the minimiser another one, and then exact gradients would have to take many steps.
+    """
+    if not (isinstance(source, MemorySource) and isinstance(source.blocks, ArrayBlocks) and isinstance(bound, BallBound)):
+        return False
+    # Rows that were scaled to the norm of the bound are as long as that but for rounding.
+    precision = np.float32 if source.blocks.rows.dtype == np.float32 else np.float64
+    most = bound.norm * bound.norm * (1.0 + 64.0 * float(np.finfo(precision).eps))
+    with np.errstate(all="ignore"):
+        return not all(row_squares(rows).max(initial=0.0) <= most for rows, _, _ in source.counted_blocks())
 
 
 def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, precision: Any) -> MemorySource | None:

@@ -22,8 +22,9 @@ from confide.errors import ParameterError
 from confide.solvers.objectives import Evaluation, Objectives
 from confide.types import Indices, Weights
 
-_INSIDE = 1.0 - 2.0**-40
-"""`BallBound` leaves such a margin, but for very wide rows."""
+_AT_THE_BOUND = 1.0 + 2.0**-40
+"""`BallBound` shortens rows to a little less than its norm. Rows that were scaled to that norm are taken as they are here:
+exact gradients correct the difference, and to shorten every row would cost as much again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +69,18 @@ def compiled_objective(objective: Objectives, unshortened: bool) -> CompiledObje
     Parameters
     ----------
     objective : the exact objective. The kernel needs one problem, a loss that it knows, and rows as they are stored.
-    unshortened : whether the bound seems to shorten no row. The kernel shortens rows to a ball, and knows no other bound.
+    unshortened : whether the bound seems to shorten no row. The kernel shortens rows of an array to a ball, and knows no
+        other bound.
     """
     module, code, bound = kernel(), code_of(objective.loss), objective.row_bound
     if module is None or code is None or len(objective.linear) != 1:
         return None
-    if not (unshortened or isinstance(bound, BallBound)):
-        return None
-    source = objective.source.as_stored(not unshortened)
+    # To look for rows beyond a ball costs little, and a single one among millions would make the minimiser another one.
+    radius = bound.l2_norm * _AT_THE_BOUND if isinstance(bound, BallBound) else math.inf
+    source = objective.source.as_stored(True) if radius < math.inf else None
+    if source is None and unshortened:
+        source, radius = objective.source.as_stored(False), math.inf
     if source is None:
         return None
-    radius = math.inf if unshortened else bound.l2_norm * _INSIDE
     row_sum = CompiledSum(module, code, objective.intercept, objective.largest_weight, radius)
     return CompiledObjective(objective, source, row_sum)
