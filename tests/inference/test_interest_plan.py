@@ -31,6 +31,7 @@ def test_the_forecast_follows_from_public_facts():
     of_weights = math.hypot(math.sqrt(curvature), noise[0]) / curvature
     second = facts.curvature_deviation * math.sqrt(10.0) * of_weights / curvature
     assert (plan.first_order, plan.second_order) == pytest.approx((first, second))
+    assert plan.hidden == pytest.approx(facts.curvature_deviation * math.sqrt(11.0) / curvature)
     of_constant = noise[-1] / 2_500.0
     assert plan.score_error == pytest.approx(of_weights**2 / 3.0 + of_constant**2)
     (named,) = plan.combinations

@@ -24,7 +24,7 @@ SHARES = (0.24, 0.34)
 these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
 _SHARES_OF_RISKS = (0.01, 0.02, 0.04, 0.08)
 """The shares of the sums for differences of risks that are compared. They leave the others in the same proportion."""
-_MOST_HIDDEN = 0.25
+_MOST_HIDDEN = 0.15
 """The largest noise in the curvature, over the curvature of typical rows, at which plans are compared by the width that they
 forecast. Above it the plan with the least such noise is taken: correlated columns have directions with half of the usual
 curvature and less, and where the noise hides them there is no interval (benchmarks/README.md)."""
