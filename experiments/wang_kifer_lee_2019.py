@@ -10,7 +10,7 @@ errors.
 - "few": a few columns of each data set with public bounds, 20 repetitions;
 - "whole": all columns, each between 0 and 1 by its smallest and largest value, 6 repetitions. Cells that the library refuses
   are measured all the same, without its limits, to see what it protects from;
-- "one of few", "one of whole": an interval for one named coefficient without the ridge (`interest=`), 200 and 10 repetitions.
+- "one of few", "one of whole": an interval for one named coefficient without the ridge (`interest=`), 40 and 10 repetitions.
   "unknown" is the share of releases which say that the noise hides the coefficient, at the full price.
 
 Run: python experiments/wang_kifer_lee_2019.py [--quick]      all but Adult need CONFIDE_DATA_DIR
@@ -215,7 +215,7 @@ def cells_of(quick: bool) -> Iterator[Cell]:
                         yield cell | {"mechanism": mechanism, "repetitions": repetitions}
     for part, names in INTEREST.items():
         for data, column in ({"adult": names["adult"]} if quick else names).items():
-            n, repetitions = (20_000, 2) if quick else ((WHOLE_SIZES | SIZES)[data], 200 if part == "one of few" else 10)
+            n, repetitions = (20_000, 2) if quick else ((WHOLE_SIZES | SIZES)[data], 40 if part == "one of few" else 10)
             for currency in MECHANISMS:
                 for epsilon in (4.0,) if quick else (1.0, 4.0):
                     cell = {"part": part, "data": data, "n": n, "currency": currency, "epsilon": epsilon}
