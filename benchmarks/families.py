@@ -19,7 +19,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from cells import measured_once, options, start_of_line
+from measured_cells import measured_once, options, start_of_line
 from scipy.special import expit
 
 import confide

@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
-from cells import cell, measured_once, options, start_of_line
+from measured_cells import cell, measured_once, options, start_of_line
 from scipy.special import expit
 
 import confide

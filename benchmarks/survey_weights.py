@@ -31,7 +31,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from cells import measured_once, options
+from measured_cells import measured_once, options
 from scipy.special import expit
 
 import confide

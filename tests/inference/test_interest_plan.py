@@ -25,14 +25,22 @@ def test_the_forecast_follows_from_public_facts():
     assert plan.usual_curvature == pytest.approx(curvature)
     clip = 3.0 * math.sqrt(1.0 / 30.0)
     first = math.hypot(math.sqrt(curvature), clip * facts.sums_deviations[0]) / curvature
-    of_weights = math.hypot(math.sqrt(curvature), facts.noise_in_objective) / curvature
+    noise = np.array(facts.noise_in_objective)
+    assert noise[-1] > 1.7 * noise[0]
+    assert math.sqrt(np.sum(noise**2)) == pytest.approx(plan_of().noise.norm)
+    of_weights = math.hypot(math.sqrt(curvature), noise[0]) / curvature
     second = facts.curvature_deviation * math.sqrt(10.0) * of_weights / curvature
     assert (plan.first_order, plan.second_order) == pytest.approx((first, second))
-    of_constant = facts.noise_in_objective / 2_500.0
+    assert plan.hidden == pytest.approx(facts.curvature_deviation * math.sqrt(11.0) / curvature)
+    of_constant = noise[-1] / 2_500.0
     assert plan.score_error == pytest.approx(of_weights**2 / 3.0 + of_constant**2)
     (named,) = plan.combinations
-    assert plan.margin(named) == pytest.approx(1.959964 * math.hypot(first, second))
-    assert plan.smallest_effect(named) == pytest.approx((1.959964 + 0.841621) * math.hypot(first, second))
+    # Of the step and of the weight itself as much as leaves least noise beside the sampling error.
+    of_step, of_near = first**2 + second**2 - 1.0 / curvature, of_weights**2 - 1.0 / curvature
+    error = math.sqrt(1.0 / curvature + of_step * of_near / (of_step + of_near))
+    assert error < 0.98 * math.hypot(first, second)
+    assert plan.margin(named) == pytest.approx(1.959964 * error)
+    assert plan.smallest_effect(named) == pytest.approx((1.959964 + 0.841621) * error)
 
 
 def test_a_plan_whose_weights_are_mostly_noise_is_refused_before_any_row():
@@ -42,7 +50,7 @@ def test_a_plan_whose_weights_are_mostly_noise_is_refused_before_any_row():
     good = plan_of().intervals
     good.check()
     for changed in (
-        {"noise_in_objective": good.facts.noise_in_objective * 100.0},
+        {"noise_in_objective": tuple(100.0 * each for each in good.facts.noise_in_objective)},
         {"curvature_deviation": good.facts.curvature_deviation * 100.0},
     ):
         bad = replace(good, facts=replace(good.facts, **changed))

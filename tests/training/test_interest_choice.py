@@ -231,9 +231,23 @@ def test_no_account_in_common_where_the_sums_for_risks_would_take_more_than_thei
     assert plan.intervals.risks.budget == share_of(ApproxDP(1.0, 1e-6), plan.intervals.shares[2])
 
 
+def test_a_forecast_decides_only_where_the_noise_hides_little(monkeypatch):
+    """The weights have less noise by themselves, and the curvature twice as much; with few rows that hides directions."""
+    model = confide.LogisticRegression(ApproxDP(1.0, 1e-6), interest=["x0"])
+    shown = model.plan(4_000, 3).intervals
+    assert shown.is_joint
+    assert not model.plan(40_000, 3).intervals.is_joint
+    monkeypatch.setattr(interest_choice, "_MOST_HIDDEN", math.inf)
+    # Another number of rows, since plans are remembered.
+    shortest = model.plan(4_001, 3).intervals
+    assert not shortest.is_joint
+    assert shortest.error < shown.error
+    assert shortest.hidden > 0.15 > shown.hidden
+
+
 def test_sums_for_differences_of_several_columns_are_planned_for_all_of_them():
     """Under each account; the noise on them grows with the root of their number."""
-    for budget in (ApproxDP(2.0, 1e-6), ZCDP(0.4)):
+    for budget in (ApproxDP(0.5, 1e-6), ZCDP(0.4)):
         models = [
             confide.LogisticRegression(budget, interest=names, risk_differences=True) for names in (["x0"], ["x0", "x2"])
         ]

@@ -2,9 +2,10 @@
 
 A released weight w errs because of the noise, and because a ridge pulled it. The rows' slopes at w tell by how much: with H
 the curvature and v = H^-1 a, one step of Newton's method moves the coefficient a . w by v . (sum of the slopes times the
-rows). That is one number, so it is hidden by far less noise than all weights together. An error in the other weights enters
-only as a product with the error in H v, which is the noise on H along v. The variance of this product is known from the
-release, and it is a part of the interval.
+rows). That is one number, so it is hidden by far less noise than all weights together. The weight itself is a second
+measurement, so only that part of the step is taken which leaves the least noise. An error in the other weights enters only
+as a product with the error in H v, which is the noise on H along v. The mean and the variance of this product are known from
+the release: one is taken off, and the other is a part of the interval.
 
 Sources: V. Chernozhukov et al., *Double/debiased machine learning*, Econometrics Journal 21(1), 2018 (orthogonal scores);
 S. van de Geer et al., *On asymptotically optimal confidence regions and tests*, Annals of Statistics 42(3), 2014 (one step).
@@ -53,6 +54,8 @@ _LARGEST_SHIFT = 0.3
 _BEND_OF_CURVATURE = 0.3
 """Half the relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at
 most a half."""
+_WHOLE_REMAINDER = 0.3
+"""Where the ridge moves scores by this root mean square, or more, the last step leaves the whole remainder of the first."""
 _QUANTILE = 1.96
 _N_POINTS = 20_000
 _PRIMES = (3, 5, 7)
@@ -122,8 +125,8 @@ class Facts:
         The least number of rows.
     usual_norm : float
         L2 norm of a typical row without its constant.
-    noise_in_objective : float
-        Standard deviation of the noise on each entry of the summed objective.
+    noise_in_objective : float or tuple of float
+        Standard deviation of the noise on each entry of the gradient of the summed objective; one number stands for all.
     curvature_deviation : float
         Standard deviation of the noise on an entry of the curvature off the diagonal.
     sums_deviations : (float, float, float)
@@ -142,7 +145,7 @@ class Facts:
     largest_curvature: float
     n_rows: int
     usual_norm: float
-    noise_in_objective: float
+    noise_in_objective: float | tuple[float, ...]
     curvature_deviation: float
     sums_deviations: tuple[float, float, float]
     is_laplace: bool
@@ -166,6 +169,13 @@ class Facts:
     def usual_steepness(self) -> float:
         """What forecasts suppose of it."""
         return self.steepness * self.design.usual_squares
+
+    @property
+    def noise_on_weights(self) -> Array:
+        """(D,): standard deviations of the noise on the entries of the gradient, that of the intercept's constant last."""
+        width = self.n_features + (self.intercept > 0.0)
+        deviations: Array = np.broadcast_to(np.asarray(self.noise_in_objective, dtype=np.float64), (width,))
+        return deviations
 
     @property
     def stretch(self) -> Array:
@@ -303,6 +313,7 @@ class InterestEvidence(CheckedEvidence):
         places += [place for each in self.combinations for place in each.own]
         return (
             self.weights.shape == (width,)
+            and np.size(facts.noise_in_objective) in (1, width)
             and self.curvature.shape == (width, width)
             and self.sums.shape == (len(self.combinations), 3)
             and len(self.combinations) >= 1
@@ -312,14 +323,16 @@ class InterestEvidence(CheckedEvidence):
 
     def _has_possible_values(self) -> bool:
         facts = self.facts
-        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in ("sums_deviations", "design")]
+        apart = ("noise_in_objective", "sums_deviations", "design")
+        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in apart]
+        noise = np.ravel(facts.noise_in_objective)
         factors = [factor for each in self.combinations for _, factor in (*each.factors, *each.base)]
         return (
             all(
                 np.isfinite(np.asarray(each, dtype=np.float64)).all()
-                for each in (self.weights, self.curvature, self.sums, numbers, facts.sums_deviations, factors)
+                for each in (self.weights, self.curvature, self.sums, numbers, noise, facts.sums_deviations, factors)
             )
-            and min(*numbers, *facts.sums_deviations) >= 0.0
+            and min(*numbers, *noise, *facts.sums_deviations) >= 0.0
             and min(facts.largest_slope, facts.largest_curvature, facts.n_rows, facts.usual_norm) > 0.0
             and (facts.constant > 0.0) == (facts.intercept > 0.0)
         )
@@ -353,6 +366,9 @@ class InterestEvidence(CheckedEvidence):
             )
         facts = dict(value["facts"])
         facts["sums_deviations"] = tuple(map(float, facts["sums_deviations"]))
+        # The first versions wrote one number for all entries.
+        noise = facts["noise_in_objective"]
+        facts["noise_in_objective"] = tuple(map(float, noise)) if isinstance(noise, list) else float(noise)
         if "design" in facts:
             facts["design"] = SamplingDesign.from_dict(facts["design"])
         combinations = []
@@ -381,16 +397,12 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     clipping left too little of it, where the ridge moved scores far, or where the error of second order is too large to be
     believed.
     """
-    facts, curvature = evidence.facts, evidence.curvature
-    weights = corrected_weights(facts, evidence.weights, curvature)
-    directions = directions_of(facts, evidence.combinations, evidence.weights, curvature)
-    covariance = _covariance_of_weights(facts, evidence.weights, curvature)
-    found = [
-        _errors(evidence, place, facts.stretch * weights, directions[place], covariance)
-        for place in range(len(evidence.combinations))
-    ]
+    facts = evidence.facts
+    release = _Release.of(evidence)
+    directions = directions_of(facts, evidence.combinations, evidence.weights, evidence.curvature)
+    found = [_errors(release, place, directions[place]) for place in range(len(evidence.combinations))]
     estimates, sampling, gaussian, of_sums = (np.array(column) for column in zip(*found, strict=True))
-    has_noise = facts.noise_in_objective > 0.0 or max(facts.sums_deviations) > 0.0
+    has_noise = float(facts.noise_on_weights.max()) > 0.0 or max(facts.sums_deviations) > 0.0
     errors = np.zeros((0, len(found)))
     if has_noise:
         known = np.isfinite(sampling)
@@ -432,68 +444,141 @@ def errors_of_weights(facts: Facts, weights: Array, curvature: Array) -> tuple[A
     inverse = _wide_inverse(facts, curvature)
     values, vectors = np.linalg.eigh(curvature)
     spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.steepness
-    noise = np.diag((facts.noise_in_objective / facts.stretch) ** 2)
+    noise = np.diag((facts.noise_on_weights / facts.stretch) ** 2)
     pull = _pull_of_ridge(facts, weights, curvature)
     # The ridge pulls as strongly as before in directions in which the noise hides the curvature.
     missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ pull)
+    # The noise E on the curvature moves the corrected weights by about H^-1 E pull.
+    noise = noise + facts.curvature_deviation**2 * (float(pull @ pull) * np.eye(len(pull)) + np.outer(pull, pull))
     return inverse @ spread @ inverse, inverse @ noise @ inverse + np.outer(missed, missed)
 
 
-def _errors(
-    evidence: InterestEvidence, place: int, weights: Array, direction: Array, covariance: Array
-) -> tuple[float, float, float, float]:
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """What all combinations of a release share.
+
+    Attributes
+    ----------
+    evidence : InterestEvidence
+    near : (D,)
+        The corrected weights, for rows with the shortened constant, like all that follows.
+    pull : (D,)
+        By how much the ridge moved the weights.
+    shift : float
+        The mean square by which it moved the scores of rows, each row weighted by its curvature.
+    sampling, noise : (D, D)
+        Covariances of the errors of the corrected weights.
+    hidden : (D, h)
+        Orthonormal directions whose curvature may be noise alone, which has the size s sqrt(D).
+    """
+
+    evidence: InterestEvidence
+    near: Array
+    pull: Array
+    shift: float
+    sampling: Array
+    noise: Array
+    hidden: Array
+
+    @classmethod
+    def of(cls, evidence: InterestEvidence) -> _Release:
+        facts, curvature = evidence.facts, evidence.curvature
+        pull = _pull_of_ridge(facts, evidence.weights, curvature)
+        shift = max(float(pull @ curvature @ pull), 0.0) / _curvature_of_rows(facts, curvature)
+        sampling, noise = errors_of_weights(facts, evidence.weights, curvature)
+        values, vectors = np.linalg.eigh(curvature)
+        hidden = vectors[:, values < facts.curvature_deviation * math.sqrt(len(values))]
+        return cls(evidence, facts.stretch * evidence.weights + pull, pull, shift, sampling, noise, hidden)
+
+    def hidden_share(self, wanted: Array) -> float:
+        """The squared share of a combination in hidden directions."""
+        return float(np.sum((self.hidden.T @ wanted) ** 2) / (wanted @ wanted))
+
+
+def _errors(release: _Release, place: int, direction: Array) -> tuple[float, float, float, float]:
     """The estimate of one combination, and the standard deviations of its errors.
 
     They are due to sampling, to Gaussian parts of the noise, and to the noise on the sum of slopes.
     """
-    facts, combination = evidence.facts, evidence.combinations[place]
-    wanted = combination.vector(facts.n_features, facts.constant)
+    evidence = release.evidence
+    facts, curvature = evidence.facts, evidence.curvature
+    wanted = evidence.combinations[place].vector(facts.n_features, facts.constant)
     pull, bend, square = evidence.sums[place].tolist()
     of_pull, of_bend, of_square = facts.sums_deviations
-    estimate = float(wanted @ weights)
-    shift = _shift_of_scores(evidence)
-    if _hidden_share(facts, evidence.curvature, wanted) > _MOST_HIDDEN or shift > _LARGEST_SHIFT:
-        return estimate, math.inf, 0.0, 0.0
-    reach = float(wanted @ direction)
-    kept = float(direction @ evidence.curvature @ direction)
+    estimate = float(wanted @ release.near)
+    unknown = estimate, math.inf, 0.0, 0.0
+    reach, kept = float(wanted @ direction), float(direction @ curvature @ direction)
     spread = facts.curvature_deviation * math.sqrt(2.0) * float(direction @ direction)
     is_known = (
         reach > 0.0
         and bend > max(_LEAST_CURVATURE * of_bend, 0.0)
         and bend + 2.0 * math.hypot(of_bend, spread) >= _LEAST_PART_KEPT * kept
     )
-    if not is_known:
-        return estimate, math.inf, 0.0, 0.0
-    per_pull = reach / bend
+    if not is_known or release.hidden_share(wanted) > _MOST_HIDDEN or release.shift > _LARGEST_SHIFT:
+        return unknown
+    per_pull, doubt = reach / bend, of_bend / bend
     change = -pull * per_pull
-    doubt = of_bend / bend
+    corrected = change + per_pull * _bias_of_step(release, wanted, direction)
     sampling = per_pull * math.sqrt(facts.design.variance_factor * max(square, of_square, float(np.finfo(float).tiny)))
     of_sums = per_pull * of_pull
-    second = per_pull * _second_order(evidence, wanted, direction, covariance)
+    second = per_pull * _second_order(release, wanted, direction)
     if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
-        return estimate, math.inf, 0.0, 0.0
-    rows = _curvature_of_rows(facts, evidence.curvature)
-    left = _left_by_one_step(evidence, wanted), per_pull * math.sqrt(max(kept, 0.0) * rows) * _BEND_OF_CURVATURE * shift
-    second = math.hypot(second, *left)
+        return unknown
+    left = _left_by_steps(release, wanted, per_pull * math.sqrt(max(kept, 0.0)))
     # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
-    return estimate + change, factor * sampling, factor * math.hypot(second, change * doubt), factor * of_sums
+    of_step = factor * math.hypot(second, change * doubt)
+    of_near = math.sqrt(max(float(wanted @ release.noise @ wanted), 0.0))
+    # Weights without noise are as near the minimiser as a solver came, and the step goes on from there. Where the noise
+    # hides a direction, nobody knows how far the ridge pulled them along it.
+    is_known = float(facts.noise_on_weights.max()) > 0.0 and not release.hidden.size
+    part = part_of_step(math.hypot(of_step, factor * of_sums), math.hypot(of_near, left)) if is_known else 1.0
+    gaussian = math.hypot(part * of_step, (1.0 - part) * of_near, factor * left)
+    return estimate + part * corrected, factor * sampling, gaussian, part * factor * of_sums
 
 
-def _left_by_one_step(evidence: InterestEvidence, wanted: Array) -> float:
-    """What one step may leave of the pull of the ridge: the pull, times the root mean square by which it moves scores.
+def part_of_step(of_step: float, of_near: float) -> float:
+    """The part of the last step that is taken, so that the variance of the error is least.
 
-    The remainder grows with the square of the pull. This size was found by simulation (benchmarks/README.md).
+    The corrected weights, and what the step leads to, are two estimates with the same sampling error. The noise of one is
+    independent of that of the other: it is on the weights here, and on the curvature and the sums there.
+
+    Parameters
+    ----------
+    of_step, of_near : float
+        The standard deviations of the other errors, with and without the step.
     """
-    pull = _pull_of_ridge(evidence.facts, evidence.weights, evidence.curvature)
-    return abs(float(wanted @ pull)) * math.sqrt(_shift_of_scores(evidence))
+    whole = math.hypot(of_step, of_near)
+    return (of_near / whole) ** 2 if whole > 0.0 else 1.0
 
 
-def _shift_of_scores(evidence: InterestEvidence) -> float:
-    """The mean square by which the ridge moved the scores of rows, each row weighted by its curvature."""
-    facts, curvature = evidence.facts, evidence.curvature
-    pull = _pull_of_ridge(facts, evidence.weights, curvature)
-    return max(float(pull @ curvature @ pull), 0.0) / _curvature_of_rows(facts, curvature)
+def _bias_of_step(release: _Release, wanted: Array, direction: Array) -> float:
+    """What the noise on the curvature takes on average from the last step: it has a part in v and in the weights alike.
+
+    The noise E, with entries of deviation s, adds E v to H v, and -H^-1 E p to the weights, p the pull of the ridge. With
+    the step divided by v . (H v), what is lost is E v . (I - v a^T / (a . v)) H^-1 E p. As v is H^-1 a, its mean is
+
+        s^2 (tr(H^-1) v . p + v . H^-1 p - 2 |v|^2 (v . p) / (a . v)).
+    """
+    facts = release.evidence.facts
+    inverse = _careful_inverse(facts, release.evidence.curvature)
+    along = float(direction @ release.pull)
+    own = 2.0 * float(direction @ direction) / float(wanted @ direction)
+    scale = float(wanted @ direction) / float(wanted @ inverse @ wanted)
+    both = float(np.trace(inverse)) * along + float(direction @ inverse @ release.pull) - own * along / scale
+    return facts.curvature_deviation**2 * both
+
+
+def _left_by_steps(release: _Release, wanted: Array, per_row: float) -> float:
+    """What the steps leave of the pull of the ridge, in the combination and through the other weights.
+
+    The remainder of the first step grows with the square of the pull. The last step leaves of it what the curvature changes
+    along the pull. These sizes were found by simulation (benchmarks/README.md).
+    """
+    rows = math.sqrt(_curvature_of_rows(release.evidence.facts, release.evidence.curvature))
+    own = abs(float(wanted @ release.pull)) * math.sqrt(release.shift)
+    kept = 1.0 if release.hidden.size else min(1.0, math.sqrt(release.shift) / _WHOLE_REMAINDER)
+    return math.hypot(own, per_row * rows * _BEND_OF_CURVATURE * release.shift * kept)
 
 
 def _curvature_of_rows(facts: Facts, curvature: Array) -> float:
@@ -502,20 +587,14 @@ def _curvature_of_rows(facts: Facts, curvature: Array) -> float:
     return rows if rows > 0.0 else facts.usual_curvature
 
 
-def _hidden_share(facts: Facts, curvature: Array, wanted: Array) -> float:
-    """The squared share of a combination in directions whose curvature may be noise alone, which has the size s sqrt(D)."""
-    values, vectors = np.linalg.eigh(curvature)
-    hidden = vectors[:, values < facts.curvature_deviation * math.sqrt(len(values))]
-    return float(np.sum((hidden.T @ wanted) ** 2) / (wanted @ wanted))
-
-
-def _second_order(evidence: InterestEvidence, wanted: Array, direction: Array, covariance: Array) -> float:
+def _second_order(release: _Release, wanted: Array, direction: Array) -> float:
     """Standard deviation of (H v) . u, u the errors of the weights but along the combination, and H without noise.
 
     The noise E on H gives E v the covariance s^2 (|v|^2 I + v v^T), and what is left of H v with the noisy H is known.
     """
+    evidence = release.evidence
     apart = np.eye(len(direction)) - np.outer(direction, wanted) / float(wanted @ direction)
-    spread = apart @ covariance @ apart.T
+    spread = apart @ (release.sampling + release.noise) @ apart.T
     of_noise = float(direction @ direction) * float(np.trace(spread)) + float(direction @ spread @ direction)
     left = evidence.curvature @ direction
     square = evidence.facts.curvature_deviation**2 * of_noise + float(left @ spread @ left)

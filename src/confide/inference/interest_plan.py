@@ -10,13 +10,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.errors import ParameterError
-from confide.inference.interest import Combination, Facts, deviations_of_clip
+from confide.inference.interest import Combination, Facts, deviations_of_clip, part_of_step
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan
 from confide.privacy.direction_sums import DirectionSumsPlan
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Plan
+from confide.privacy.noise_of_entries import deviations_of_entries
 from confide.privacy.standardised_sums import LARGEST_STEP, StandardisedSumsPlan, largest_difference
 
 LARGEST_SCORE_ERROR = 0.5
@@ -70,7 +71,10 @@ class InterestPlan:
     ) -> InterestPlan:
         """The plan and its facts. The event of `training` is that of the whole release."""
         problem, loss = training.problem, training.problem.loss_bounds
-        noise = 0.0 if training.noise is None else training.noise.norm / math.sqrt(problem.n_weights)
+        noise: float | tuple[float, ...] = 0.0
+        if training.noise is not None:
+            law = training.noise
+            noise = tuple(deviations_of_entries(law.shape, law.law, law.scale).tolist())
         units = sums.units * sums.deviation
         facts = Facts(
             n_features=problem.n_features,
@@ -81,7 +85,7 @@ class InterestPlan:
             largest_curvature=loss.smoothness,
             n_rows=problem.n_rows_low,
             usual_norm=usual_norm,
-            noise_in_objective=float(noise),
+            noise_in_objective=noise,
             curvature_deviation=curvature.entry_deviation,
             sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
             is_laplace=isinstance(sums.lattice, LatticeLaplace),
@@ -108,14 +112,19 @@ class InterestPlan:
     def _error_of_weights(self) -> float:
         """Standard deviation of the error of a typical weight without the ridge."""
         facts, curvature = self.facts, self.usual_curvature
-        return math.sqrt(curvature * facts.usual_steepness + facts.noise_in_objective**2) / curvature
+        return math.sqrt(curvature * facts.usual_steepness + self._noise_on_columns**2) / curvature
+
+    @property
+    def _noise_on_columns(self) -> float:
+        """Root mean square of the noise in the objective over the columns, without the constant of the intercept."""
+        return math.sqrt(float(np.mean(self.facts.noise_on_weights[: self.facts.n_features] ** 2)))
 
     @property
     def score_error(self) -> float:
         """Mean squared error of the scores of typical rows by the released weights, without the ridge."""
         facts = self.facts
         of_columns = (self._error_of_weights * facts.usual_norm) ** 2
-        of_constant = facts.noise_in_objective / facts.usual_curvature
+        of_constant = float(facts.noise_on_weights[-1]) / facts.usual_curvature
         return of_columns + (of_constant**2 / facts.intercept**2 if facts.intercept > 0.0 else 0.0)
 
     @property
@@ -133,9 +142,22 @@ class InterestPlan:
         return on_curvature * self._error_of_weights / self.usual_curvature
 
     @property
+    def hidden(self) -> float:
+        """The size of the noise in the curvature, as a matrix, over the curvature of typical rows in each direction."""
+        return self.facts.curvature_deviation * math.sqrt(self.facts.n_features + 1) / self.usual_curvature
+
+    @property
     def error(self) -> float:
         """Expected standard error of the coefficient of one column as it enters the fit."""
-        return math.hypot(self.first_order, self.second_order)
+        return self._combined(self.first_order, self.second_order, self._error_of_weights, self.usual_curvature)
+
+    def _combined(self, first: float, second: float, of_weight: float, curvature: float) -> float:
+        """The standard error of the estimate that leaves least of the noise: `part_of_step`."""
+        sampling = math.sqrt(self.facts.usual_steepness / curvature)
+        of_step = math.sqrt(max(first**2 - sampling**2, 0.0) + second**2)
+        of_near = math.sqrt(max(of_weight**2 - sampling**2, 0.0))
+        part = part_of_step(of_step, of_near)
+        return math.hypot(sampling, part * of_step, (1.0 - part) * of_near)
 
     def error_of(self, combination: Combination) -> float:
         """Expected standard error of a combination."""
@@ -145,7 +167,8 @@ class InterestPlan:
         curvature = facts.usual_curvature * combination.usual_spread
         of_slopes = math.sqrt(curvature * facts.usual_steepness)
         first = math.hypot(of_slopes, combination.usual_clip * facts.sums_deviations[0]) / curvature
-        return math.hypot(first, self.second_order * combination.size)
+        of_weight = math.hypot(of_slopes, self._noise_on_columns / combination.size) / curvature
+        return self._combined(first, self.second_order * combination.size, of_weight, curvature)
 
     def error_of_risk(self, combination: Combination) -> float:
         """Expected standard error of the difference of risks of a combination, for the effect that its test finds."""
