@@ -96,7 +96,8 @@ def test_intervals_hold_the_populations_coefficients(name):
         drawn = rng.integers(200_000, size=4000)
         ends = model.set_params(random_state=trial).fit(X[drawn], y[drawn]).uncertainty().intervals(0.95)
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
-    assert 0.915 <= np.mean(hits) <= 0.985
+    # Intervals twice as wide would hold nearly all.
+    assert 0.915 <= np.mean(hits) <= 0.99
 
 
 def test_one_charge_covers_weights_and_moments(tmp_path):

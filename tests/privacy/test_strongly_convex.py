@@ -174,7 +174,7 @@ def test_released_weights_invert_to_the_noise_of_the_theorem(penalty, neighbours
     high = 10 if neighbours is ADD else None
     facts, rows, signed_rows = facts_of(penalty, neighbours=neighbours, high=high)
     plan = OBJECTIVE.plan(facts, PureDP(epsilon))
-    sample = releases(OBJECTIVE, plan, rows, 250, 6, SOLVER)
+    sample = releases(OBJECTIVE, plan, rows, 500, 6, SOLVER)
     noise = noise_behind(with_intercept(penalty), LogisticLoss(), signed_rows, 40.0, sample)
     rate = (1.0 - plan.seal_share) * epsilon / shift
     ball = np.linalg.norm(noise, axis=1) / 2.5
