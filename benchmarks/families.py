@@ -12,16 +12,14 @@ rejected at .05 where labels do not depend on rows. A file of lines is continued
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from cells import measured_once, options, start_of_line
 from scipy.special import expit
 
 import confide
@@ -123,7 +121,7 @@ def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
     print("family        d      n   eps  budget       all hold  each at 95%, all hold  all hold, no effect  any rejected")
     for line in lines:
-        start = f"{line['kind']:11s} {line['d']:3d} {line['n']:6d} {line['epsilon']:5g}  {line['currency']:11s}"
+        start = start_of_line(line)
         if line.get("refused"):
             print(f"{start}  refused")
             continue
@@ -134,21 +132,7 @@ def show(lines: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=Path("families.jsonl"))
-    parser.add_argument("--table", action="store_true", help="show the file and stop")
-    arguments = parser.parse_args()
-    lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
-    if not arguments.table:
-        for facts in cells():
-            asked = facts | {"repetitions": arguments.repetitions}
-            if any(asked.items() <= line.items() for line in lines):
-                continue
-            lines.append(asked | measured(**facts, repetitions=arguments.repetitions))
-            with arguments.out.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
-    show(lines)
+    show(measured_once(options(__doc__, "families.jsonl").parse_args(), cells(), measured))
 
 
 if __name__ == "__main__":

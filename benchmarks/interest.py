@@ -12,16 +12,14 @@ continued where it ends.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from cells import cell, measured_once, options, start_of_line
 from scipy.special import expit
 
 import confide
@@ -118,17 +116,11 @@ def cells_of(name: str) -> Iterator[dict]:
             yield cell(kind, d, n, epsilon, "approximate", "replace-one")
 
 
-def cell(kind: str, d: int, n: int, epsilon: float, currency: str, neighbours: str) -> dict:
-    """The facts of one cell, by name."""
-    return {"kind": kind, "d": d, "n": n, "epsilon": epsilon, "currency": currency, "neighbours": neighbours}
-
-
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
     print("rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown")
     for line in lines:
-        start = f"{line['kind']:11s} {line['d']:3d} {line['n']:6d} {line['epsilon']:5g}  {line['currency']:11s}"
-        start += f"  {line['neighbours']:17s}"
+        start = f"{start_of_line(line)}  {line['neighbours']:17s}"
         if line.get("refused"):
             print(f"{start}  refused")
             continue
@@ -139,24 +131,12 @@ def show(lines: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=500)
+    parser = options(__doc__, "interest.jsonl")
     parser.add_argument("--cells", choices=["table", "limits"], default="table")
-    parser.add_argument("--out", type=Path, default=Path("interest.jsonl"))
-    parser.add_argument("--table", action="store_true", help="show the file and stop")
-    arguments = parser.parse_args()
-    lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
-    if not arguments.table:
-        if arguments.cells == "limits":
-            interest_plan.LARGEST_SCORE_ERROR = interest_plan.LARGEST_SECOND_ORDER = float("inf")
-        for facts in cells_of(arguments.cells):
-            asked = facts | {"repetitions": arguments.repetitions}
-            if any(asked.items() <= line.items() for line in lines):
-                continue
-            lines.append(asked | measured(**facts, repetitions=arguments.repetitions))
-            with arguments.out.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
-    show(lines)
+    given = parser.parse_args()
+    if given.cells == "limits":
+        interest_plan.LARGEST_SCORE_ERROR = interest_plan.LARGEST_SECOND_ORDER = float("inf")
+    show(measured_once(given, cells_of(given.cells), measured))
 
 
 if __name__ == "__main__":

@@ -12,17 +12,15 @@ where it ends.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from cells import cell, measured_once, options, start_of_line
 from scipy.special import expit
 
 import confide
@@ -138,18 +136,12 @@ def cells() -> Iterator[dict]:
         yield cell(kind, 4, 10_000, 1.0, "approximate", "add-or-remove-one")
 
 
-def cell(kind: str, d: int, n: int, epsilon: float, currency: str, neighbours: str) -> dict:
-    """The facts of one cell, by name."""
-    return {"kind": kind, "d": d, "n": n, "epsilon": epsilon, "currency": currency, "neighbours": neighbours}
-
-
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
     heads = "rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown"
     print(f"{heads}  bias  rejected")
     for line in lines:
-        start = f"{line['kind']:11s} {line['d']:3d} {line['n']:6d} {line['epsilon']:5g}  {line['currency']:11s}"
-        start += f"  {line['neighbours']:17s}"
+        start = f"{start_of_line(line)}  {line['neighbours']:17s}"
         if line.get("refused"):
             print(f"{start}  refused")
             continue
@@ -160,21 +152,7 @@ def show(lines: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=Path("risks.jsonl"))
-    parser.add_argument("--table", action="store_true", help="show the file and stop")
-    arguments = parser.parse_args()
-    lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
-    if not arguments.table:
-        for facts in cells():
-            asked = facts | {"repetitions": arguments.repetitions}
-            if any(asked.items() <= line.items() for line in lines):
-                continue
-            lines.append(asked | measured(**facts, repetitions=arguments.repetitions))
-            with arguments.out.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
-    show(lines)
+    show(measured_once(options(__doc__, "risks.jsonl").parse_args(), cells(), measured))
 
 
 if __name__ == "__main__":

@@ -22,18 +22,16 @@ ignored    as strata, but the fit is told of no weights: what weights are for
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from cells import measured_once, options
 from scipy.special import expit
 
 import confide
@@ -264,21 +262,7 @@ def show(lines: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=Path("survey_weights.jsonl"))
-    parser.add_argument("--table", action="store_true", help="show the file and stop")
-    arguments = parser.parse_args()
-    lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
-    if not arguments.table:
-        for facts in cells():
-            asked = facts | {"repetitions": arguments.repetitions}
-            if any(asked.items() <= line.items() for line in lines):
-                continue
-            lines.append(asked | measured(**facts, repetitions=arguments.repetitions))
-            with arguments.out.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
-    show(lines)
+    show(measured_once(options(__doc__, "survey_weights.jsonl").parse_args(), cells(), measured))
 
 
 if __name__ == "__main__":

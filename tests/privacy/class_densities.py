@@ -48,13 +48,13 @@ def freest_loss(coming, going, rest, l2, rate):
     `rest` (k, D) is what the common rows and the noise add up to: any vector, as common rows of many directions in linear
     parts of the loss show. They bend nothing.
     """
-    size = rest.size
 
     def part(row):
         if row is None:
             return rest, 0.0
         q, C, x = row
-        return rest + np.outer(q, x), np.linalg.slogdet(np.eye(size) + np.kron(C, np.outer(x, x)) / l2)[1]
+        # x is an eigenvector of x x^T, of value |x|^2, and the other values are 0: det(I + C (x) x x^T) = det(I + |x|^2 C).
+        return rest + np.outer(q, x), np.linalg.slogdet(np.eye(len(C)) + C * (x @ x) / l2)[1]
 
     (first, one), (second, other) = part(coming), part(going)
     return -rate * (np.linalg.norm(first) - np.linalg.norm(second)) + one - other

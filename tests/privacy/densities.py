@@ -246,9 +246,9 @@ def ends_renyi(order, mu, cost, replaced, two_sided=False):
     what the curvature of a row costs that has the share a of its largest slope. Two rows are at an acute or an obtuse angle.
     """
     reach = 12.0 + order * (1 + replaced) * mu
-    z = np.linspace(-reach, reach, 6001)
+    z = np.linspace(-reach, reach, 3001)
     chances = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
-    slopes = np.linspace(-1.0 if two_sided else 0.0, 1.0, 601)[:, None]
+    slopes = np.linspace(-1.0 if two_sided else 0.0, 1.0, 301)[:, None]
     costs = cost(np.abs(slopes))
 
     def row(shift, squares, *sides):

@@ -68,8 +68,11 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
             weights = rng.normal(size=(1, 3 * loss.n_outputs)) * 10.0 ** rng.uniform(-2, 1)
         else:
             weights = weights_of_scores(*(worst_scores(loss, rng, own) for own in classes))
-        one, two = (computed(plan, source_of(rows[[i]], classes[[i]], counts[[i]]), weights) for i in (0, 1))
-        largest = max(largest, float(np.linalg.norm(one - two if neighbours is REPLACE else one)))
+        sums = [
+            computed(plan, source_of(rows[[i]], classes[[i]], counts[[i]]), weights)
+            for i in range(1 + (neighbours is REPLACE))
+        ]
+        largest = max(largest, float(np.linalg.norm(sums[0] - sums[1] if neighbours is REPLACE else sums[0])))
     # Hinges are at their steepest where they bend the most, but for the window.
     assert (0.9 if "huber" in loss.name else 0.985) * allowed <= largest <= allowed
 

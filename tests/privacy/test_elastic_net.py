@@ -54,7 +54,7 @@ def test_weights_scatter_around_the_sparse_minimiser_by_the_theorems_law(name, n
     assert 0.0 < np.count_nonzero(centre[:2]) < 2, "one weight is 0 and one is not"
     plan = OUTPUT.plan(facts, budget)
     law, multiplier = expected(budget)
-    sample = releases(OUTPUT, plan, rows_and_labels(raw, labels), 250, 5, ProximalThenFallback())
+    sample = releases(OUTPUT, plan, rows_and_labels(raw, labels), 500, 5, ProximalThenFallback())
     scattered = (sample - centre) / (shift * 2.5 / 120.0 * multiplier)
     if law == "gamma":
         check_law(np.linalg.norm(scattered, axis=1), stats.gamma(3).cdf)

@@ -92,10 +92,10 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours, weight, mon
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
 @pytest.mark.parametrize("persons", [1, 3])
 def test_released_sums_scatter_by_the_theorems_law(kind, law, neighbours, persons):
-    """1,000 draws; noise 0.7 or 1.4 times as large would be rejected. The law is computed here again."""
+    """6,000 numbers; noise 0.7 or 1.4 times as large would be rejected. The law is computed here again."""
     budget, share = BUDGETS[kind], 0.05
     matching = matching_plan(facts(neighbours, rows_per_person=persons), budget, share, law)
-    noise = matching.lattice.release(np.zeros((1000, 2)), Entropy.seeded(3)).ravel()
+    noise = matching.lattice.release(np.zeros((3000, 2)), Entropy.seeded(3)).ravel()
     of_row, unit, rows = budget_of_row(budget, persons), CONSTANT * BOUND, 2.0 if neighbours is REPLACE else 1.0
     if law == "laplace":
         expected = stats.laplace(scale=unit * (rows + COUNT_SCALE) / (share * budget.epsilon / persons))

@@ -88,8 +88,11 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
             if loss.name == "huber" and trial % 8 == 6:
                 # Residuals near the threshold, on either side of it: steep, and bent.
                 weights = np.array([[*(labels[:2] - 0.2 * rng.choice([0.95, 0.999, 1.001], 2)), 0.0]]) / 2.0
-        one, two = (computed(plan, source_of(rows[[i]], labels[[i]], counts[[i]]), weights) for i in (0, 1))
-        largest = max(largest, float(np.linalg.norm(one - two if neighbours is REPLACE else one)))
+        sums = [
+            computed(plan, source_of(rows[[i]], labels[[i]], counts[[i]]), weights)
+            for i in range(1 + (neighbours is REPLACE))
+        ]
+        largest = max(largest, float(np.linalg.norm(sums[0] - sums[1] if neighbours is REPLACE else sums[0])))
     assert largest <= allowed
     # Hinges are at their steepest where they bend the most, but for the window.
     assert largest >= {"huber_hinge": 0.65, "huber": 0.65, "smooth_hinge": 0.95}.get(loss.name, 0.99) * allowed

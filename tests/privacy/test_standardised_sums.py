@@ -114,7 +114,7 @@ def test_two_rows_come_near_the_distance_and_none_exceed_it(neighbours):
 @BOTH
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
-    """The deviations are those of theorem 3, and those of 60 releases; noise 0.7 or 1.4 times as large fails."""
+    """The deviations are those of theorem 3, and those of 200 releases; noise 0.7 or 1.4 times as large fails."""
     plan = NoisyStandardisedSums().plan(training_of(neighbours, persons), 2, BUDGETS[name])
     bends, rows, count = 0.125, 2.0 if neighbours is REPLACE else 1.0, float(neighbours is ADD)
     if name == "pure":
@@ -130,7 +130,7 @@ def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     assert plan.deviation == pytest.approx(deviation, rel=4e-3)
     rows_, labels = some_rows()
     entropy, (differences, rates, bent) = Entropy.seeded(5), expected_sums(rows_)
-    found = [released(plan, rows_, labels, entropy) for _ in range(60)]
+    found = [released(plan, rows_, labels, entropy) for _ in range(200)]
     of_bends = (largest_bend(STEPS) * math.sqrt(2.0) / bends)[:, None]
     for centre, unit, part in (
         (differences, largest_difference(STEPS), "differences"),

@@ -29,7 +29,8 @@ def bernoulli_exp(x: Fraction, entropy: Entropy) -> bool:
 
 def discrete_laplace(scale: Fraction, n: int, entropy: Entropy) -> Any:
     """(n,) Python integers, independent, x with probability proportional to exp(-|x| / scale)."""
-    return _geometric(scale, n, entropy) - _geometric(scale, n, entropy)
+    numbers = _geometric(scale, 2 * n, entropy)
+    return numbers[:n] - numbers[n:]
 
 
 def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy) -> Any:
