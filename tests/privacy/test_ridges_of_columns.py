@@ -229,3 +229,5 @@ def test_weights_of_rows_and_rows_of_a_person_count_as_with_one_ridge(neighbours
     for each in (objective, objective.lent(), objective.restrict(np.array([0]))):
         np.testing.assert_allclose(each.gradients(w), by_hand, rtol=1e-12)
         np.testing.assert_allclose(each.evaluate(w, order=1).gradient, by_hand, rtol=1e-12)
+        # The largest curvature of weighted rows, from which a method with a theorem has its steps.
+        assert each.smoothness == pytest.approx(16.0 * 200.0 + 12 * 3.0 * facts.loss.smoothness * facts.row_norm**2)

@@ -28,7 +28,9 @@ _NO_BOUND = (
     "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
     "error without privacy."
 )
-_OTHER_WEIGHTS = "another loss, bound, alpha or ridge of columns: distances from other non-private weights cannot be compared"
+_OTHER_WEIGHTS = (
+    "another loss, bound, alpha or ridge of a column: distances from other non-private weights cannot be compared"
+)
 
 
 @dataclass(frozen=True)

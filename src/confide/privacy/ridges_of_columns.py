@@ -43,8 +43,8 @@ class ProblemWithRidges(Problem):
         one_score = self.loss.n_outputs == 1 and not self.loss.by_length
         if type(self.row_bound) is not GroupBound or not one_score or self.prior:
             raise ParameterError(
-                "ridges of single weights are for one score, slopes with one bound for rows of all lengths, rows in groups of "
-                "columns, and no prior."
+                "ridges of single weights are for one score, slopes with one bound for rows of all lengths, rows in groups "
+                "of columns, and no prior."
             )
         # Written so that what is not a number is refused.
         are_in_range = min(factors, default=0.0) == 1.0 and all(1.0 <= factor <= LARGEST_RIDGE_FACTOR for factor in factors)
