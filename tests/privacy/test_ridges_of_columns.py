@@ -112,12 +112,13 @@ def test_the_densities_that_audits_know_are_those_of_the_theorem():
     facts = facts_of()
     plan = objective_plan(facts, PureDP(1.0), "laplace", "groups")
     rows, labels = group_rows(GROUPS, 12, seed=8), np.where(np.arange(12) % 2, 1, -1)
-    other = np.where(np.arange(12) == 0, -labels, labels)
-    first, second = (Density(plan, rows_and_labels(rows, each)) for each in (labels, other))
+    # Another row bends the objective elsewhere, and another label would not.
+    others = np.where(np.arange(12)[:, None] == 0, group_rows(GROUPS, 12, seed=9), rows)
+    first, second = (Density(plan, rows_and_labels(each, labels)) for each in (rows, others))
     weights = releases(OBJECTIVE, plan, rows_and_labels(rows, labels), 20, 1)
     logs = []
-    for each in (labels, other):
-        own = signed(rows, each, CONSTANT)
+    for each in (rows, others):
+        own = signed(each, labels, CONSTANT)
         behind = noise_behind(LogisticLoss(), own, plan.l2 * RIDGES, weights)
         determinant = log_determinant(LogisticLoss(), own, plan.l2 * RIDGES, weights)
         logs.append(-plan.noise.scale * shape_norm(behind, SIZES, SCALES) + determinant)
