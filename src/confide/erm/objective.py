@@ -65,10 +65,8 @@ class Objective(Generic[Source]):
         """Largest L2 norm of a clipped row with its intercept constant."""
         return norm_with_intercept(self.row_bound, self.intercept)
 
-    @property
-    def ridges(self) -> Any:
-        """The ridge of each weight, (D,), or one number for all of them."""
-        return self.l2
+    ridges = property(lambda self: self.l2)
+    """The ridge of each weight, (D,), or one number for all of them."""
 
     @property
     def smoothness(self) -> float:
