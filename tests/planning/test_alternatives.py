@@ -7,8 +7,10 @@ import json
 import pytest
 
 from confide.estimators.logistic import LogisticRegression
+from confide.features.schema import Schema
 from confide.planning.alternatives import Alternatives
 from confide.planning.simulation import simulate
+from confide.privacy.ridges_of_columns import ridge_factors
 from tests.cli.commands import run
 
 
@@ -65,3 +67,15 @@ def test_sentences_name_what_the_document_has():
     assert sum(sentence == "- pure differential privacy with epsilon = 0.5" for sentence in said) == 1
     assert str(found.bound) in said
     assert not any("Forecast accuracy" in sentence for sentence in said)
+
+
+def test_distances_from_weights_with_several_ridges_are_not_compared_with_those_at_one_ridge():
+    """At the least ridge as alpha other mechanisms have one ridge, and so other weights without privacy."""
+    categories = {"many": {"categories": [f"c{i}" for i in range(30)]}, "x": {"low": 0.0, "high": 1.0, "knots": 0}}
+    model = LogisticRegression(0.5, schema=Schema({**categories, "few": {"categories": ["a", "b", "c"]}}))
+    plan = model.plan(45_000)
+    assert ridge_factors(plan.problem)
+    found = Alternatives.of(model, plan, 45_000, None, None)
+    assert found.bound is not None
+    assert all("cannot be compared" in said for said in found.to_dict()["mechanisms"].values() if "gradient" not in said)
+    assert not any(said.startswith("Distance from") for said in found.sentences())

@@ -12,6 +12,7 @@ from benchmarks import excess_risk as benchmark
 from confide import ZCDP, ApproxDP, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PoissonRegressor, PureDP
 from confide.erm.group_bounds import GroupBound
 from confide.planning.excess_risk import (
+    _ROW_SHARES,
     _cost_of_moved_scores,
     _divisions,
     excess_risk_bound,
@@ -21,9 +22,10 @@ from confide.planning.excess_risk import (
 )
 from confide.planning.noise_lengths import OnGrid, lengths_of
 from confide.planning.row_deviations import Complexity, RowDeviations
-from confide.planning.utility import utility_bound
+from confide.planning.utility import noise_quantile, utility_bound
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.ridges_of_columns import ProblemWithRidges
 from tests.privacy.problems import problem
 
@@ -237,3 +239,22 @@ def test_several_ridges_make_reference_weights_longer_by_the_root_of_their_ratio
     by_hand = replace(far, problem=plain, radius=120.0)
     pulls = [[pull for _, pull, _ in _divisions(each, 6.0, 0.05)] for each in (far, by_hand)]
     np.testing.assert_allclose(pulls[0], pulls[1], rtol=0.02)
+
+
+def test_noise_of_a_ball_beside_several_ridges_counts_by_its_length():
+    """In those units it is no longer spherical. Noise on the weights is longer there by the root of the largest factor."""
+    plain = problem(2000, 3, row_bound=GroupBound((2, 1), (0.9, 0.7)), intercept=0.5, l2=100.0)
+    plan = ObjectivePerturbation().plan(plain, PureDP(1.0))
+    plan = replace(plan, noise=replace(plan.noise, shape=plain.shapes[0]))
+    assert plan.noise.shape.name == "ball"
+    beside = replace(plan, problem=ProblemWithRidges.of(plain, (1.0, 1.0, 4.0, 9.0)))
+    pulls = [pull for _, pull, _ in _divisions(beside, 0.1, 0.05)]
+    alone = [pull for _, pull, _ in _divisions(plan, 0.1, 0.05)]
+    assert all(more > 1.05 * less for more, less in zip(pulls, alone, strict=True))
+    shares = (0.05 * (1.0 - 2.0 * 0.01) * (1.0 - rows) for rows in _ROW_SHARES)
+    for pull, share in zip(pulls, shares, strict=True):
+        assert pull * 2000 >= 10.0 + noise_quantile(plan.noise, share)
+    on_weights = OutputPerturbation().plan(plain, PureDP(1.0))
+    stretched = replace(on_weights, problem=beside.problem)
+    found, without = ([pull for _, pull, _ in _divisions(each, 6.0, 0.05)] for each in (stretched, on_weights))
+    np.testing.assert_allclose(found, 3.0 * np.array(without), rtol=0.05)

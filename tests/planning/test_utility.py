@@ -253,9 +253,13 @@ def test_bounds_know_the_largest_of_several_ridges():
     rises = [objective.evaluate(w[None], order=0).value[0] - objective.evaluate(least, order=0).value[0] for w in drawn]
     assert np.mean(np.array(rises) / 200 > found.excess_objective) <= 0.1
     assert np.mean(np.linalg.norm(drawn - least, axis=1) > found.distance) <= 0.1
-    # A step of the length of the seal and the certificate costs the largest curvature.
-    shift = lattice_quantile(plan.lattice, 0.05 / 3.0) + plan.radius
-    pull = noise_quantile(plan.noise, 0.05 / 3.0)
-    bend = 200 * 0.25 * facts.row_norm**2 + 9.0 * plan.l2
-    expected = (pull**2 / (2.0 * plan.l2) + pull * shift + 0.5 * bend * shift**2) / 200
-    assert found.excess_objective == pytest.approx(expected, rel=1e-9)
+    # A step of the length of the seal and the certificate costs the largest curvature, or the steepest slope if it is long.
+    pull, longest = noise_quantile(plan.noise, 0.05 / 3.0), math.sqrt(2.0 * 200 * math.log(2.0) / plan.l2)
+    for radius in (plan.radius, 0.5, 50.0):
+        shift = lattice_quantile(plan.lattice, 0.05 / 3.0) + radius
+        by_bend = pull * shift + 0.5 * (200 * 0.25 * facts.row_norm**2 + 9.0 * plan.l2) * shift**2
+        slope = 200 * facts.row_norm + 9.0 * plan.l2 * longest + pull
+        by_slope = slope * shift + 0.5 * 9.0 * plan.l2 * shift**2
+        expected = (pull**2 / (2.0 * plan.l2) + min(by_bend, by_slope)) / 200
+        assert (by_bend < by_slope) == (radius < 50.0)
+        assert utility_bound(replace(plan, radius=radius)).excess_objective == pytest.approx(expected, rel=1e-9)

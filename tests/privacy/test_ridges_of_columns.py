@@ -14,6 +14,8 @@ from confide.erm.class_losses import OneVsRest
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
+from confide.erm.target_losses import SquaredLoss
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -110,12 +112,13 @@ def test_the_densities_that_audits_know_are_those_of_the_theorem():
     facts = facts_of()
     plan = objective_plan(facts, PureDP(1.0), "laplace", "groups")
     rows, labels = group_rows(GROUPS, 12, seed=8), np.where(np.arange(12) % 2, 1, -1)
-    other = np.where(np.arange(12) == 0, -labels, labels)
-    first, second = (Density(plan, rows_and_labels(rows, each)) for each in (labels, other))
+    # Another row bends the objective elsewhere, and another label would not.
+    others = np.where(np.arange(12)[:, None] == 0, group_rows(GROUPS, 12, seed=9), rows)
+    first, second = (Density(plan, rows_and_labels(each, labels)) for each in (rows, others))
     weights = releases(OBJECTIVE, plan, rows_and_labels(rows, labels), 20, 1)
     logs = []
-    for each in (labels, other):
-        own = signed(rows, each, CONSTANT)
+    for each in (rows, others):
+        own = signed(each, labels, CONSTANT)
         behind = noise_behind(LogisticLoss(), own, plan.l2 * RIDGES, weights)
         determinant = log_determinant(LogisticLoss(), own, plan.l2 * RIDGES, weights)
         logs.append(-plan.noise.scale * shape_norm(behind, SIZES, SCALES) + determinant)
@@ -191,8 +194,8 @@ def test_the_tolerance_is_reached_and_the_minimiser_is_within_its_bound(seed):
 
 @pytest.mark.parametrize(
     "factors",
-    [(1.0,) * 6, (*(1.0,) * 6, 0.5), (2.0,) * 7, (*(1.0,) * 6, 2.0 * LARGEST_RIDGE_FACTOR), (*(1.0,) * 6, math.nan)],
-    ids=["too few", "less than the least", "no least", "too large", "not a number"],
+    [(), (1.0,) * 6, (*(1.0,) * 6, 0.5), (2.0,) * 7, (*(1.0,) * 6, 2.0 * LARGEST_RIDGE_FACTOR), (*(1.0,) * 6, math.nan)],
+    ids=["none", "too few", "less than the least", "no least", "too large", "not a number"],
 )
 def test_ridges_below_the_one_that_the_guarantee_rests_on_are_refused(factors):
     """And others that are none."""
@@ -203,8 +206,29 @@ def test_ridges_below_the_one_that_the_guarantee_rests_on_are_refused(factors):
 def test_ridges_are_for_one_score_groups_and_no_prior():
     """The theorem speaks of these."""
     plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT)
-    for others in ({"prior": (1.0,) * 7}, {"loss": OneVsRest(LogisticLoss(), 3)}):
+    by_length = SquaredLoss(1.0, 2.0, by_length=True)
+    for others in ({"prior": (1.0,) * 7}, {"loss": OneVsRest(LogisticLoss(), 3)}, {"loss": by_length}):
         with pytest.raises(ParameterError, match="one score"):
             ProblemWithRidges.of(replace(plain, **others), FACTORS)
     with pytest.raises(ParameterError, match="groups of columns"):
         ProblemWithRidges.of(problem(12, 2), (1.0, 2.0))
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_weights_of_rows_and_rows_of_a_person_count_as_with_one_ridge(neighbours):
+    """The rate is that of the longest row beside the ridges, of the loss with the largest weight, at a row's budget."""
+    facts = facts_of(l2=200.0, loss=HuberHinge(0.5), neighbours=neighbours, largest_weight=3.0, rows_per_person=2)
+    plan = OBJECTIVE.plan(facts, PureDP(2.0))
+    weighted = Weighted(HuberHinge(0.5), 3.0)
+    expected = calibrated_objective(1.0 - plan.seal_share, weighted, BESIDE, 200.0, neighbours)
+    assert (plan.noise.scale, plan.l2) == pytest.approx(expected, rel=1e-6)
+    rows, counts = group_rows(GROUPS, 12, seed=2), np.linspace(0.0, 6.0, 12)
+    w, linear = np.random.default_rng(1).normal(size=(2, 1, 7))
+    objective = facts.objective(rows_and_labels(rows, row_weights=counts), 200.0, linear)
+    slopes = np.minimum(counts, 3.0) * HuberHinge(0.5).derivative(w @ signed(rows, np.ones(12), CONSTANT).T)
+    by_hand = 200.0 * RIDGES * w + linear + slopes @ signed(rows, np.ones(12), CONSTANT)
+    for each in (objective, objective.lent(), objective.restrict(np.array([0]))):
+        np.testing.assert_allclose(each.gradients(w), by_hand, rtol=1e-12)
+        np.testing.assert_allclose(each.evaluate(w, order=1).gradient, by_hand, rtol=1e-12)
+        # The largest curvature of weighted rows, from which a method with a theorem has its steps.
+        assert each.smoothness == pytest.approx(16.0 * 200.0 + 12 * 3.0 * facts.loss.smoothness * facts.row_norm**2)

@@ -18,6 +18,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.ridges_of_columns import ProblemWithRidges, ridge_factors
+from confide.report.verification import failures_of_plan, plan_again
 from confide.training import alpha, ridges_by_noise
 from confide.training.ridges_by_noise import (
     SHARE_OF_BALANCED,
@@ -155,4 +156,7 @@ def test_plans_state_the_ridges_and_fits_have_them(tmp_path):
     model.save(tmp_path / "model.json")
     import confide
 
-    assert confide.load(tmp_path / "model.json").alpha_ == plan.alpha
+    loaded = confide.load(tmp_path / "model.json")
+    assert loaded.alpha_ == plan.alpha
+    assert ridge_factors(plan_again(loaded).problem) == ridge_factors(plan.problem)
+    assert not failures_of_plan(loaded)

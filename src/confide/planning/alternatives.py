@@ -11,6 +11,7 @@ from confide.planning.comparison import compare_mechanisms, equivalent_budgets
 from confide.planning.estimator_copies import estimator_with
 from confide.planning.simulation import simulate
 from confide.planning.utility import has_utility_bound, utility_bound
+from confide.privacy.ridges_of_columns import ridge_factors
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
@@ -27,7 +28,9 @@ _NO_BOUND = (
     "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
     "error without privacy."
 )
-_OTHER_WEIGHTS = "another loss, bound or alpha: distances from other non-private weights cannot be compared"
+_OTHER_WEIGHTS = (
+    "another loss, bound, alpha or ridge of a column: distances from other non-private weights cannot be compared"
+)
 
 
 @dataclass(frozen=True)
@@ -122,5 +125,5 @@ class Alternatives:
 
 
 def _problem_minimised(plan: Plan) -> tuple[Any, ...]:
-    """What determines the non-private weights: loss, bound and alpha."""
-    return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}")
+    """What determines the non-private weights: loss, bound, alpha and the factors of ridges of single weights."""
+    return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), ridge_factors(plan.problem)

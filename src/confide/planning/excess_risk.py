@@ -22,12 +22,12 @@ import numpy as np
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.planning.checked_arguments import check_failure, check_positive
 from confide.planning.estimator_copies import estimator_with, estimator_without_shares
-from confide.planning.noise_lengths import Lengths, OnGrid, lengths_of
+from confide.planning.noise_lengths import Lengths, OnGrid, Shaped, lengths_of
 from confide.planning.row_deviations import Complexity, RowDeviations
 from confide.planning.utility import has_utility_bound
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
-from confide.privacy.ridges_of_columns import largest_ridge_factor
+from confide.privacy.ridges_of_columns import largest_ridge_factor, ridge_factors
 
 _SEAL_SHARE = 0.01
 """Share of the probability of failure for each of two events of the last step, where it is not the main noise."""
@@ -221,7 +221,8 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
         main: Lengths = last
         left, seal_pull, seal_along = failure, 0.0, 0.0
     else:
-        main = lengths_of(plan.noise)
+        # Beside several ridges noise of a ball is no longer spherical, but no longer than it was.
+        main = Shaped(plan.noise) if ridge_factors(plan.problem) else lengths_of(plan.noise)
         left = failure * (1.0 - 2.0 * _SEAL_SHARE)
         seal_pull, seal_along = last.from_point(0.0, failure * _SEAL_SHARE), outputs * last.along_rows(failure * _SEAL_SHARE)
     for rows in _ROW_SHARES:
@@ -231,9 +232,9 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
             yield rows * left, pull + stretched * (seal_pull + drift), seal_along + drift
             continue
         for share in _PULL_SHARES:
-            pull = alpha * main.from_point(distance, share * noise)
+            pull = stretched * main.from_point(distance, share * noise)
             along = outputs * main.along_rows((1.0 - share) * noise)
-            yield rows * left, pull + alpha * (seal_pull + drift), along + seal_along + drift
+            yield rows * left, pull + stretched * (seal_pull + drift), along + seal_along + drift
 
 
 def _cost_of_moved_scores(plan: Plan, along: float) -> float:

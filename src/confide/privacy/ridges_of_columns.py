@@ -40,10 +40,14 @@ class ProblemWithRidges(Problem):
     def __post_init__(self) -> None:
         Problem.__post_init__(self)
         factors = self.ridge_factors
-        if type(self.row_bound) is not GroupBound or self.loss.n_outputs > 1 or self.prior:
-            raise ParameterError("ridges of single weights are for one score, rows in groups of columns, and no prior.")
+        one_score = self.loss.n_outputs == 1 and not self.loss.by_length
+        if type(self.row_bound) is not GroupBound or not one_score or self.prior:
+            raise ParameterError(
+                "ridges of single weights are for one score, slopes with one bound for rows of all lengths, rows in groups "
+                "of columns, and no prior."
+            )
         # Written so that what is not a number is refused.
-        are_in_range = min(factors) == 1.0 and all(1.0 <= factor <= LARGEST_RIDGE_FACTOR for factor in factors)
+        are_in_range = min(factors, default=0.0) == 1.0 and all(1.0 <= factor <= LARGEST_RIDGE_FACTOR for factor in factors)
         if len(factors) != self.n_weights or not are_in_range:
             raise ParameterError(
                 f"ridges need {self.n_weights} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}."
