@@ -11,13 +11,13 @@ from scipy.special import ndtri
 
 from confide.errors import ParameterError
 from confide.inference.interest import Combination, Facts, deviations_of_clip, part_of_step
+from confide.inference.noise_of_entries import deviations_of_entries
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan
 from confide.privacy.direction_sums import DirectionSumsPlan
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Plan
-from confide.privacy.noise_of_entries import deviations_of_entries
 from confide.privacy.standardised_sums import LARGEST_STEP, StandardisedSumsPlan, largest_difference
 
 LARGEST_SCORE_ERROR = 0.5

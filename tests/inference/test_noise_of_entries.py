@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from confide.inference.noise_of_entries import deviations_of_entries
 from confide.privacy.bundled_shapes import Bundles, shapes_of_groups
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.noise import Entropy
-from confide.privacy.noise_of_entries import deviations_of_entries
 from confide.privacy.shapes import Ball, Cylinder
 
 LINKED = ((1, 2, 4, 1), (1.0, 1.0, 1.0, 0.5), (False, True, True, False))
