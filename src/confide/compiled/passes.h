@@ -106,8 +106,8 @@ static TARGET void NAME(bends)(const struct loss *loss, int n, const double *tar
 }
 
 /* From scores to slopes of n rows, both with room for CHUNK; `factors` (or NULL) multiply rows, `limits` (or NULL) bound the
-   size of slopes, `counts` (or NULL) weigh rows. On return `scores` holds what each stored row is multiplied with, and `bends` (or NULL) the second derivative of each
-   row, weighed too. Returns the sum of the slopes. */
+   size of slopes, `counts` (or NULL) weigh rows. On return `scores` holds what each stored row is multiplied with, and `bends`
+   (or NULL) the second derivative of each row, weighed too. Returns the sum of the slopes. */
 static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors,
                                  const double *limits, double *bends)
 {

@@ -71,7 +71,8 @@ class Objective(Generic[Source]):
     @property
     def smoothness(self) -> float:
         """Upper bound on the Lipschitz constant of the gradients."""
-        return (self.l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
+        of_rows = self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2
+        return float(np.max(self.ridges) + of_rows) * (1.0 + 2.0**-40)
 
     def restrict(self, which: Indices) -> Objective[Source]:
         """The same for some of the k problems, with the same sums: these do not depend on the linear terms."""

@@ -30,12 +30,6 @@ class ObjectiveWithRidges(Objective[Source]):
         found: Array = self.l2 * self.factors
         return found
 
-    @property
-    def smoothness(self) -> float:
-        """Upper bound on the Lipschitz constant of the gradients."""
-        of_rows = self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2
-        return float(self.ridges.max() + of_rows) * (1.0 + 2.0**-40)
-
     def lent(self) -> ObjectiveWithRidges[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
         loss, row_bound, linear, factors = deepcopy((self.loss, self.row_bound, self.linear, self.factors))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.privacy.bundled_shapes import UNITS, Bundles, Contrasts
+from confide.privacy.bundled_shapes import Bundles, Contrasts, squares_of_groups
 from confide.privacy.group_shapes import Groups, Linked, moments_of_groups
 from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.types import Array
@@ -46,7 +46,8 @@ def _gaussian_squares(shape: Shape, scale: float) -> Array:
 def _laplace_squares(shape: Shape) -> Array:
     """Mean squares of entries at a rate of 1: b = r U with r ~ Gamma(d + 1), d the free dimension."""
     if isinstance(shape, Bundles):
-        return _squares_in_bundles(shape)
+        squares = zip(squares_of_groups(shape), shape.sizes, strict=True)
+        return np.repeat([square / size for square, size in squares], shape.sizes)
     d = shape.free_dimension
     return (d + 1) * (d + 2) * _squares_in_ball(shape)
 
@@ -56,25 +57,10 @@ def _squares_in_ball(shape: Shape) -> Array:
     if isinstance(shape, Ball | Cylinder):
         each = [scale**2 / (size + 2) for size, scale in zip(shape.sizes, shape.scales, strict=True)]
     elif isinstance(shape, Contrasts):
-        alone = [Contrasts((k,), (s,), (f,)) for k, s, f in zip(shape.sizes, shape.scales, shape.linked, strict=True)]
-        each = [one.solid_mean_square() / one.dimension for one in alone]
+        each = [square / size for square, size in zip(shape.group_mean_squares(), shape.sizes, strict=True)]
     elif isinstance(shape, Groups | Linked):
         each = [variance for variance, _ in moments_of_groups(shape)]
     else:
         # Noise of other shapes is taken to be equally large everywhere.
         return np.full(shape.dimension, shape.solid_mean_square() / shape.dimension)
     return np.repeat(each, shape.sizes)
-
-
-def _squares_in_bundles(shape: Bundles) -> Array:
-    """Each bundle has noise of its own, and linked groups away from the constant a part of the constant's."""
-    parts: list[Array] = [np.zeros(0)] * len(shape.sizes)
-    for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
-        own = shape.shape_of(i)
-        squares = _laplace_squares(own) * (UNITS / share) ** 2
-        for group, part in zip(bundle, np.split(squares, np.cumsum(own.sizes)[:-1]), strict=True):
-            parts[group] = part
-    for group in shape.away:
-        of_constant = float(parts[-1][0]) / shape.scales[-1] ** 2
-        parts[group] = parts[group] + of_constant * (shape.scales[group] / shape.sizes[group]) ** 2
-    return np.concatenate(parts)

@@ -34,6 +34,7 @@ from confide.training.ridges_by_noise import (
     SHARE_OF_BALANCED,
     noise_beside_ridges,
     typical_norm_beside_ridges,
+    usual_squares_of_groups,
     with_ridges_by_noise,
 )
 from confide.training.usual_curvature import is_of_residuals, usual_curvature
@@ -278,14 +279,13 @@ def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbo
 def usual_norm(row_bound: RowBound, intercept: float) -> float:
     """The L2 norm of a typical row with its intercept, guessed from the bound on rows only.
 
-    A category has exactly one level, which counts in full. A number, or a row bounded by a ball, is taken to be uniform
-    below its bound, so its mean square is a third of the squared bound. A guess that does not fit the data costs accuracy,
-    not privacy.
+    Groups of columns count as `usual_squares_of_groups` has them. A row bounded by a ball is taken to be uniform below its
+    bound, so its mean square is a third of the squared bound. A guess that does not fit the data costs accuracy, not
+    privacy.
     """
     row_bound = row_bound.inner if isinstance(row_bound, Centred) else row_bound
     if isinstance(row_bound, GroupBound):
-        groups = zip(row_bound.sizes, row_bound.scales, row_bound.linked, strict=True)
-        square = math.fsum(scale**2 / (1.0 if linked or size > 1 else 3.0) for size, scale, linked in groups)
+        square = math.fsum(usual_squares_of_groups(row_bound))
     else:
         square = row_bound.l2_norm**2 / 3.0
     return math.sqrt(square + intercept**2)

@@ -55,13 +55,13 @@ def noise_beside_ridges(plan: Plan) -> float:
     noise, factors = plan.noise, ridge_factors(plan.problem)
     assert noise is not None  # noqa: S101 - such ridges are made for noise in bundles
     assert isinstance(noise.shape, Bundles)  # noqa: S101 - for the same reason
-    firsts = np.cumsum(noise.shape.sizes) - 1
+    lasts = np.cumsum(noise.shape.sizes) - 1
     squares = squares_of_groups(noise.shape)
-    return math.sqrt(math.fsum(square / factors[d] for square, d in zip(squares, firsts, strict=True))) / noise.scale
+    return math.sqrt(math.fsum(square / factors[d] for square, d in zip(squares, lasts, strict=True))) / noise.scale
 
 
 def typical_norm_beside_ridges(problem: ProblemWithRidges, usual: float) -> float:
-    """The norm of a typical row with its intercept, counted so.
+    """The norm of a typical row with its intercept, where each entry counts over the root of its ridge's factor.
 
     Parameters
     ----------
@@ -70,11 +70,18 @@ def typical_norm_beside_ridges(problem: ProblemWithRidges, usual: float) -> floa
     """
     bound, factors = problem.row_bound, problem.ridge_factors
     assert isinstance(bound, GroupBound)  # noqa: S101 - such ridges are made for groups
-    of_groups = [
-        scale**2 / (1.0 if linked or size > 1 else 3.0)
-        for size, scale, linked in zip(bound.sizes, bound.scales, bound.linked, strict=True)
-    ]
+    of_groups = usual_squares_of_groups(bound)
     lasts = np.cumsum(bound.sizes) - 1
     counted = math.fsum(square / factors[d] for square, d in zip(of_groups, lasts, strict=True))
     square = usual**2 * counted / math.fsum(of_groups)
     return math.sqrt(square + (problem.intercept**2 / factors[-1] if problem.intercept > 0.0 else 0.0))
+
+
+def usual_squares_of_groups(bound: GroupBound) -> list[float]:
+    """For each group of columns the squared norm of its part of a typical row, guessed from the bound.
+
+    A category has exactly one level, which counts in full. A number is taken to be uniform below its bound, so its mean
+    square is a third of the squared bound.
+    """
+    groups = zip(bound.sizes, bound.scales, bound.linked, strict=True)
+    return [scale**2 / (1.0 if linked or size > 1 else 3.0) for size, scale, linked in groups]
