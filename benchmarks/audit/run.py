@@ -27,7 +27,7 @@ from benchmarks.audit.cases import Case, cases
 
 from confide.audit import attack, own_checks, replay
 from confide.audit.confidence import claimed
-from confide.errors import ParameterError
+from confide.errors import ConfideError, ParameterError
 
 PAGE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- the table -->", "<!-- end of the table -->"
@@ -59,28 +59,39 @@ class Outcome:
 
 def audited(case: Case, n_fits: int) -> Outcome:
     """Replay all pairs of a case, and attack the one at which the distance is longest."""
-    facts = (case.estimator, case.mechanism, case.currency, case.relation, case.rows)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _outcome(case, n_fits)
+    except ConfideError as error:
+        # One combination that stops must not end the others.
+        return Outcome(*_facts(case), "wrong", problem=f"{type(error).__name__}: {error}")
+
+
+def _facts(case: Case) -> tuple[str, str, str, str, str]:
+    return case.estimator, case.mechanism, case.currency, case.relation, case.rows
+
+
+def _outcome(case: Case, n_fits: int) -> Outcome:
     start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            pairs = case.pairs()
-            found = [replay(case.release, *pair.first, neighbour=pair.second) for pair in pairs]
-        except ParameterError as error:
-            return Outcome(*facts, "not offered", problem=str(error).split(".")[0])
-        bad = [f"{pair.name}: {result}" for pair, result in zip(pairs, found, strict=True) if not result.holds]
-        worst = max(range(len(found)), key=lambda k: found[k].worst)
-        shown, control = None, 0.0
-        if n_fits and case.is_attacked:
-            pair = pairs[worst]
-            result = attack(
-                case.release, pair.first, pair.second, budget=case.budget, n_releases=n_fits, confidence=CONFIDENCE,
-                with_power=False,
-            )  # fmt: skip
-            shown, control = result.shown / claimed(case.budget), result.control
-            bad += [str(result)] if result.refuted or not result.is_sound or result.failure else []
+    try:
+        pairs = case.pairs()
+        found = [replay(case.release, *pair.first, neighbour=pair.second) for pair in pairs]
+    except ParameterError as error:
+        return Outcome(*_facts(case), "not offered", problem=str(error).split(".")[0])
+    bad = [f"{pair.name}: {result}" for pair, result in zip(pairs, found, strict=True) if not result.holds]
+    worst = max(range(len(found)), key=lambda k: found[k].worst)
+    shown, control = None, 0.0
+    if n_fits and case.is_attacked:
+        pair = pairs[worst]
+        result = attack(
+            case.release, pair.first, pair.second, budget=case.budget, n_releases=n_fits, confidence=CONFIDENCE,
+            with_power=False,
+        )  # fmt: skip
+        shown, control = result.shown / claimed(case.budget), result.control
+        bad += [str(result)] if result.refuted or not result.is_sound or result.failure else []
     status = "wrong" if bad else "right"
-    return Outcome(*facts, status, found[worst].worst, shown, control, "; ".join(bad), time.process_time() - start)
+    return Outcome(*_facts(case), status, found[worst].worst, shown, control, "; ".join(bad), time.process_time() - start)
 
 
 class Reports:
