@@ -10,18 +10,20 @@ order that is random but always the same: those tried so far are a random sample
     python -m scripts.mutation_tests --show KEY               the change
     python -m scripts.mutation_tests --summary                the table, and survivors without a reason
 
-A mutant is tried against the tests of its module, then against those that name the module, the quick ones first. A test that
-fails, an error and no end within the time limit all count as noticed. Survivors that change nothing which matters are listed
-with reasons in `tests/surviving_mutants.toml`.
+A mutant is tried against the tests of its module, then against those of its room, the quick ones first. Tests of pages and
+hashes of the code would notice everything, and take no part. A test that fails, an error, and no end within the time limit
+all count as noticed. Survivors that change nothing which matters are listed with reasons in `tests/surviving_mutants.toml`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import importlib
 import importlib.abc
 import importlib.util
+import itertools
 import json
 import os
 import resource
@@ -46,10 +48,8 @@ ROOMS = ("erm", "privacy", "accounting")
 RESULTS = ROOT / "build" / "mutants.jsonl"
 TIMES = ROOT / "build" / "times_of_tests.json"
 REASONS = TESTS / "surviving_mutants.toml"
-_FOLDERS = (*ROOMS, "training", "audit", "inference", "features", "solvers", "evaluations")
-"""Of the tests that may notice something. Pages and hashes of the code would notice everything."""
-_SECONDS_OF_TESTS = 90
-"""Tests beyond this sum are not tried: a change that only they would notice counts as a survivor."""
+_SECONDS_OF_TESTS = 40.0
+"""Slower tests than fit into this sum are not tried: a change that only they would notice counts as a survivor."""
 _LIMIT = (20.0, 6.0)
 """Seconds until a mutant without an end counts as noticed: so many, and so many times what its tests take."""
 _MEMORY = 6 * 1024**3
@@ -88,14 +88,26 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class _Outcome:
-    """A plugin of pytest: remembers the first test that failed, and how long each file took."""
+    """A plugin of pytest: runs the quick tests first, and remembers the first one that failed."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: dict[str, float], files: Sequence[str] = ()) -> None:
         self.failed = ""
         self.seconds: Counter[str] = Counter()
+        self._times = times
+        self._files = files
+
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        """Order the tests: those of the first file, then all others, the quick ones first, until the time is used up."""
+        if not self._files:
+            return
+        items.sort(key=lambda item: (not item.nodeid.startswith(self._files[0]), self._times.get(item.nodeid, 0.0)))
+        sums = itertools.accumulate(self._times.get(item.nodeid, 0.0) for item in items)
+        within = sum(so_far <= _SECONDS_OF_TESTS for so_far in sums)
+        config.hook.pytest_deselected(items=items[within:])
+        items[:] = items[:within]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.seconds[report.nodeid.split("::")[0]] += report.duration
+        self.seconds[report.nodeid] += report.duration
         if report.failed and not self.failed:
             self.failed = report.nodeid
 
@@ -153,10 +165,9 @@ def tried(mutants: Sequence[Mutant], jobs: int, end: float) -> Iterator[Trial]:
     while running or (waiting and time.monotonic() < end):
         while waiting and len(running) < jobs and time.monotonic() < end:
             mutant = waiting.pop()
-            files = tests_of(mutant.path, times)
             first = [name for name, _ in killers[mutant.path].most_common(3)]
-            seconds = _LIMIT[0] + _LIMIT[1] * sum(times[name] for name in files)
-            pid, pipe = _started(mutant, first, files)
+            seconds = _LIMIT[0] + _LIMIT[1] * (_SECONDS_OF_TESTS + sum(times.get(name, 0.0) for name in first))
+            pid, pipe = _started(mutant, first, times)
             running[pid] = mutant, pipe, time.monotonic(), seconds
         select.select([pipe for _, pipe, _, _ in running.values()], [], [], 1.0)
         for pid, (mutant, pipe, start, seconds) in list(running.items()):
@@ -174,23 +185,24 @@ def tried(mutants: Sequence[Mutant], jobs: int, end: float) -> Iterator[Trial]:
             yield Trial(mutant.key, status, by, round(took, 2))
 
 
-def tests_of(path: Path, times: dict[str, float]) -> list[str]:
-    """Files of tests for a module: its own, then those that name it, the quick ones first, within a sum of seconds."""
-    module = f"confide.{path.parent.name}.{path.stem}"
-    own = f"tests/{path.parent.name}/test_{path.stem}.py"
-    naming = [name for name in times if name != own and module in (ROOT / name).read_text(encoding="utf-8")]
-    rest = [name for name in times if name.startswith(f"tests/{path.parent.name}/") and name != own and name not in naming]
-    chosen, sum_of_seconds = [], 0.0
-    for name in [*([own] if own in times else []), *sorted(naming, key=times.__getitem__), *sorted(rest, key=times.__getitem__)]:
-        sum_of_seconds += times[name]
-        if name == own or sum_of_seconds <= _SECONDS_OF_TESTS:
-            chosen.append(name)
-    return chosen
+def files_for(path: Path, times: dict[str, float]) -> list[str]:
+    """Files of tests for a module: its own, and those of its room that name it; where none does, all of its room."""
+    room, module = path.parent.name, f"confide.{path.parent.name}.{path.stem}"
+    known = sorted({name.split("::")[0] for name in times})
+    own = f"tests/{room}/test_{path.stem}.py"
+    naming = [name for name in known if name != own and module in (ROOT / name).read_text(encoding="utf-8")]
+    rest = [name for name in known if name.startswith(f"tests/{room}/") and name != own and name not in naming]
+    return [*([own] if own in known else []), *naming, *rest]
+
+
+def reasons() -> dict[str, str]:
+    """Why a survivor may survive, by its key."""
+    return tomllib.loads(REASONS.read_text(encoding="utf-8")) if REASONS.exists() else {}
 
 
 def summary(mutants: Sequence[Mutant], known: dict[str, Trial]) -> list[str]:
     """One line for each module, their sums, and the survivors without a reason."""
-    reasons = tomllib.loads(REASONS.read_text(encoding="utf-8")) if REASONS.exists() else {}
+    explained = reasons()
     rows: defaultdict[str, Counter[str]] = defaultdict(Counter)
     open_ones = []
     for mutant in mutants:
@@ -198,7 +210,7 @@ def summary(mutants: Sequence[Mutant], known: dict[str, Trial]) -> list[str]:
         trial = known.get(mutant.key)
         state = "untried" if trial is None else trial.status
         if state == "survived":
-            state = "explained" if mutant.key in reasons else state
+            state = "explained" if mutant.key in explained else state
         if state == "survived":
             open_ones.append(f"{mutant.key} {name}:{mutant.line} {mutant.function}: {mutant.before} -> {mutant.after}")
         for row in (name, name.split("/")[0], "all"):
@@ -213,8 +225,8 @@ def summary(mutants: Sequence[Mutant], known: dict[str, Trial]) -> list[str]:
     return [*lines, "", *open_ones]
 
 
-def _started(mutant: Mutant, first: Sequence[str], files: Sequence[str]) -> tuple[int, int]:
-    """Number of a new process that tries a mutant, and the pipe on which it tells the outcome."""
+def _started(mutant: Mutant, first: Sequence[str], times: dict[str, float]) -> tuple[int, int]:
+    """Number of a new process that tries a mutant, `first` tests first, and the pipe on which it tells the outcome."""
     out, inside = os.pipe()
     pid = os.fork()
     if pid:
@@ -226,8 +238,8 @@ def _started(mutant: Mutant, first: Sequence[str], files: Sequence[str]) -> tupl
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _be_quiet()
         sys.meta_path.insert(0, _Changed(mutant))
-        for chosen in ([*first], [*files]):
-            outcome = _Outcome()
+        files = files_for(mutant.path, times)
+        for chosen, outcome in ((first, _Outcome(times)), (files, _Outcome(times, files))):
             code = _pytest(chosen, outcome) if chosen else 0
             if code:
                 os.write(inside, f"noticed {outcome.failed}".encode())
@@ -241,10 +253,8 @@ def _started(mutant: Mutant, first: Sequence[str], files: Sequence[str]) -> tupl
 
 def _end(pid: int, *, done: bool) -> None:
     """End a process with all that it started."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     if not done:
         os.waitpid(pid, 0)
 
@@ -268,7 +278,7 @@ def _import_what_tests_import() -> None:
     pid = os.fork()
     if not pid:
         _be_quiet()
-        _pytest([f"tests/{folder}" for folder in _FOLDERS], _Outcome(), "--collect-only")
+        _pytest([f"tests/{room}" for room in ROOMS], _Outcome({}), "--collect-only")
         ours = ("confide", "tests", "scripts", "benchmarks", "conftest", "__main__")
         names = [name for name in sys.modules if name.split(".")[0] not in ours and not name.startswith("_")]
         os.write(inside, " ".join(names).encode())
@@ -281,34 +291,34 @@ def _import_what_tests_import() -> None:
     for name in names.split():
         try:
             importlib.import_module(name)
-        except Exception:  # noqa: BLE001, S112, PERF203 - some modules exist only while another one runs
+        except Exception:  # noqa: BLE001, S112 - some modules exist only while another one runs
             continue
 
 
 def _times_of_tests() -> dict[str, float]:
-    """Seconds of each file of tests without a change. Measured once; files that fail now are left out."""
-    names = [path.relative_to(ROOT).as_posix() for folder in _FOLDERS for path in sorted((TESTS / folder).glob("test_*.py"))]
+    """Seconds of each test without a change. Each file is measured once; files that fail now are left out."""
     known = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
-    for name in names:
-        digest = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+    for path in (path for room in ROOMS for path in sorted((TESTS / room).glob("test_*.py"))):
+        name = path.relative_to(ROOT).as_posix()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         if known.get(name, [""])[0] == digest:
             continue
         out, inside = os.pipe()
-        pid = os.fork()
-        if not pid:
+        if not os.fork():
             _be_quiet()
-            start = time.process_time()
-            code = _pytest([name], _Outcome())
-            os.write(inside, json.dumps([digest, time.process_time() - start if code == 0 else None]).encode())
+            outcome = _Outcome({})
+            passed = _pytest([name], outcome) == 0
+            with os.fdopen(inside, "w") as pipe:
+                json.dump(outcome.seconds if passed else {}, pipe)
             os._exit(0)
         os.close(inside)
-        os.waitpid(pid, 0)
-        known[name] = json.loads(os.read(out, 1000) or "null") or [digest, None]
-        os.close(out)
+        with os.fdopen(out) as pipe:
+            known[name] = [digest, json.load(pipe)]
+        os.wait()
         TIMES.write_text(json.dumps(known), encoding="utf-8")
-        if known[name][1] is None:
+        if not known[name][1]:
             print(f"{name} does not pass without a change, and is left out", file=sys.stderr)
-    return {name: known[name][1] for name in names if known[name][1] is not None}
+    return {test: seconds for _, tests in known.values() for test, seconds in tests.items()}
 
 
 if __name__ == "__main__":
