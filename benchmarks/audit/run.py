@@ -109,9 +109,9 @@ def planted_bugs() -> dict[str, str]:
     """Every test of tests/audit that plants a bug, and whether it was caught."""
     reports = Reports()
     words = " or ".join(sorted(set(PLANTED)))
-    pytest.main(
-        ["-q", "--no-header", "-m", "not audit", "-k", words, "-p", "no:cacheprovider", "tests/audit"], plugins=[reports]
-    )
+    # pytest cannot rewrite the asserts of a package that was imported before it.
+    options = ["-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider"]
+    pytest.main([*options, "-m", "not audit", "-k", words, "tests/audit"], plugins=[reports])
     return {
         name: outcome for name, outcome in reports.outcomes.items() if not name.endswith("code]") and "[code" not in name
     }
@@ -152,6 +152,7 @@ def main() -> None:
             joblib.delayed(audited)(case, given.fits) for case in chosen
         )  # fmt: skip
     lines = table(outcomes)
+    print("\n".join([*lines, ""]), flush=True)
     count = collections.Counter(outcome.status for outcome in outcomes)
     wrong = [f"{asdict(outcome)}" for outcome in outcomes if outcome.status == "wrong"]
     control = max((each.control for each in outcomes), default=0.0)
@@ -168,7 +169,7 @@ def main() -> None:
         f"{given.fits} fits to either data set, {given.jobs} processes, {(time.monotonic() - start) / 60:.0f} minutes, "
         f"{sum(each.seconds for each in outcomes) / 60:.0f} minutes of processor time for the combinations."
     )
-    print("\n".join([*lines, "", *summary, *wrong]))
+    print("\n".join([*summary, *wrong]))
     if given.write:
         text = PAGE.read_text(encoding="utf-8")
         before, after = text.split(BEGIN)[0], text.split(END)[1]
