@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from confide import privacy
+from confide import LogisticRegression, privacy
 from confide.erm.class_losses import OneVsRest, Softmax
+from confide.estimators import search
+from confide.estimators.search import _score_noise
 from confide.privacy import lattice, sufficient_statistics
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.bundled_shapes import Bundles
@@ -83,6 +85,13 @@ def sums_in_one_column(budget, neighbours):
     """Facts of noisy sums for rows of one column."""
     facts = least_squares(budget, neighbours).problem
     return replace(facts, n_features=1)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Noise that no plan holds."""
+
+    lattice: LatticeLaplace | LatticeGaussian
 
 
 def spherical_sums():
@@ -162,6 +171,8 @@ CASES = {
     "seal of weights": lambda: seal_of(OutputPerturbation().plan(facts_of("ball 5", REPLACE)[0], PURE), 0.01),
     "seal of moments": lambda: seal_of(moments_plan(PURE), 0.01),
     "seal of sums": lambda: seal_of(spherical_sums(), 0.05),
+    "score of a search, pure": lambda: (Alone(_score_noise(PURE)), 1.0),
+    "score of a search, concentrated": lambda: (Alone(_score_noise(CONCENTRATED)), 1.0),
     "centre": lambda: (centring_plan(facts_of("ball 2", REPLACE)[0], CONCENTRATED, 0.04), 2.0 * R / 0.2),
 }  # fmt: skip
 SHAPED = {
@@ -361,6 +372,8 @@ def test_choices_and_tries_take_no_more_than_their_budget():
     assert Selection.of_budget("exponential", CONCENTRATED).epsilon == pytest.approx(2.0, rel=1e-6)
     flip = Selection.of_budget("permute-and-flip", CONCENTRATED).epsilon
     assert flip * math.tanh(flip / 2.0) == pytest.approx(0.5, rel=1e-6)
+    best = search.PrivateSearchCV(LogisticRegression(1.0, classes=[0, 1]), {"alpha": [0.1, 1.0]}, score_share=0.25)
+    assert best.set_params(method="exponential").plan(3000, 3).selection.epsilon == pytest.approx(0.75, rel=1e-6)
     plan = NoisyQuantiles().plan([[0.0, 1.0], [0.0, 1.0]], [0.25, 0.5, 0.75], PURE, REPLACE)
     assert plan.selection.epsilon == pytest.approx(1.0 / 6.0, rel=1e-6)
     assert Repetition(1, Repetition.of_mean(1, 4.0).stop).pure_base(1.0) == pytest.approx(1.0 / 3.0, rel=1e-6)
@@ -390,6 +403,8 @@ PLACES = {
     "output_perturbation.OutputPerturbation.plan": {"weights, Laplace", "weights, Gaussian", "weights, concentrated"},
     "output_perturbation.OutputPerturbation._spherical": {"weights, spherical", "seal of weights"},
     "quantiles.NoisyQuantiles.plan": {"choices and tries"},
+    "search.PrivateSearchCV._plan_once": {"choices and tries"},
+    "search._score_noise": {"score of a search, pure", "score of a search, concentrated"},
     "standardised_sums.NoisyStandardisedSums.plan": {
         "differences of risks", "differences of risks, approximate", "differences of risks, pure",
     },
@@ -417,5 +432,5 @@ def places_of_noise(path):
 def test_every_function_that_decides_how_large_noise_is_has_a_detector():
     """A mechanism that is added without one fails here; and each detector watches something."""
     modules = [path for path in Path(privacy.__file__).parent.glob("*.py") if path.stem != "lattice"]
-    assert set().union(*map(places_of_noise, modules)) == set(PLACES)
+    assert set().union(*map(places_of_noise, [*modules, Path(search.__file__)])) == set(PLACES)
     assert set().union(*PLACES.values()) == {*CASES, *SHAPED, *SPHERICAL, *GROUPED, "choices and tries"}
