@@ -54,7 +54,7 @@ TEST := $(or $(wildcard $(CHECK)),$(VENV)/.has-all,test$(more))
 DOCS := $(VENV)/.has-docs$(more)
 RELEASE := $(VENV)/.has-release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz sanitize lock oldest release docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -116,6 +116,9 @@ faults: $(TEST) ## kill fits a thousand times, take disk, memory and files from 
 
 fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: an hour
 	$(RUN) scripts.fuzz $(ARGS)
+
+mutants: $(TEST) ## change the trusted code in 7,000 places, one at a time, and list what no test notices: hours, and it goes on where it stopped
+	$(RUN) scripts.mutation_tests $(ARGS)
 
 # Solvers and sources of rows once more, as if the kernel had not been built, and the kernel under sanitizers.
 
