@@ -1,10 +1,11 @@
 """How Dask and Spark scale from one worker to two on this machine, and what a pass sends.
 
-Each cluster runs in a process of its own, with workers of one thread each. Rows lie in a Parquet file. Dask's workers read it in
-each pass; Spark keeps its rows in memory after the first pass. A pass ends when the driver has the sums of all rows. "Sent" is
-what goes to a worker for each partition, pickled, and "received" what the driver gets: sums, and a record of each partition.
+Each cluster runs in a process of its own, with workers of one thread each. Rows lie in a Parquet file. Dask's workers read
+it in each pass; Spark keeps its rows in memory after the first pass. A pass ends when the driver has the sums of all rows.
+"Sent" is what goes to a worker for each partition, pickled, and "received" what the driver gets: sums, and a record of each
+partition.
 
-Run: OMP_NUM_THREADS=1 python benchmarks/cluster_scaling.py [--rows 4000000] [--columns 50] [--folder /tmp] [--clusters dask,spark]
+Run: OMP_NUM_THREADS=1 python benchmarks/cluster_scaling.py [--rows 4000000] [--columns 50] [--clusters dask,spark]
 """
 
 from __future__ import annotations
@@ -93,11 +94,11 @@ def _shown(name: str, workers: int, found: dict[str, Any], before: float | None)
     sums = [each for each in found["passes"] if each["kind"] == "gradient"]
     of_pass = statistics.median(each["wall"] for each in sums)
     gain = "" if before is None else f", {before / of_pass:.2f} times as fast as one worker"
+    driver = 1e3 * statistics.median(each["driver"] for each in sums)
     print(
         f"{name}, {workers} worker{'s'[: workers != 1]}: fit {found['fit']:.2f} s, {len(found['passes'])} passes; "
-        f"a pass for gradients {of_pass:.2f} s{gain}; the driver works "
-        f"{1e3 * statistics.median(each['driver'] for each in sums):.0f} ms of it, sends {sums[0]['sent']} bytes a partition and "
-        f"receives {sums[0]['received']}",
+        f"a pass for gradients {of_pass:.2f} s{gain}; the driver works {driver:.0f} ms of it, "
+        f"sends {sums[0]['sent']} bytes a partition and receives {sums[0]['received']}",
         flush=True,
     )
     for each in found["passes"]:
@@ -125,8 +126,9 @@ def main() -> None:
         for name in arguments.clusters.split(","):
             before = None
             for workers in WORKERS:
-                asked = [sys.executable, __file__, "--columns", str(arguments.columns), "--one", name, str(path), str(workers)]
-                said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+                asked = ["--columns", str(arguments.columns), "--one", name, str(path), str(workers)]
+                command = [sys.executable, __file__, *asked]
+                said = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
                 of_pass = _shown(name, workers, json.loads(said.splitlines()[-1]), before)
                 before = before or of_pass
 
