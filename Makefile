@@ -17,6 +17,9 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export VECLIB_MAXIMUM_THREADS := 1
 
+# Code is compiled when it is first imported, and kept, whatever the shell says: the tests import it some hundred times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Two installations into one environment at a time would harm each other.
@@ -24,7 +27,8 @@ export VECLIB_MAXIMUM_THREADS := 1
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-PIP := $(RUN) pip install -qq --disable-pip-version-check
+# Most of the installed modules are never imported, so the installation compiles none.
+PIP := $(RUN) pip install -qq --disable-pip-version-check --no-compile
 
 # A stamp says which optional parts the environment holds; it is older than pyproject.toml when they must be looked at
 # again. The installation is editable, so that a change of code is tested at once, without building a wheel each time;
@@ -44,12 +48,13 @@ OLDEST := .venv-oldest
 
 CORE := $(VENV)/.has-core
 BENCH := $(VENV)/.has-all$(more)
-TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
+# What the checks need holds what the tests need.
+TEST := $(or $(wildcard $(CHECK)),$(VENV)/.has-all,test$(more))
 DOCS := $(VENV)/.has-docs$(more)
 RELEASE := $(VENV)/.has-release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz sanitize lock oldest release docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -111,6 +116,9 @@ faults: $(TEST) ## kill fits a thousand times, take disk, memory and files from 
 
 fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: an hour
 	$(RUN) scripts.fuzz $(ARGS)
+
+mutants: $(TEST) ## change the trusted code in 7,000 places, one at a time, and list what no test notices: hours, and it goes on where it stopped
+	$(RUN) scripts.mutation_tests $(ARGS)
 
 # Solvers and sources of rows once more, as if the kernel had not been built, and the kernel under sanitizers.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -191,7 +192,9 @@ def pairs_of(estimator: Any, kind: str, folder: Path) -> list[Pair]:
         if kind == "sparse":
             sides = [(csr_array(X), y) for X, y in sides]
         elif kind == "file":
-            paths = [folder / f"{number}-{side}-{len(data[1])}.parquet" for side, data in enumerate(sides)]
+            # Combinations run side by side, so each has files of its own.
+            own = Path(tempfile.mkdtemp(dir=folder))
+            paths = [own / f"{number}-{side}-{len(data[1])}.parquet" for side, data in enumerate(sides)]
             for path, (frame, _) in zip(paths, sides, strict=True):
                 frame.to_parquet(path)
             sides = [(confide.open_rows(path, OF_CLASSES),) for path in paths]

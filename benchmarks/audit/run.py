@@ -27,7 +27,7 @@ import pytest
 from benchmarks.audit.cases import Case, cases
 from confide.audit import attack, own_checks, replay
 from confide.audit.confidence import claimed
-from confide.errors import ParameterError
+from confide.errors import ConfideError, ParameterError
 
 PAGE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- the table -->", "<!-- end of the table -->"
@@ -59,28 +59,39 @@ class Outcome:
 
 def audited(case: Case, n_fits: int) -> Outcome:
     """Replay all pairs of a case, and attack the one at which the distance is longest."""
-    facts = (case.estimator, case.mechanism, case.currency, case.relation, case.rows)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _outcome(case, n_fits)
+    except ConfideError as error:
+        # One combination that stops must not end the others.
+        return Outcome(*_facts(case), "wrong", problem=f"{type(error).__name__}: {error}")
+
+
+def _facts(case: Case) -> tuple[str, str, str, str, str]:
+    return case.estimator, case.mechanism, case.currency, case.relation, case.rows
+
+
+def _outcome(case: Case, n_fits: int) -> Outcome:
     start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            pairs = case.pairs()
-            found = [replay(case.release, *pair.first, neighbour=pair.second) for pair in pairs]
-        except ParameterError as error:
-            return Outcome(*facts, "not offered", problem=str(error).split(".")[0])
-        bad = [f"{pair.name}: {result}" for pair, result in zip(pairs, found, strict=True) if not result.holds]
-        worst = max(range(len(found)), key=lambda k: found[k].worst)
-        shown, control = None, 0.0
-        if n_fits and case.is_attacked:
-            pair = pairs[worst]
-            result = attack(
-                case.release, pair.first, pair.second, budget=case.budget, n_releases=n_fits, confidence=CONFIDENCE,
-                with_power=False,
-            )  # fmt: skip
-            shown, control = result.shown / claimed(case.budget), result.control
-            bad += [str(result)] if result.refuted or not result.is_sound or result.failure else []
+    try:
+        pairs = case.pairs()
+        found = [replay(case.release, *pair.first, neighbour=pair.second) for pair in pairs]
+    except ParameterError as error:
+        return Outcome(*_facts(case), "not offered", problem=str(error).split(".")[0])
+    bad = [f"{pair.name}: {result}" for pair, result in zip(pairs, found, strict=True) if not result.holds]
+    worst = max(range(len(found)), key=lambda k: found[k].worst)
+    shown, control = None, 0.0
+    if n_fits and case.is_attacked:
+        pair = pairs[worst]
+        result = attack(
+            case.release, pair.first, pair.second, budget=case.budget, n_releases=n_fits, confidence=CONFIDENCE,
+            with_power=False,
+        )  # fmt: skip
+        shown, control = result.shown / claimed(case.budget), result.control
+        bad += [str(result)] if result.refuted or not result.is_sound or result.failure else []
     status = "wrong" if bad else "right"
-    return Outcome(*facts, status, found[worst].worst, shown, control, "; ".join(bad), time.process_time() - start)
+    return Outcome(*_facts(case), status, found[worst].worst, shown, control, "; ".join(bad), time.process_time() - start)
 
 
 class Reports:
@@ -98,9 +109,9 @@ def planted_bugs() -> dict[str, str]:
     """Every test of tests/audit that plants a bug, and whether it was caught."""
     reports = Reports()
     words = " or ".join(sorted(set(PLANTED)))
-    pytest.main(
-        ["-q", "--no-header", "-m", "not audit", "-k", words, "-p", "no:cacheprovider", "tests/audit"], plugins=[reports]
-    )
+    # pytest cannot rewrite the asserts of a package that was imported before it.
+    options = ["-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider"]
+    pytest.main([*options, "-m", "not audit", "-k", words, "tests/audit"], plugins=[reports])
     return {
         name: outcome for name, outcome in reports.outcomes.items() if not name.endswith("code]") and "[code" not in name
     }
@@ -141,6 +152,7 @@ def main() -> None:
             joblib.delayed(audited)(case, given.fits) for case in chosen
         )  # fmt: skip
     lines = table(outcomes)
+    print("\n".join([*lines, ""]), flush=True)
     count = collections.Counter(outcome.status for outcome in outcomes)
     wrong = [f"{asdict(outcome)}" for outcome in outcomes if outcome.status == "wrong"]
     control = max((each.control for each in outcomes), default=0.0)
@@ -157,7 +169,7 @@ def main() -> None:
         f"{given.fits} fits to either data set, {given.jobs} processes, {(time.monotonic() - start) / 60:.0f} minutes, "
         f"{sum(each.seconds for each in outcomes) / 60:.0f} minutes of processor time for the combinations."
     )
-    print("\n".join([*lines, "", *summary, *wrong]))
+    print("\n".join([*summary, *wrong]))
     if given.write:
         text = PAGE.read_text(encoding="utf-8")
         before, after = text.split(BEGIN)[0], text.split(END)[1]

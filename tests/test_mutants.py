@@ -1,0 +1,130 @@
+"""scripts/mutants.py and scripts/mutation_tests.py: changes of the trusted code that tests should notice."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from scripts import mutation_tests
+from scripts.mutants import Mutant, mutants_of
+
+MODULE = '''"""A module."""
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import os
+BOUND: float = 2.0
+
+class Scale:
+    size: int = 3
+
+    @property
+    def half(self) -> float:
+        if self.size < 1 and not self.size == 0:
+            raise ValueError(f"{self.size - 1} is too small, by " + "one")
+        return min(self.size, -BOUND) / 2
+
+    def grow(self):
+        self.size += 1
+        self.note("é", last=True)
+        return self.size if self.size is None else 0
+'''
+
+
+@pytest.fixture
+def changes(tmp_path) -> dict[tuple[str, str, str], Mutant]:
+    """The mutants of MODULE by function, before and after."""
+    path = tmp_path / "module.py"
+    path.write_text(MODULE, encoding="utf-8")
+    return {(each.function, each.before, each.after): each for each in mutants_of(path, tmp_path)}
+
+
+def test_constants_properties_and_statements_are_changed(changes):
+    """One change for each operator, at the level of the module, of a class, of a property and of a method."""
+    assert set(changes) == {
+        ("", "2.0", "4.0"),
+        ("Scale", "3", "4"),
+        ("Scale.half", "self.size < 1 and (not self.size == 0)", "self.size < 1 or not self.size == 0"),
+        ("Scale.half", "self.size < 1 and (not self.size == 0)", "not (self.size < 1 and (not self.size == 0))"),
+        ("Scale.half", "self.size < 1", "self.size <= 1"),
+        ("Scale.half", "1", "2"),
+        ("Scale.half", "not self.size == 0", "self.size == 0"),
+        ("Scale.half", "self.size == 0", "self.size != 0"),
+        ("Scale.half", "0", "1"),
+        ("Scale.half", "raise ValueError(f'{self.size - 1} is too small, by ' + 'one')", "pass"),
+        ("Scale.half", "min(self.size, -BOUND) / 2", "min(self.size, -BOUND) * 2"),
+        ("Scale.half", "min", "max"),
+        ("Scale.half", "-BOUND", "BOUND"),
+        ("Scale.half", "2", "3"),
+        ("Scale.grow", "self.size += 1", "self.size -= 1"),
+        ("Scale.grow", "1", "2"),
+        ("Scale.grow", "self.note('é', last=True)", "pass"),
+        ("Scale.grow", "True", "False"),
+        ("Scale.grow", "self.size is None", "self.size is not None"),
+        ("Scale.grow", "self.size is None", "not self.size is None"),
+        ("Scale.grow", "0", "1"),
+    }
+
+
+def test_a_mutant_differs_in_its_own_place_alone(changes):
+    """Bytes before and after stay, also behind a letter of two bytes, and the text parses."""
+    for mutant in changes.values():
+        text = mutant.source()
+        ast.parse(text)
+        assert text.encode()[: mutant.start] == MODULE.encode()[: mutant.start]
+        assert text.encode().endswith(MODULE.encode()[mutant.end :])
+    assert 'self.note("é", last=(False))' in changes["Scale.grow", "True", "False"].source()
+
+
+def test_every_mutant_of_the_trusted_rooms_parses_and_has_a_key_of_its_own():
+    """Keys name reasons, so two changes must not share one."""
+    found = mutation_tests.all_mutants()
+    assert len(found) > 5000
+    assert len({each.key for each in found}) == len(found)
+    for mutant in found[:300]:
+        ast.parse(mutant.source())
+
+
+def test_the_key_stays_when_lines_move(tmp_path):
+    """A comment above a function, or a change of another function, does not lose a reason."""
+    path = tmp_path / "module.py"
+    path.write_text(MODULE, encoding="utf-8")
+    before = {each.key for each in mutants_of(path, tmp_path)}
+    path.write_text(MODULE.replace("class Scale", "# A comment.\nOTHER = 7\n\nclass Scale"), encoding="utf-8")
+    assert len({each.key for each in mutants_of(path, tmp_path)} - before) == 1
+
+
+def test_the_tests_of_a_module_come_first_and_those_that_name_it_next():
+    """The order in which tests are tried."""
+    names = [
+        "tests/privacy/test_counts.py",
+        "tests/privacy/test_lattice.py",
+        "tests/privacy/test_discrete.py",
+        "tests/erm/test_joints.py",
+    ]
+    files = mutation_tests.files_for(
+        mutation_tests.SOURCE / "privacy" / "discrete.py", {f"{name}::test": 1.0 for name in names}
+    )
+    assert files[0] == "tests/privacy/test_discrete.py"
+    assert set(files) == set(names[:3])
+
+
+def test_every_reason_names_a_mutant_that_exists():
+    """A reason whose code is gone must go too."""
+    keys = {each.key for each in mutation_tests.all_mutants()}
+    reasons = mutation_tests.reasons()
+    assert not set(reasons) - keys
+    assert all(len(reason.split()) > 3 for reason in reasons.values())
+
+
+def test_the_summary_counts_each_state(monkeypatch, tmp_path, changes):
+    """Noticed, endless, explained and surviving mutants."""
+    path = next(iter(changes.values())).path
+    monkeypatch.setattr(mutation_tests, "SOURCE", tmp_path)
+    keys = [each.key for each in changes.values()]
+    monkeypatch.setattr(mutation_tests, "reasons", lambda: {keys[2]: "It changes nothing."})
+    states = ["noticed", "endless", "survived", "survived"]
+    known = {key: mutation_tests.Trial(key, state, "", 1.0) for key, state in zip(keys, states, strict=False)}
+    lines = mutation_tests.summary(list(changes.values()), known)
+    assert f"| all | {len(keys)} | 4 | 50.0% | 1 | 1 |" in lines
+    assert lines[-1].startswith(keys[3])
+    assert path.name in lines[-1]
