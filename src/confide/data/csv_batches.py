@@ -1,8 +1,9 @@
 """The rows of a CSV file, cut where rows end and read by several threads.
 
-pyarrow reads a stream of CSV with one thread. Here the file is cut into pieces, each of which is read by itself. A line ends a
-row exactly if an even number of quotes stands before its end, provided that all quotes are plain (`confide.data.csv_quotes`).
-From where they are not plain, or where a row is very long, the rest of the file is left to pyarrow's reader of streams.
+pyarrow reads a stream of CSV with one thread. Here the file is cut into pieces, each of which is read by itself. A line ends
+a row exactly if an even number of quotes stands before its end, provided that all quotes are plain
+(`confide.data.csv_quotes`). From where they are not plain, or where a row is very long, the rest of the file is left to
+pyarrow's reader of streams.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ _QUOTE = ord('"')
 class Quotes:
     """The quotes of a text that is read chunk by chunk.
 
-    Quotes are counted from 0. Each one with an even number must follow a separator, the end of a line or a quote, and each one
-    with an odd number must precede one of these. Then a quote with an even number begins a cell or completes a pair. One with
-    an odd number ends a cell or begins a pair. A place in the text lies within a cell in quotes exactly if an odd number of
-    quotes stands before it.
+    Quotes are counted from 0. Each one with an even number must follow a separator, the end of a line or a quote, and each
+    one with an odd number must precede one of these. Then a quote with an even number begins a cell or completes a pair. One
+    with an odd number ends a cell or begins a pair. A place lies within a cell in quotes exactly if an odd number of quotes
+    stands before it.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class Quotes:
     Attributes
     ----------
     count : how many there were
-    are_plain : whether each certainly begins or ends a cell or is half of a pair in one. Where that is not certain, cells have
-        to be read one by one
+    are_plain : whether each certainly begins or ends a cell or is half of a pair in one. Where that is not certain, cells
+        have to be read one by one
     """
 
     def __init__(self, separator: bytes) -> None:

@@ -41,8 +41,8 @@ BATCH_ROWS = 2**16
 _PARQUET_BUFFER = 2**16
 """Bytes of the buffer of each column. It stays in the cache."""
 _MOST_BATCH_ROWS = 2**15
-"""A Parquet file gives at most so many rows at once. Arrow keeps the memory of batches for the next ones: with 84,000 rows of 50
-numbers it kept 240 MB in place of 80, and read no faster."""
+"""A Parquet file gives at most so many rows at once. Arrow keeps the memory of batches for the next ones. With 84,000 rows
+of 50 numbers it kept 240 MB in place of 80, and read no faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class FilePart:
         return self.stamp.path
 
     def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
-        """Record batches with the named columns, in the order of the file; at most `n_rows` at a time from a Parquet file."""
+        """Record batches with the named columns, in the order of the file; from Parquet at most `n_rows` at a time."""
         kind, wanted = suffix_of(self.path), list(names)
         refusal: Callable[[str], Exception] = self._damaged
         if kind == ".csv":
@@ -169,7 +169,9 @@ class FilePart:
             # Waking a thread for each column takes a quarter of the time of reading. One or two processors do not win it
             # back.
             several = pa.cpu_count() > 2
-            yield from file.iter_batches(min(n_rows, _MOST_BATCH_ROWS), columns=names, row_groups=groups, use_threads=several)
+            yield from file.iter_batches(
+                min(n_rows, _MOST_BATCH_ROWS), columns=names, row_groups=groups, use_threads=several
+            )
 
     def _arrow(self, names: list[str]) -> Iterator[Any]:
         import pyarrow as pa

@@ -42,7 +42,8 @@ def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads
 
     with one_blas_thread():
         # Some builds of BLAS keep a limit for each calling thread. The limit above does not reach the threads of the pool.
-        yield from _by_threads(make_as_here, items, ThreadPoolExecutor(n_threads, "confide-rows", one_blas_thread), n_threads)
+        pool = ThreadPoolExecutor(n_threads, "confide-rows", one_blas_thread)
+        yield from _by_threads(make_as_here, items, pool, n_threads)
 
 
 def mapped_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads: int) -> Generator[Made, None, None]:
