@@ -98,11 +98,11 @@ data: $(CORE) ## download and prepare the data sets of the experiments, into FOL
 experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two cores, then what is missing
 	$(VENV)/bin/python experiments/run.py $(ARGS)
 
-# The oldest versions of what the package needs, with the newest tools of the tests.
+# The oldest versions of what the package and its optional parts need; then what the tests need besides, as new as goes with them.
 oldest: $(RELEASE) ## run the tests with the oldest versions that pyproject.toml allows, in an environment of their own
 	@[ -d $(OLDEST) ] || $(RUN) uv venv --quiet --python $(VENV)/bin/python $(OLDEST)
-	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable '.[plot,polars,dask]'
-	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python pytest pytest-xdist hypothesis mpmath statsmodels
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable '.[all]'
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --editable '.[all,test]'
 	$(OLDEST)/bin/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 audit: $(TEST) ## try to break every guarantee, and print the table: replays, attacks and planted bugs

@@ -90,11 +90,6 @@ def length_by_opacus(X: Any, y: Any) -> list[float]:
     return [float(np.linalg.norm(weights))]
 
 
-def step_by_opacus(X: Any, y: Any) -> Any:
-    """One weight after one noisy step over all rows. Opacus states (1.05, 1e-5) for it."""
-    return opacus_training.trained(X, y, batch_size=len(X), epochs=1, noise=4.0)[0]
-
-
 def zeros(n_rows: int) -> tuple[Any, Any]:
     return np.zeros((n_rows, 100)), np.zeros(n_rows)
 
@@ -219,7 +214,7 @@ VIOLATIONS = (
     Violation(
         "Opacus 1.6.0, DP-SGD",
         "none",
-        2.01,
+        2.53,
         opacus_training.release,
         opacus_training.first,
         opacus_training.second,

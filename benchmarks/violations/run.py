@@ -3,7 +3,7 @@
     python -m benchmarks.violations.run            print it
     python -m benchmarks.violations.run --write    put it into README.md
 
-It runs in the environment of the peers (`make bench-peers` makes it). A release whose library is missing is named.
+Its environment needs requirements.txt beside this file. A release whose library is missing is named.
 """
 
 from __future__ import annotations

@@ -113,9 +113,9 @@ def on_disk(release, folder):
 
 
 def on_partitions(X, y):
-    """Releases the weights of a fit on four partitions, cut by the order of the table."""
+    """Releases the weights of a fit on two partitions, cut by the order of the table."""
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y})
-    parts = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=4, sort=False)
+    parts = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2, sort=False)
     with pytest.importorskip("dask").config.set(scheduler="synchronous"):
         return weights(confide.LogisticRegression(EPSILON).fit(open_rows(parts, SCHEMA)))
 
