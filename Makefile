@@ -17,6 +17,9 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export VECLIB_MAXIMUM_THREADS := 1
 
+# Code is compiled when it is first imported, and kept, whatever the shell says: the tests import it some hundred times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Two installations into one environment at a time would harm each other.
@@ -24,7 +27,8 @@ export VECLIB_MAXIMUM_THREADS := 1
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-PIP := $(RUN) pip install -qq --disable-pip-version-check
+# Most of the installed modules are never imported, so the installation compiles none.
+PIP := $(RUN) pip install -qq --disable-pip-version-check --no-compile
 
 # A stamp says which optional parts the environment holds; it is older than pyproject.toml when they must be looked at
 # again. The installation is editable, so that a change of code is tested at once, without building a wheel each time;
@@ -44,8 +48,9 @@ OLDEST := .venv-oldest
 
 CORE := $(VENV)/.has-core
 BENCH := $(VENV)/.has-all$(more)
-TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
+# What the checks need holds what the tests need.
+TEST := $(or $(wildcard $(CHECK)),$(VENV)/.has-all,test$(more))
 DOCS := $(VENV)/.has-docs$(more)
 RELEASE := $(VENV)/.has-release$(more)
 
@@ -93,11 +98,11 @@ data: $(CORE) ## download and prepare the data sets of the experiments, into FOL
 experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two cores, then what is missing
 	$(VENV)/bin/python experiments/run.py $(ARGS)
 
-# The oldest versions of what the package needs, with the newest tools of the tests.
+# The oldest versions of what the package and its optional parts need; then what the tests need besides, as new as goes with them.
 oldest: $(RELEASE) ## run the tests with the oldest versions that pyproject.toml allows, in an environment of their own
 	@[ -d $(OLDEST) ] || $(RUN) uv venv --quiet --python $(VENV)/bin/python $(OLDEST)
-	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable '.[plot,polars,dask]'
-	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python pytest pytest-xdist hypothesis mpmath statsmodels
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable '.[all]'
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --editable '.[all,test]'
 	$(OLDEST)/bin/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 audit: $(TEST) ## try to break every guarantee, and print the table: replays, attacks and planted bugs

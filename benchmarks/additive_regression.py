@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from benchmarks.public_data import folder
 from sklearn.metrics import mean_poisson_deviance, r2_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.public_data import folder
 from confide import AdditiveRegressor, ApproxDP, Schema
 
 EPSILONS = (0.1, 0.5, 1.0, math.inf)

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from benchmarks.peers import problems
-from benchmarks.public_data import folder, load
 
 import confide
+from benchmarks.peers import problems
+from benchmarks.public_data import folder, load
 from confide import Schema
 
 CHOICES: tuple[Any, ...] = ((), "pairs", "all")

@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
+
 from benchmarks.additive_regression import REGRESSIONS, Regression
 from benchmarks.peers.problems import Problem, problem
 from benchmarks.public_data import load
-from threadpoolctl import threadpool_limits
-
 from confide import AdditiveClassifier, ApproxDP, Schema
 from confide.features.columns import NumberColumn
 

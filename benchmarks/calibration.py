@@ -12,10 +12,10 @@ import argparse
 import math
 
 import numpy as np
-from benchmarks.peers.problems import problem
 from sklearn.metrics import brier_score_loss, log_loss
 from threadpoolctl import threadpool_limits
 
+from benchmarks.peers.problems import problem
 from confide import AdditiveClassifier, ApproxDP
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, math.inf)

@@ -17,9 +17,9 @@ import math
 import warnings
 
 import numpy as np
-from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 
 import confide
+from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound

@@ -19,9 +19,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from benchmarks.peers.problems import Problem, problem
 
 import confide
+from benchmarks.peers.problems import Problem, problem
 
 AIMS: dict[str, dict[str, dict[float, float]]] = {
     "concentrated": {

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from benchmarks.peers import problems
-from benchmarks.public_data import folder, load
 
 import confide
+from benchmarks.peers import problems
+from benchmarks.public_data import folder, load
 
 DELTA = 1e-6
 

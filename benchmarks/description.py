@@ -9,9 +9,9 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from benchmarks.peers.problems import problem
 
 import confide
+from benchmarks.peers.problems import problem
 from confide.estimators import description as module
 
 BUDGETS = {

@@ -17,9 +17,9 @@ import math
 import warnings
 
 import numpy as np
-from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 
 import confide
+from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 from confide.training.alpha import strength
 
 _WAYS = {

@@ -19,9 +19,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from benchmarks.thresholds import CONFIRMED, FOUND, Task
 from threadpoolctl import threadpool_limits
 
+from benchmarks.thresholds import CONFIRMED, FOUND, Task
 from confide import ZCDP, ApproxDP, HuberRegressor, PoissonRegressor, PureDP
 from confide.plan_text import noise_in_rows
 

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 
 import confide
+from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 from confide import ApproxDP
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import LogisticLoss

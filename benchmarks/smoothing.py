@@ -16,9 +16,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from benchmarks.public_data import Split, load
 
 import confide
+from benchmarks.public_data import Split, load
 from confide import ZCDP, ApproxDP, PureDP, Schema, Smooth
 
 BUDGETS = (ApproxDP(0.1, 1e-6), ApproxDP(1.0, 1e-6), ZCDP(0.01), PureDP(1.0), PureDP(0.3), PureDP(0.1))

@@ -24,13 +24,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from benchmarks.additive_regression import _shuffled, diamonds, visits
-from benchmarks.public_data import load
 from sklearn.linear_model import HuberRegressor as ScikitHuber
 from sklearn.linear_model import PoissonRegressor as ScikitPoisson
 from sklearn.metrics import d2_tweedie_score, r2_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.additive_regression import _shuffled, diamonds, visits
+from benchmarks.public_data import load
 from confide import ApproxDP, HuberRegressor, PoissonRegressor, PureDP, Ridge, Schema
 from confide.features.encoder import Encoder
 

@@ -238,15 +238,15 @@ MEASURES = {
 def cells_of(quick: bool) -> Iterator[Cell]:
     """All parts."""
     for width in (2, 20) if quick else (1, 2, 5, 10, 20, 50, 100, 200):
-        draws, n = (200, 1_000) if quick else (1_000, 10_000)
+        draws, n = (50, 1_000) if quick else (1_000, 10_000)
         yield {"part": "finite", "width": width, "n": n, "c": 1.0, "epsilon": 1.0, "draws": draws}
     for pairs in (16, 64) if quick else (8, 16, 32, 64, 128):
-        sizes = {"n": 300, "maps": 2, "draws": 20} if quick else {"n": 3_000, "maps": 10, "draws": 40}
+        sizes = {"n": 300, "maps": 2, "draws": 5} if quick else {"n": 3_000, "maps": 10, "draws": 40}
         yield {"part": "kernel", "pairs": pairs, "length_scale": 0.3, "c": 50.0, "epsilon": 1.0, **sizes}
     for n, c, largest, gap in ((10, 1.0, 0.5, 0.1), (10, 1.0, 0.5, 1e-6), (100, 4.0, 0.3, 0.01), (100, 4.0, 0.3, 1e-6)):
         yield {"part": "sensitivity", "n": n, "c": c, "largest": largest, "gap": gap}
     for epsilon in (1.0, 4.0) if quick else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0):
-        yield {"part": "floor", "n": 100, "c": 1.0, "epsilon": epsilon, "draws": 500 if quick else 10_000}
+        yield {"part": "floor", "n": 100, "c": 1.0, "epsilon": epsilon, "draws": 100 if quick else 10_000}
     for length_scale, c, n in ((0.5, 3.0, 10),) if quick else ((0.3, 1.0, 8), (0.5, 3.0, 10), (0.2, 5.0, 6)):
         yield {"part": "packing", "length_scale": length_scale, "c": c, "n": n, "epsilon": 1.0, "draws": 2 if quick else 10}
 

@@ -207,7 +207,7 @@ def cells_of(quick: bool) -> Iterator[Cell]:
     """All data sets, currencies and mechanisms."""
     for part, sizes in (("few", SIZES), ("whole", WHOLE_SIZES)):
         for data in ("adult",) if quick else sizes:
-            n, repetitions = (20_000, 2) if quick else (sizes[data], 20 if part == "few" else 6)
+            n, repetitions = (4_000, 2) if quick else (sizes[data], 20 if part == "few" else 6)
             for currency, mechanisms in MECHANISMS.items():
                 for epsilon in (4.0,) if quick else (1.0, 4.0):
                     for mechanism in mechanisms:
@@ -215,7 +215,7 @@ def cells_of(quick: bool) -> Iterator[Cell]:
                         yield cell | {"mechanism": mechanism, "repetitions": repetitions}
     for part, names in INTEREST.items():
         for data, column in ({"adult": names["adult"]} if quick else names).items():
-            n, repetitions = (20_000, 2) if quick else ((WHOLE_SIZES | SIZES)[data], 40 if part == "one of few" else 10)
+            n, repetitions = (4_000, 2) if quick else ((WHOLE_SIZES | SIZES)[data], 40 if part == "one of few" else 10)
             for currency in MECHANISMS:
                 for epsilon in (4.0,) if quick else (1.0, 4.0):
                     cell = {"part": part, "data": data, "n": n, "currency": currency, "epsilon": epsilon}

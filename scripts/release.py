@@ -51,7 +51,9 @@ def main() -> None:
     print("lock files: they hold what pyproject.toml asks for")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        first, second = _built(folder / "one"), _built(folder / "two")
+        # Looked up once, so that a commit made meanwhile does not come between the two builds.
+        commit = _run("git", "rev-parse", "HEAD", cwd=ROOT, capture_output=True).stdout.strip()
+        first, second = _built(commit, folder / "one"), _built(commit, folder / "two")
         _compare(first, second)
         shutil.rmtree(DIST, ignore_errors=True)
         DIST.mkdir()
@@ -71,13 +73,13 @@ def _run(*command: str | Path, **options: object) -> subprocess.CompletedProcess
     return subprocess.run([str(part) for part in command], check=True, text=True, **options)  # type: ignore[call-overload,no-any-return]  # noqa: S603
 
 
-def _built(folder: Path) -> list[Path]:
-    """Wheel and source distribution, built from a copy of the committed files."""
+def _built(commit: str, folder: Path) -> list[Path]:
+    """Wheel and source distribution, built from a copy of the files of a commit."""
     copy = folder / "copy"
     copy.mkdir(parents=True)
-    _run("git", "archive", "HEAD", "--format=tar", f"--output={folder / 'tree.tar'}", cwd=ROOT)
+    _run("git", "archive", commit, "--format=tar", f"--output={folder / 'tree.tar'}", cwd=ROOT)
     _run("tar", "-xf", folder / "tree.tar", "-C", copy)
-    when = _run("git", "log", "-1", "--format=%ct", cwd=ROOT, capture_output=True).stdout.strip()
+    when = _run("git", "log", "-1", "--format=%ct", commit, cwd=ROOT, capture_output=True).stdout.strip()
     environment = os.environ | {"SOURCE_DATE_EPOCH": when}
     command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", copy)
     _run(*command, env=environment, capture_output=True)
@@ -155,7 +157,8 @@ def _look_up_vulnerabilities() -> None:
     try:
         packages = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
-        print("known vulnerabilities: NOT CHECKED, because the service that lists them did not answer")
+        said = done.stderr.strip().splitlines()[-1:] or ["nothing was said"]
+        print(f"known vulnerabilities: NOT CHECKED, because the service that lists them did not answer ({said[0][:200]})")
         return
     looked_at = [package for package in packages if "vulns" in package]
     found = {package["name"]: [one["id"] for one in package["vulns"]] for package in looked_at if package["vulns"]}

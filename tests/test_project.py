@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ KNOWN_MECHANISMS = {"gradient", "objective_perturbation", "output_perturbation",
 WITHOUT_A_PROOF = {"mechanism"}
 
 
+@cache
 def module_paths() -> dict[str, Path]:
     """Dotted name -> file, for every module of the package."""
     paths = {}

@@ -23,8 +23,8 @@ from typing import Any
 
 import joblib
 import pytest
-from benchmarks.audit.cases import Case, cases
 
+from benchmarks.audit.cases import Case, cases
 from confide.audit import attack, own_checks, replay
 from confide.audit.confidence import claimed
 from confide.errors import ConfideError, ParameterError

@@ -3,7 +3,7 @@
     python -m benchmarks.violations.run            print it
     python -m benchmarks.violations.run --write    put it into README.md
 
-It runs in the environment of the peers (`make bench-peers` makes it). A release whose library is missing is named.
+Its environment needs requirements.txt beside this file. A release whose library is missing is named.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 
 from benchmarks.violations.releases import VIOLATIONS, Violation
-
-from confide import PureDP
 from confide.audit import AuditResult, attack
 from confide.audit.targets import audited
 
@@ -24,19 +22,22 @@ CONFIDENCE = 0.99
 
 
 def attacked(violation: Violation, confidence: float = CONFIDENCE) -> AuditResult:
-    claim = PureDP(violation.epsilon)
     if isinstance(violation.release, str):
-        return audited(violation.release, claim, violation.n_releases, confidence)
+        return audited(violation.release, violation.claim, violation.n_releases, confidence)
     return attack(
         violation.release,
         violation.first,
         violation.second,
-        budget=claim,
+        budget=violation.claim,
         n_releases=violation.n_releases,
         confidence=confidence,
         with_power=False,
         name=violation.name,
     )
+
+
+def claimed(violation: Violation) -> str:
+    return f"({violation.epsilon:g}, {violation.delta:g})" if violation.delta else f"{violation.epsilon:g}"
 
 
 def lines(names: list[str]) -> list[str]:
@@ -50,12 +51,16 @@ def lines(names: list[str]) -> list[str]:
         start = time.process_time()
         try:
             result = attacked(violation)
+            failure = result.failure
         except ImportError as error:
-            found.append(f"| {violation.name} | {violation.fault} | {violation.epsilon:g} | not run: {error} | | | |")
+            failure = str(error)
+        if failure is not None:
+            found.append(f"| {violation.name} | {violation.fault} | {claimed(violation)} | not run: {failure} | | | |")
+            print(found[-1], flush=True)
             continue
         verdict = "**refuted**" if result.refuted else "not refuted"
         found.append(
-            f"| {violation.name} | {violation.fault} | {violation.epsilon:g} | {result.epsilon:.2f} | {verdict} | "
+            f"| {violation.name} | {violation.fault} | {claimed(violation)} | {result.epsilon:.2f} | {verdict} | "
             f"{result.control:.2f} | {time.process_time() - start:.0f} |"
         )
         print(found[-1], flush=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from confide.accounting.events import Event
-from confide.accounting.ledger_records import Entry, Header, Note, Record, RecordsInMemory, following, is_note
+from confide.accounting.ledger_records import Entry, Header, Note, Record, RecordsInMemory, _Turns, following, is_note
 from confide.errors import LedgerError
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
@@ -94,3 +97,45 @@ def test_records_in_memory_give_what_was_appended():
         session.append(Record.after(header, ENTRY.text))
     with kept.session(writing=False) as session:
         assert [record.text for record in session.records_after(header)] == [ENTRY.text]
+
+
+def waiting(turns, told, name):
+    """A thread that waits for its turn and then tells its name."""
+
+    def wait():
+        with turns:
+            told.append(name)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not turns._next.locked():
+        time.sleep(0.001)
+    return thread
+
+
+def test_a_thread_that_asks_again_at_once_is_not_served_before_one_that_waits():
+    """Twenty times: the thread that had the lock gets it again after the other."""
+    turns, told = _Turns(), []
+    turns.acquire()
+    for _ in range(20):
+        other = waiting(turns, told, "other")
+        turns.release()
+        turns.acquire()
+        told.append("again")
+        other.join()
+    assert told == ["other", "again"] * 20
+
+
+def test_a_forked_process_starts_without_the_threads_that_waited():
+    """One held the lock and one waited behind it: neither is there any more."""
+    turns, told = _Turns(), []
+    turns.acquire()
+    held = turns._held
+    other = waiting(turns, told, "other")
+    turns.forget()
+    with turns:
+        told.append("child")
+    turns._held.acquire()  # which the thread, that no fork would have copied, gives back
+    held.release()
+    other.join()
+    assert told[0] == "child"

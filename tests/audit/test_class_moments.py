@@ -114,9 +114,9 @@ def test_a_few_releases_do_not_refute_the_guarantee(number):
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
 def test_a_few_releases_refute_a_guarantee_with_much_less_noise(number):
-    """The same attack has power: with 40% of Gaussian noise, 10% of the other, 800 releases from each suffice at 99.9%."""
+    """The same attack has power: with 40% of Gaussian noise, 10% of the other, 400 releases from each suffice at 99.9%."""
     factor = 0.1 if CASES[number][1].kind == "pure" else 0.4
-    assert attack(*CASES[number]).with_less_noise(factor).excess(800, 200 + number, threshold(*CASES[number])) > 0.0
+    assert attack(*CASES[number]).with_less_noise(factor).excess(400, 200 + number, threshold(*CASES[number])) > 0.0
 
 
 @pytest.mark.audit

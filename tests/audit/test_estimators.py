@@ -60,7 +60,7 @@ AUDITS = [(name, PURE) for name in CASES] + [
     (name, APPROXIMATE) for name in ("huber hinge", "automatic loss", "softmax", "huber", "least squares")
 ]
 NAMES = [f"{name}, {'pure' if budget == PURE else 'approximate'}" for name, budget in AUDITS]
-FIRST = 100
+FIRST = 40
 """Fits from the first data set that decide the threshold; they are not counted."""
 
 
@@ -107,8 +107,9 @@ def test_a_few_fits_do_not_refute_the_guarantee(number):
     "name", ["logistic", "one against the rest", "kernel", "least squares", "counts", "hinge", "logistic hinge"]
 )
 def test_a_few_fits_at_several_times_the_budget_refute_it(name):
-    """The same attack has power: 200 fits from either data set suffice."""
-    assert excess(name, PURE, 200, seed=len(name), times=CASES[name][-1]) > 0.0
+    """The same attack has power: 100 fits from either data set suffice, or 200."""
+    n = 200 if name == "one against the rest" else 100
+    assert excess(name, PURE, n, seed=len(name), times=CASES[name][-1]) > 0.0
 
 
 @pytest.mark.audit

@@ -77,8 +77,8 @@ def test_a_few_releases_do_not_refute_the_guarantee(number):
 
 @every_audit
 def test_a_few_releases_refute_a_guarantee_with_two_fifths_of_its_noise(number):
-    """The same attack has power: with 40% of the noise, 800 releases from either data set suffice at 99.9%."""
-    assert attack_of(*AUDITS[number]).with_less_noise(0.4).excess(800, seed=number) > 0.0
+    """The same attack has power: with 40% of the noise, 400 releases from either data set suffice at 99.9%."""
+    assert attack_of(*AUDITS[number]).with_less_noise(0.4).excess(400, seed=number) > 0.0
 
 
 @pytest.mark.audit
@@ -124,12 +124,12 @@ def test_weights_of_the_usual_steps_do_not_refute_the_guarantee(budget, neighbou
 @both
 @pytest.mark.parametrize(("budget", "neighbours"), [(APPROXIMATE, REPLACE), (CONCENTRATED, ADD)])
 def test_steps_that_are_not_charged_are_refuted(budget, neighbours, planted):
-    """Noise for one sum on each of nine: 700 releases from either data set show it."""
+    """Noise for one sum on each of nine: 350 releases from either data set show it."""
     attack = attack_of("ball 2", budget, neighbours, n_steps=9)
     if planted:
         single = mean_of_sums(1, LIMIT).plan(attack.plan.problem, budget)
         attack = replace(attack, plan=replace(attack.plan, lattice=single.lattice))
-    assert (attack.excess(700, seed=1) > 0.0) == planted
+    assert (attack.excess(350, seed=1) > 0.0) == planted
 
 
 @both

@@ -2,22 +2,32 @@
 
 Sizes are written here from the theorems and from a worst pair by hand: row norm 1.3; epsilon 1, (1, 0.05) and rho 1/2.
 Each detector compares the size of draws with a fixed seed. It accepts the code, and it trips where draws, or the scale in
-the plan, are 15% smaller.
+the plan, are 15% smaller. `PLACES` says which detectors watch which function that plans noise, and no function is left out.
 """
 
 from __future__ import annotations
 
+import ast
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from confide.privacy import lattice
+from confide import LogisticRegression, privacy
+from confide.erm.class_losses import OneVsRest, Softmax
+from confide.estimators import search
+from confide.estimators.search import _score_noise
+from confide.privacy import lattice, sufficient_statistics
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.bundled_shapes import Bundles
 from confide.privacy.centring import centring_plan
 from confide.privacy.counts import NoisyCounts
+from confide.privacy.curvature import NoisyCurvature
+from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.matching import COUNT_SCALE
 from confide.privacy.moments import SecondMoments, joint_bound
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -27,10 +37,12 @@ from confide.privacy.selection import Repetition, Selection
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
 from confide.privacy.tables import NoisyTables
-from tests.audit.attacks import ADD, REPLACE, facts_of, objective_attack
-from tests.privacy.densities import gaussian_multiplier, least_variance_covariance
+from tests.audit.attacks import ADD, LOSS, REPLACE, facts_of, objective_attack
+from tests.privacy import test_grouped_form, test_matching, test_moments, test_ridges_of_columns
+from tests.privacy.densities import bundles_norm, gaussian_multiplier, least_variance_covariance, shape_norm
 from tests.privacy.descents import mean_of_sums
-from tests.privacy.problems import problem
+from tests.privacy.problems import objective_plan, problem
+from tests.privacy.test_direction_sums import training_of
 
 PURE, APPROXIMATE, CONCENTRATED = PureDP(1.0), ApproxDP(1.0, 0.05), ZCDP(0.5)
 R, L2 = 1.3, 1000.0
@@ -69,6 +81,36 @@ def of_moments(plan):
     return math.sqrt(2.0) * joint_bound(plan.problem.loss_bounds, plan.curvature_scale) * R**2
 
 
+def sums_in_one_column(budget, neighbours):
+    """Facts of noisy sums for rows of one column."""
+    facts = least_squares(budget, neighbours).problem
+    return replace(facts, n_features=1)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Noise that no plan holds."""
+
+    lattice: LatticeLaplace | LatticeGaussian
+
+
+def spherical_sums():
+    """Noisy sums with spherical noise, whose seal takes a twentieth of epsilon."""
+    return sufficient_statistics._spherical(least_squares(PURE, REPLACE).problem, PURE, 1.0, 0.05)
+
+
+def seal_of(plan, share):
+    """A plan's own Laplace seal, and its promised scale: any two minimisers lie within twice the radius."""
+    return plan, math.sqrt(plan.lattice.dimension) * 2.0 * plan.radius / share
+
+
+def gaussian_seal():
+    """The same with Gaussian noise, for a share of the shift of two rows that the plan states."""
+    plan = objective_attack("ball 2", "gaussian", CONCENTRATED, REPLACE).plan
+    share = math.sqrt((1.0 + plan.seal_share) ** 2 - 1.0)
+    return plan, 2.0 * plan.radius * plan.noise.scale / (2.0 * share)
+
+
 # Name: (plan, promised size): the deviation of one number of Gaussian noise, or the scale of one number of Laplace noise.
 CASES = {
     "counts, pure": lambda: (NoisyCounts().plan(4, PURE, REPLACE), 2.0),
@@ -98,6 +140,39 @@ CASES = {
         risks_plan(APPROXIMATE, REPLACE), math.sqrt(2.0 * (1.0 + 1 / 16 + 1 / 16)) * multiplier[APPROXIMATE],
     ),
     "differences of risks, pure": lambda: (risks_plan(PURE, REPLACE), 2.0 * (1.0 + 1 / 4 + 2 / 8)),
+    "curvature, pure": lambda: (NoisyCurvature().plan(training_of(), PURE), math.sqrt(6.0) * math.sqrt(2.0) * 1.16),
+    "curvature, approximate": lambda: (NoisyCurvature().plan(training_of(ADD), APPROXIMATE), 1.16 * multiplier[APPROXIMATE]),
+    "curvature, concentrated": lambda: (NoisyCurvature().plan(training_of(), CONCENTRATED), math.sqrt(2.0) * 1.16),
+    "sums along directions, pure": lambda: (NoisyDirectionSums().plan(training_of(), 2, PURE), 2.0 * 2.4123),
+    "sums along directions, approximate": lambda: (
+        NoisyDirectionSums().plan(training_of(), 2, APPROXIMATE), math.sqrt(2.0) * 2.0 * multiplier[APPROXIMATE],
+    ),
+    "sums along directions, concentrated": lambda: (
+        NoisyDirectionSums().plan(training_of(ADD), 2, CONCENTRATED), math.sqrt(2.0) * 1.1618,
+    ),
+    "mean of counts, pure": lambda: (
+        test_matching.matching_plan(test_matching.facts(), PURE, 0.05, "laplace"), 7.5 * (2.0 + COUNT_SCALE) / 0.05,
+    ),
+    "mean of counts, concentrated": lambda: (
+        test_matching.matching_plan(test_matching.facts(ADD), CONCENTRATED, 0.05, "gaussian"),
+        7.5 * math.hypot(1.0, COUNT_SCALE) / math.sqrt(0.05),
+    ),
+    "least squares, Laplace": lambda: (
+        sufficient_statistics._independent(sums_in_one_column(PURE, ADD), PURE, 1.0), (1.0 + 1.0) * R**2,
+    ),
+    "moments of three classes": lambda: (
+        plan := test_moments.plan_of(test_moments.problem_of(Softmax(3), 2), CONCENTRATED),
+        math.sqrt(2.0) * math.sqrt(max(1.0, plan.curvature_scale**2 + 9.0 / 16.0)) * 2.5**2,
+    ),
+    "seal of an objective": lambda: seal_of(
+        plan := objective_attack("ball 2", "laplace", PURE, REPLACE).plan, plan.seal_share,
+    ),
+    "seal of an objective, Gaussian": gaussian_seal,
+    "seal of weights": lambda: seal_of(OutputPerturbation().plan(facts_of("ball 5", REPLACE)[0], PURE), 0.01),
+    "seal of moments": lambda: seal_of(moments_plan(PURE), 0.01),
+    "seal of sums": lambda: seal_of(spherical_sums(), 0.05),
+    "score of a search, pure": lambda: (Alone(_score_noise(PURE)), 1.0),
+    "score of a search, concentrated": lambda: (Alone(_score_noise(CONCENTRATED)), 1.0),
     "centre": lambda: (centring_plan(facts_of("ball 2", REPLACE)[0], CONCENTRATED, 0.04), 2.0 * R / 0.2),
 }  # fmt: skip
 SHAPED = {
@@ -179,22 +254,83 @@ def test_noise_in_an_objective_has_the_promised_size(name, planted, monkeypatch)
     assert ratio < (1.6 if "Gaussian" in name else MOST)
 
 
+# Name: (plan, promised mean length of its noise over its dimension): sensitivity over what the seal leaves of epsilon.
+SPHERICAL = {
+    "weights, spherical": lambda: (OutputPerturbation().plan(facts_of("ball 5", REPLACE)[0], PURE), 2.0 * R / L2 / 0.99),
+    "least squares, spherical": lambda: (spherical_sums(), 3.0 / math.sqrt(2.0) * R**2 / 0.95),
+    "moments, spherical": lambda: (plan := moments_plan(PURE), of_moments(plan) / 0.99),
+    "objective, one-vs-rest": lambda: (several_classes(OneVsRest(LOSS, 3)), 2.0 * math.sqrt(3.0) * R),
+    "objective, softmax": lambda: (several_classes(Softmax(3)), 2.0 * math.sqrt(2.0) * R),
+}
+
+
+def several_classes(loss):
+    """A plan of noise in the objective for three classes."""
+    facts = problem(3, 1, loss=loss, row_norm=R, l2=L2, neighbours=REPLACE)
+    return objective_plan(facts, PURE, "laplace", "ball")
+
+
+def spherical_ratio(name):
+    plan, promised = SPHERICAL[name]()
+    draws = np.array([plan.noise.draw(entropy)[0] for entropy in [Entropy.seeded(3)] * 600])
+    return float(np.linalg.norm(draws, axis=1).mean() / (plan.noise.shape.dimension * promised))
+
+
 @both
-def test_spherical_noise_on_weights_and_sums_has_the_promised_size(planted, monkeypatch):
-    """Mean length D times sensitivity over epsilon, for exact minimisers and for sums."""
+@pytest.mark.parametrize("name", SPHERICAL)
+def test_spherical_noise_has_the_promised_size(name, planted, monkeypatch):
+    """Mean length D times sensitivity over epsilon: for exact minimisers, sums, moments and several classes."""
     if planted:
         smaller_draws(monkeypatch)
-    wide = OutputPerturbation().plan(facts_of("ball 5", REPLACE)[0], PURE)
-    sums = least_squares(PURE, REPLACE)
-    for plan, sensitivity in ((wide, 2.0 * R / L2), (sums, 3.0 / math.sqrt(2.0) * R**2)):
-        if plan.noise is None:
-            continue
-        size = plan.noise.shape.dimension
-        draws = np.array([plan.noise.draw(entropy)[0] for entropy in [Entropy.seeded(3)] * 600])
-        ratio = float(np.linalg.norm(draws, axis=1).mean() / (size * sensitivity))
-        assert (ratio < LEAST) == planted
-        assert ratio < MOST
-    assert wide.noise is not None
+    ratio = spherical_ratio(name)
+    assert (ratio < LEAST) == planted
+    assert ratio < MOST
+
+
+# Name: (noise of a plan, the norm in which its length has a Gamma law), for rows in groups, pure epsilon = 1, replace-one.
+GROUPED = {
+    "objective, bundles": lambda: (bundles := ridges_plan("bundles"), lambda b: bundles_norm(bundles.noise.shape, b)),
+    "objective, ridges of columns": lambda: (
+        ridges_plan("groups"), lambda b: shape_norm(b, test_ridges_of_columns.SIZES, test_ridges_of_columns.SCALES),
+    ),
+    "objective, norm of a form": lambda: (
+        form_plan(),
+        lambda b: shape_norm(b @ np.linalg.inv(test_grouped_form.MAP).T, test_grouped_form.SIZES, test_grouped_form.SCALES),
+    ),
+}  # fmt: skip
+
+
+def ridges_plan(shape):
+    """Noise in the objective where weights have ridges of their own, strong enough for curvature to cost little."""
+    others = test_ridges_of_columns
+    bound, factors = (others.GROUPS, others.FACTORS) if shape == "groups" else (others.LONG, others.OF_LONG)
+    return objective_plan(others.facts_of(bound, factors, l2=L2), PURE, "laplace", shape)
+
+
+def form_plan():
+    """Noise in the objective in the norm of a quadratic form, for rows in groups that are not linked."""
+    facts = test_grouped_form.facts_of(test_grouped_form.GROUPS)
+    plan = ObjectivePerturbation().plan(replace(facts, l2=100.0 * L2), PURE)
+    shape = next(shape for shape in facts.shapes if shape.base.name == "groups")
+    return replace(plan, noise=replace(plan.noise, shape=shape))
+
+
+def grouped_ratio(name):
+    plan, norm = GROUPED[name]()
+    draws = np.array([plan.noise.draw(entropy)[0] for entropy in [Entropy.seeded(5)] * 600])
+    return float(np.mean(norm(draws)) / (plan.noise.shape.free_dimension * 2.0))
+
+
+@both
+@pytest.mark.parametrize("name", GROUPED)
+def test_noise_of_groups_has_the_promised_size(name, planted, monkeypatch):
+    """The same for bundles of groups, for ridges of columns and for the norm of a form. A seal takes a few percent."""
+    if planted:
+        smaller_draws(monkeypatch)
+    ratio = grouped_ratio(name)
+    assert (ratio < LEAST) == planted
+    assert ratio < MOST
+    assert (name == "objective, bundles") == isinstance(GROUPED[name]()[0].noise.shape, Bundles)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -227,8 +363,74 @@ def test_a_private_choice_has_its_promised_chances(law):
         assert (chosen > middle) == (epsilon > 2.0)
 
 
-def test_quantiles_and_tries_share_their_epsilon():
-    """Two columns at three quantiles have a sixth each; tries of a geometric number a third. 15% more would be noticed."""
+def test_choices_and_tries_take_no_more_than_their_budget():
+    """Two columns at three quantiles have a sixth each; tries of a geometric number a third. 15% more would be noticed.
+
+    One choice takes an epsilon; at rho, epsilon^2 / 8 of bounded range and epsilon tanh(epsilon / 2) of permute-and-flip.
+    """
+    assert Selection.of_budget("auto", PURE).epsilon == 1.0
+    assert Selection.of_budget("exponential", CONCENTRATED).epsilon == pytest.approx(2.0, rel=1e-6)
+    flip = Selection.of_budget("permute-and-flip", CONCENTRATED).epsilon
+    assert flip * math.tanh(flip / 2.0) == pytest.approx(0.5, rel=1e-6)
+    best = search.PrivateSearchCV(LogisticRegression(1.0, classes=[0, 1]), {"alpha": [0.1, 1.0]}, score_share=0.25)
+    assert best.set_params(method="exponential").plan(3000, 3).selection.epsilon == pytest.approx(0.75, rel=1e-6)
     plan = NoisyQuantiles().plan([[0.0, 1.0], [0.0, 1.0]], [0.25, 0.5, 0.75], PURE, REPLACE)
     assert plan.selection.epsilon == pytest.approx(1.0 / 6.0, rel=1e-6)
     assert Repetition(1, Repetition.of_mean(1, 4.0).stop).pure_base(1.0) == pytest.approx(1.0 / 3.0, rel=1e-6)
+
+
+# Each function that decides how large noise is, or how much a choice costs: the detectors above that watch it.
+PLACES = {
+    "centring.centring_plan": {"centre"},
+    "counts.NoisyCounts.plan": {"counts, pure", "counts, pure, absent", "counts, approximate", "counts, concentrated"},
+    "curvature.NoisyCurvature.plan": {"curvature, pure", "curvature, approximate", "curvature, concentrated"},
+    "direction_sums.NoisyDirectionSums.plan": {
+        "sums along directions, pure", "sums along directions, approximate", "sums along directions, concentrated",
+    },
+    "gradient.NoisyGradients.plan": {"gradients", "gradients, approximate"},
+    "least_noise.least_noise": {"counts, pure", "counts, concentrated", "tables, pure", "curvature, approximate"},
+    "matching.matching_plan": {"mean of counts, pure", "mean of counts, concentrated"},
+    "moments.SecondMoments.plan": {"moments", "moments, spherical", "seal of moments", "moments of three classes"},
+    "objective_gaussian.gaussian_plan": {
+        "objective, Gaussian in a ball", "objective, Gaussian in groups", "objective, Gaussian in linked groups",
+        "seal of an objective, Gaussian",
+    },
+    "objective_perturbation._laplace_plan": {
+        "objective, ball", "objective, cylinder", "objective, groups", "objective, linked", "objective, bundles",
+        "objective, norm of a form", "objective, ridges of columns", "objective, one-vs-rest", "objective, softmax",
+        "seal of an objective",
+    },
+    "output_perturbation.OutputPerturbation.plan": {"weights, Laplace", "weights, Gaussian", "weights, concentrated"},
+    "output_perturbation.OutputPerturbation._spherical": {"weights, spherical", "seal of weights"},
+    "quantiles.NoisyQuantiles.plan": {"choices and tries"},
+    "search.PrivateSearchCV._plan_once": {"choices and tries"},
+    "search._score_noise": {"score of a search, pure", "score of a search, concentrated"},
+    "standardised_sums.NoisyStandardisedSums.plan": {
+        "differences of risks", "differences of risks, approximate", "differences of risks, pure",
+    },
+    "sufficient_statistics.SufficientStatistics.plan": {"least squares", "least squares, approximate"},
+    "sufficient_statistics._independent": {"least squares, Laplace"},
+    "sufficient_statistics._spherical": {"least squares, spherical", "seal of sums"},
+    "tables.NoisyTables.plan": {"tables, pure", "tables, concentrated"},
+}  # fmt: skip
+LAWS = {"LatticeLaplace", "LatticeGaussian", "of_l1", "of_multiplier", "least_noise", "Noise", "Selection", "of_budget"}
+
+
+def places_of_noise(path):
+    """The functions and methods of a module that make noise, or a private choice, of a size that they decide."""
+
+    def found(node, names):
+        for child in ast.iter_child_nodes(node):
+            inner = [*names, child.name] if isinstance(child, ast.FunctionDef | ast.ClassDef) else names
+            if isinstance(child, ast.Call) and getattr(child.func, "attr", getattr(child.func, "id", "")) in LAWS:
+                yield ".".join(names[: 3 if names[1][0].isupper() else 2])
+            yield from found(child, inner)
+
+    return set(found(ast.parse(path.read_text(encoding="utf-8")), [path.stem]))
+
+
+def test_every_function_that_decides_how_large_noise_is_has_a_detector():
+    """A mechanism that is added without one fails here; and each detector watches something."""
+    modules = [path for path in Path(privacy.__file__).parent.glob("*.py") if path.stem != "lattice"]
+    assert set().union(*map(places_of_noise, [*modules, Path(search.__file__)])) == set(PLACES)
+    assert set().union(*PLACES.values()) == {*CASES, *SHAPED, *SPHERICAL, *GROUPED, "choices and tries"}

@@ -46,6 +46,8 @@ def test_rows_at_positions_are_taken_as_codes_or_copied_as_rows(blocks):
     expected = blocks.block(0, blocks.n_rows)[positions]
     np.testing.assert_array_equal(blocks.taken(positions).block(0, 3), expected)
     np.testing.assert_array_equal(blocks.copied(positions), expected)
+    every = np.arange(blocks.n_rows)
+    np.testing.assert_array_equal(blocks.copied(every), blocks.block(0, blocks.n_rows))
     assert blocks.taken(positions).n_rows == 3
 
 

@@ -1,9 +1,13 @@
-"""Spark DataFrames: the weights of memory to the last sealed digit. Needs PySpark and Java: the optional part `spark`."""
+"""Spark DataFrames: the weights of memory to the last sealed digit, each partition counted once.
+
+Needs PySpark and Java: the optional part `spark`.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import traceback
 import warnings
@@ -26,7 +30,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def spark():
-    """Spark in one process of Java, with two Python workers of this interpreter."""
+    """Spark in one process of Java, with two Python workers of this interpreter; a task that fails is tried three times."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -37,7 +41,7 @@ def spark():
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
     }
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master("local[2, 3]")
     for key, value in settings.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():
@@ -113,3 +117,97 @@ def test_bad_rows_are_refused_before_the_charge(spark, tmp_path):
         confide.LogisticRegression(1.0).fit(open_rows(whole, persons))
     with pytest.raises(ValueError, match='twice: "age"'):
         open_rows(whole.drop("age"), SCHEMA)
+
+
+def killing_its_worker(path, moments):
+    """Rows of a partition whose process is killed (SIGKILL) amid them when they are read for these times."""
+
+    class Batches:
+        def __init__(self, batches):
+            self.batches = batches
+
+        def tables(self, names, n_rows):
+            from pyspark import TaskContext
+
+            for number, batch in enumerate(self.batches):
+                yield batch.select(list(names))
+                if TaskContext.get().partitionId() == 1 and number == 0:
+                    n_before = path.stat().st_size if path.exists() else 0
+                    path.write_bytes(bytes(n_before + 1))
+                    if n_before in moments:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+    return Batches
+
+
+@pytest.fixture
+def parts(spark, tmp_path):
+    """Rows in two partitions, of several batches each."""
+    made_up(600).to_parquet(tmp_path / "t.parquet")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
+    yield spark.read.parquet(str(tmp_path / "t.parquet")).repartition(2)
+    spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def test_workers_that_are_killed_amid_passes_change_no_bit_of_a_fit(parts, tmp_path, monkeypatch):
+    """In the check and in two passes of the fit, amid a partition: the task is repeated, and each row counts once."""
+    never, killed = tmp_path / "never", tmp_path / "killed"
+    monkeypatch.setattr("confide.data.spark._Batches", killing_its_worker(never, ()))
+    undisturbed = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(parts, SCHEMA))
+    ledger = confide.Ledger(limit=5.0)
+    model = confide.LogisticRegression(2.0, random_state=3, ledger=ledger)
+    monkeypatch.setattr("confide.data.spark._Batches", killing_its_worker(killed, (0, 2, 4)))
+    model.fit(open_rows(parts, SCHEMA))
+    assert killed.stat().st_size == never.stat().st_size + 3
+    assert np.array_equal(model.coef_, undisturbed.coef_)
+    assert np.array_equal(model.intercept_, undisturbed.intercept_)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_partition_that_kills_every_worker_stops_the_fit_in_words(parts, tmp_path, monkeypatch):
+    """Spark gives up on it. Nothing is released, the charge stands, and the ledger and Spark go on."""
+    ledger = confide.Ledger(tmp_path / "ledger.db", limit=5.0)
+    model = confide.LogisticRegression(1.0, ledger=ledger)
+    with monkeypatch.context() as patched:
+        patched.setattr("confide.data.spark._Batches", killing_its_worker(tmp_path / "killed", range(1, 100)))
+        with pytest.raises(confide.FileError, match=r"cluster failed with .*what was charged stays charged"):
+            model.fit(open_rows(parts, SCHEMA))
+    assert not hasattr(model, "coef_")
+    assert len(confide.Ledger(tmp_path / "ledger.db").entries()) == 1
+    model.fit(open_rows(parts, SCHEMA))
+    assert len(ledger.entries()) == 2
+
+
+def failing(frame, path, moments):
+    """The frame, of which one partition fails amid its rows, with a cell in the message, when computed for these times."""
+
+    def partition(batches):
+        from pyspark import TaskContext
+
+        for number, batch in enumerate(batches):
+            yield batch
+            if TaskContext.get().partitionId() == 1 and number == 0:
+                n_before = path.stat().st_size if path.exists() else 0
+                path.write_bytes(bytes(n_before + 1))
+                if n_before in moments:
+                    raise LookupError("secret 7")
+
+    return frame.mapInArrow(partition, frame.schema)
+
+
+def test_tasks_that_are_repeated_count_once(parts, tmp_path, monkeypatch):
+    """A task fails in the check and in two passes; it is tried again. Kept partitions are dropped, so all passes compute them."""
+    monkeypatch.setattr(type(parts), "persist", lambda self, level=None: self)
+    never, failed = tmp_path / "never", tmp_path / "failed"
+    undisturbed, model = (confide.LogisticRegression(2.0, random_state=3) for _ in range(2))
+    undisturbed.fit(open_rows(failing(parts, never, ()), SCHEMA))
+    model.fit(open_rows(failing(parts, failed, (0, 2, 4)), SCHEMA))
+    assert failed.stat().st_size == never.stat().st_size + 3
+    assert np.array_equal(model.coef_, undisturbed.coef_)
+    ledger = confide.Ledger(limit=5.0)
+    with pytest.raises(confide.FileError, match="cluster failed with .*what was charged stays charged") as caught:
+        confide.LogisticRegression(1.0, ledger=ledger).fit(
+            open_rows(failing(parts, tmp_path / "again", range(1, 100)), SCHEMA)
+        )
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+    assert len(ledger.entries()) == 1

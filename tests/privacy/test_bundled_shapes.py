@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,6 +24,15 @@ FLAGS = (False, True, True, False, True, False)
 SHAPE = Bundles(SIZES, SCALES, FLAGS, ((2, 3, 5), (0, 1), (4,)), (500, 300, 224))
 BANK = (*(1,) * 10, 12, 3, 4, 3, 12, 4, 1), (1.0,) * 17, (*(False,) * 10, *(True,) * 6, False)
 ADULT = (*(5,) * 5, 1, 9, 16, 7, 15, 6, 5, 42, 5, 1), (1.0,) * 15, (*(False,) * 6, *(True,) * 8, False)
+
+
+RATE = 0.6
+
+
+@cache
+def draws_of(shape):
+    """3 * DRAWS draws at RATE, which two tests share."""
+    return Entropy.seeded(5).laplace(shape, 3 * DRAWS, RATE)
 
 
 def rows(shape, n=3000):
@@ -47,12 +57,12 @@ def test_every_row_has_norm_at_most_one_and_some_have_one():
 def test_bundles_have_the_law_of_their_norm():
     """rate |b|_K ~ Gamma(free dimension), and E |b|^2 as said; 15% off is rejected. Draws lie in the space of the rows."""
     for shape in (SHAPE, shapes_of_groups(*BANK)[-1]):
-        sample = Entropy.seeded(5).laplace(shape, DRAWS, 0.6)
-        size, law = bundles_norm(shape, sample) * 0.6, stats.gamma(shape.free_dimension).cdf
+        sample = draws_of(shape)[:DRAWS]
+        size, law = bundles_norm(shape, sample) * RATE, stats.gamma(shape.free_dimension).cdf
         assert stats.kstest(size, law).pvalue > ACCEPT
         for wrong in (0.85, 1.15):
             assert stats.kstest(size * wrong, law).pvalue < REJECT
-        assert np.sqrt((sample**2).sum(axis=1).mean()) == pytest.approx(shape.laplace_norm(0.6), rel=0.03)
+        assert np.sqrt((sample**2).sum(axis=1).mean()) == pytest.approx(shape.laplace_norm(RATE), rel=0.03)
         parts = np.split(sample, np.cumsum(shape.sizes)[:-1], axis=1)
         for part, scale, linked in zip(parts, shape.scales, shape.linked, strict=True):
             if linked:
@@ -142,7 +152,7 @@ def test_the_mean_square_counts_the_part_of_the_constant_in_groups_away():
 def test_the_mean_square_of_each_group_is_that_of_draws():
     """Groups away included; together they are the mean square of all. 15% off is noticed."""
     for shape in (SHAPE, shapes_of_groups(*BANK)[-1]):
-        sample = Entropy.seeded(12).laplace(shape, 3 * DRAWS, 1.0)
+        sample = draws_of(shape) * RATE
         parts = np.split(sample, np.cumsum(shape.sizes)[:-1], axis=1)
         found = squares_of_groups(shape)
         np.testing.assert_allclose(found, [np.square(part).sum(axis=1).mean() for part in parts], rtol=0.12)

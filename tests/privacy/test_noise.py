@@ -80,6 +80,15 @@ def test_fresh_entropy_never_repeats_and_a_seed_always_does():
     assert not Entropy.seeded(1).is_secret
 
 
+def test_a_seeded_stream_is_that_of_numpy_whatever_is_asked_for():
+    """It is read ahead, across the ends of what was read; no byte is given twice or left out."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        entropy, plain = Entropy.seeded(seed), np.random.Generator(np.random.Philox(seed))
+        for n in rng.choice([0, 1, 2, 3, 4, 5, 7, 8, 16, 24, 100, 4093, 4096, 4097, 9000], 500).tolist():
+            assert entropy.read(n) == plain.bytes(n)
+
+
 def test_problems_get_different_noise():
     """One draw a problem: never the same vector for two of them."""
     sample = draws(5, 1.0, n=50)

@@ -29,7 +29,7 @@ from tests.privacy.laws import ACCEPT, check_law
 from tests.privacy.problems import GROUPS, LINKED, group_rows, objective_plan, problem, releases, rows_and_labels
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-DRAWS = 1000
+DRAWS = 600
 ROWS, NORM, CONSTANT = 8, 2.0, 1.5
 """Row norm 2 and intercept constant 1.5, so R = 2.5: any wrong factor of n, 2, R or the intercept shows."""
 
@@ -63,8 +63,22 @@ SCALES = (0.8, 1.3, 0.6, CONSTANT)
 FLAGS = {"groups": (False,) * 4, "linked": (True, True, False, False)}
 
 
-@pytest.mark.parametrize(("neighbours", "shift", "persons"), [(REPLACE, 2.0, 1), (ADD, 1.0, 2)], ids=["replace", "add"])
-@pytest.mark.parametrize("shape", ["ball", "cylinder", "groups", "linked", "bundles"])
+# The rate is that of a budget and a relation, whatever the shape, so each shape goes with one relation.
+REPLACED, ADDED = (REPLACE, 2.0, 1), (ADD, 1.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "neighbours", "shift", "persons"),
+    [
+        ("ball", *REPLACED),
+        ("ball", *ADDED),
+        ("cylinder", *ADDED),
+        ("groups", *REPLACED),
+        ("linked", *ADDED),
+        ("bundles", *REPLACED),
+    ],
+    ids=["ball-replace", "ball-add", "cylinder-add", "groups-replace", "linked-add", "bundles-replace"],
+)
 def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_theorem(shape, neighbours, shift, persons):
     """b(w) = -(l2 w + sum of gradients): |b|_K epsilon / shift is Gamma of the dimension of its space; 30% off fails.
 
@@ -136,17 +150,37 @@ PIECES = {
 }
 
 
+# (budget, budget of a row, relation, rows of a person)
+APPROXIMATE_REPLACED = (ApproxDP(1.0, 0.05), ApproxDP(1.0, 0.05), REPLACE, 1)
+APPROXIMATE_ADDED = (ApproxDP(1.0, 0.05), ApproxDP(0.5, 0.05 * math.expm1(0.5) / math.expm1(1.0)), ADD, 2)
+CONCENTRATED_ADDED = (ZCDP(0.5), ZCDP(0.5), ADD, 1)
+CONCENTRATED_REPLACED = (ZCDP(2.0), ZCDP(0.5), REPLACE, 2)
+
+
+# Each shape in both currencies and under both relations, each budget with two shapes.
 @pytest.mark.parametrize(
-    ("budget", "of_row", "neighbours", "persons"),
+    ("shape", "budget", "of_row", "neighbours", "persons"),
     [
-        (ApproxDP(1.0, 0.05), ApproxDP(1.0, 0.05), REPLACE, 1),
-        (ApproxDP(1.0, 0.05), ApproxDP(0.5, 0.05 * math.expm1(0.5) / math.expm1(1.0)), ADD, 2),
-        (ZCDP(0.5), ZCDP(0.5), ADD, 1),
-        (ZCDP(2.0), ZCDP(0.5), REPLACE, 2),
+        ("ball", *APPROXIMATE_REPLACED),
+        ("ball", *CONCENTRATED_ADDED),
+        ("cylinder", *APPROXIMATE_ADDED),
+        ("cylinder", *CONCENTRATED_REPLACED),
+        ("groups", *APPROXIMATE_ADDED),
+        ("groups", *CONCENTRATED_REPLACED),
+        ("linked", *APPROXIMATE_REPLACED),
+        ("linked", *CONCENTRATED_ADDED),
     ],
-    ids=["approximate replace", "approximate add", "zcdp add", "zcdp replace"],
+    ids=[
+        f"{shape}-{budget}"
+        for shape, budgets in (
+            ("ball", ("approximate replace", "zcdp add")),
+            ("cylinder", ("approximate add", "zcdp replace")),
+            ("groups", ("approximate add", "zcdp replace")),
+            ("linked", ("approximate replace", "zcdp add")),
+        )
+        for budget in budgets
+    ],
 )
-@pytest.mark.parametrize("shape", ["ball", "cylinder", "groups", "linked"])
 def test_weights_of_objective_perturbation_invert_to_the_gaussian_noise_of_the_theorem(
     shape, budget, of_row, neighbours, persons
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import replace
 from functools import partial
 
@@ -70,7 +71,8 @@ def test_the_threshold_of_the_automatic_loss_is_fifty():
         return n_rows * usual / plan.noise.norm / plan.problem.n_weights
 
     for wanted, name in ((48.0, "logistic_hinge"), (52.0, "huber_hinge")):
-        n_rows = next(n for n in (int(1e4 * 1.01**k) for k in range(1500)) if strength(n) >= wanted)
+        sizes = [int(1e4 * 1.01**k) for k in range(1500)]
+        n_rows = sizes[bisect_left(sizes, wanted, key=strength)]
         assert strength(n_rows) == pytest.approx(wanted, rel=0.02)
         assert LinearSVC(APPROXIMATE, schema=schema).plan(n_rows).problem.loss.name == name
 

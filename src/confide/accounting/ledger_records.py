@@ -30,12 +30,42 @@ NOTED = ("model", "sha256")
 """What a note may add, where the charge does not say it."""
 _LONGEST_DETAIL = 1000
 
-one_at_a_time = threading.Lock()
+
+class _Turns:
+    """A lock that no thread gets twice while another waits.
+
+    With a plain lock, a thread that asks again at once is served before those that wait, for minutes.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Be free again, as in a process that was forked, which has none of the threads that held it or waited."""
+        self._next, self._held = threading.Lock(), threading.Lock()
+
+    def acquire(self) -> None:
+        """Wait for a turn. One thread waits for the lock, and all others, who may have just had it, wait behind that one."""
+        with self._next:
+            self._held.acquire()
+
+    def release(self) -> None:
+        """End the turn."""
+        self._held.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+one_at_a_time = _Turns()
 """Held while any ledger of this process is read or written, so that no fork happens while a connection is open."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=one_at_a_time.acquire, after_in_parent=one_at_a_time.release, after_in_child=one_at_a_time.release
+        before=one_at_a_time.acquire, after_in_parent=one_at_a_time.release, after_in_child=one_at_a_time.forget
     )
 
 

@@ -16,37 +16,67 @@ _CHUNK_BYTES = 2**20
 _QUOTE = ord('"')
 
 
-def counted_quotes(stream: BinaryIO, separator: bytes) -> tuple[int, bool]:
-    """The number of quotes in a stream, and whether each certainly begins or ends a cell or is half of a pair in one.
+class Quotes:
+    """The quotes of a text that is read chunk by chunk.
 
-    Where that is not certain, the cells have to be read one by one. Quotes are counted from 0. Each one with an even number
-    must follow a separator, the end of a line or a quote, and each one with an odd number must precede one of these. Then a
-    quote with an even number begins a cell or completes a pair. One with an odd number ends a cell or begins a pair.
+    Quotes are counted from 0. Each one with an even number must follow a separator, the end of a line or a quote, and each
+    one with an odd number must precede one of these. Then a quote with an even number begins a cell or completes a pair. One
+    with an odd number ends a cell or begins a pair. A place lies within a cell in quotes exactly if an odd number of quotes
+    stands before it.
+
+    Parameters
+    ----------
+    separator : one byte
+
+    Attributes
+    ----------
+    count : how many there were
+    are_plain : whether each certainly begins or ends a cell or is half of a pair in one. Where that is not certain, cells
+        have to be read one by one
+    """
+
+    def __init__(self, separator: bytes) -> None:
+        self.count, self.are_plain = 0, True
+        self._before = b"\n"
+        self._beside = np.zeros(256, dtype=bool)
+        self._beside[[*separator, *b'\r\n"']] = True
+
+    def add(self, chunk: bytes, after: bytes) -> NDArray[np.intp]:
+        """The places of the quotes in the next chunk; none any more where quotes are not plain.
+
+        Parameters
+        ----------
+        chunk : at least one byte
+        after : what follows it, or nothing at the end of the text
+        """
+        quotes = np.empty(0, dtype=np.intp)
+        if self.are_plain:
+            text = np.frombuffer(chunk, dtype=np.uint8)
+            quotes = np.flatnonzero(text == _QUOTE)
+            opening, closing = quotes[self.count % 2 :: 2], quotes[1 - self.count % 2 :: 2]
+            # The end of the text may stand after a quote as the end of a line does.
+            before, last = np.where(opening > 0, text[opening - 1], self._before[0]), text.size - 1
+            behind = np.where(closing < last, text[np.minimum(closing + 1, last)], (after[:1] or b"\n")[0])
+            self.are_plain = bool(self._beside[before].all() and self._beside[behind].all())
+            self.count += quotes.size
+        else:
+            self.count += chunk.count(b'"')
+        self._before = chunk[-1:]
+        return quotes if self.are_plain else quotes[:0]
+
+
+def counted_quotes(stream: BinaryIO, separator: bytes) -> tuple[int, bool]:
+    """The number of quotes in a stream, and whether they are plain.
 
     Parameters
     ----------
     stream : bytes of the file
     separator : one byte
     """
-    beside = np.zeros(256, dtype=bool)
-    beside[[*separator, *b'\r\n"']] = True
-    n_quotes, plain, before = 0, True, b"\n"
+    quotes = Quotes(separator)
     chunk = stream.read(_CHUNK_BYTES)
     while chunk:
         after = stream.read(_CHUNK_BYTES)
-        if plain:
-            # The end of the file may stand after a quote as the end of a line does.
-            text = np.frombuffer(before + chunk + (after[:1] or b"\n"), dtype=np.uint8)
-            quotes = np.flatnonzero(text[1:-1] == _QUOTE) + 1
-            plain = _are_plain(text, quotes, n_quotes % 2, beside)
-            n_quotes += quotes.size
-        else:
-            n_quotes += chunk.count(b'"')
-        before, chunk = chunk[-1:], after
-    return n_quotes, plain
-
-
-def _are_plain(text: NDArray[np.uint8], quotes: NDArray[np.intp], n_odd: int, beside: NDArray[np.bool_]) -> bool:
-    """Whether quotes follow or precede what they may. `n_odd` is 1 if the first one here has an odd number, and else 0."""
-    opening, closing = quotes[n_odd::2], quotes[1 - n_odd :: 2]
-    return bool(beside[text[opening - 1]].all() and beside[text[closing + 1]].all())
+        quotes.add(chunk, after)
+        chunk = after
+    return quotes.count, quotes.are_plain

@@ -65,6 +65,9 @@ class EncodedBlocks(Blocks):
         return replace(self, codes=self.codes.taken(positions))
 
     def copied(self, positions: Indices) -> Array:
+        if positions.size == self.n_rows:
+            # Positions rise, so these are all rows, and their codes need no copy.
+            return self.encoder.expand(self.codes, 0, self.n_rows)
         taken = self.codes.taken(positions)
         return self.encoder.expand(taken, 0, taken.n_rows)
 

@@ -24,6 +24,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 
+from confide.data.csv_batches import CsvForm, csv_batches
 from confide.data.csv_quotes import counted_quotes
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import NOT_NUMBERS
@@ -39,8 +40,9 @@ _QUOTES = '{}: a quote (") is not closed. Close it; if it belongs to a cell, wri
 BATCH_ROWS = 2**16
 _PARQUET_BUFFER = 2**16
 """Bytes of the buffer of each column. It stays in the cache."""
-_CSV_BLOCK_BYTES = 2**23
-"""A line of a CSV file must be shorter than this."""
+_MOST_BATCH_ROWS = 2**15
+"""A Parquet file gives at most so many rows at once. Arrow keeps the memory of batches for the next ones. With 84,000 rows
+of 50 numbers it kept 240 MB in place of 80, and read no faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class FilePart:
         return self.stamp.path
 
     def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
-        """Record batches with the named columns, in the order of the file; `n_rows` at a time from a Parquet file."""
+        """Record batches with the named columns, in the order of the file; from Parquet at most `n_rows` at a time."""
         kind, wanted = suffix_of(self.path), list(names)
         refusal: Callable[[str], Exception] = self._damaged
         if kind == ".csv":
@@ -167,7 +169,9 @@ class FilePart:
             # Waking a thread for each column takes a quarter of the time of reading. One or two processors do not win it
             # back.
             several = pa.cpu_count() > 2
-            yield from file.iter_batches(n_rows, columns=names, row_groups=groups, use_threads=several)
+            yield from file.iter_batches(
+                min(n_rows, _MOST_BATCH_ROWS), columns=names, row_groups=groups, use_threads=several
+            )
 
     def _arrow(self, names: list[str]) -> Iterator[Any]:
         import pyarrow as pa
@@ -181,16 +185,9 @@ class FilePart:
                 yield batch
 
     def _csv(self, names: list[str]) -> Iterator[Any]:
-        import pyarrow.csv as arrow_csv
-
-        yield from arrow_csv.open_csv(
-            self.path,
-            read_options=arrow_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True, delimiter=separator_of(self.path, self.kinds)),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=csv_types({name: self.kinds[name] for name in names}), include_columns=names
-            ),
-        )
+        separator = separator_of(self.path, self.kinds)
+        types = csv_types({name: self.kinds[name] for name in names})
+        return csv_batches(partial(opened, self.path), CsvForm(separator, _names_in(self.path, separator), types))
 
 
 Answer = TypeVar("Answer")

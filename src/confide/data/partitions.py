@@ -20,7 +20,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from confide.data.arrays import (
     ArrayBlocks,
@@ -39,6 +38,7 @@ from confide.data.on_disk import changed
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.streams import NumberTarget, Reading, memory_source, weights_by_class
+from confide.data.threads import one_blas_thread
 from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError
@@ -187,7 +187,7 @@ class Task:
 
         refusal, totals, sample = None, None, None
         # Warnings would depend on the data. A worker has settings of its own, so those of the driver have no effect here.
-        with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
+        with np.errstate(all="ignore"), one_blas_thread():
             try:
                 if self.stride:
                     sample = Sample.of(list(sampled()))

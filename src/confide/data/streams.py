@@ -55,8 +55,9 @@ _PIECE_BYTES = 2**25
 blocks takes no more.
 
 Smaller pieces would lose more time to calls for each column than to reading it."""
-_PIECES_READ_AHEAD = 2
-"""How many pieces the reading thread prepares before they are used."""
+_READ_AHEAD = 1
+"""How many items wait for whoever uses them, while the reading thread makes the next one. More of them would need memory and
+save no time, unless one takes much longer than another."""
 
 
 class RawRows(Protocol):
@@ -504,7 +505,7 @@ Item = TypeVar("Item")
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
     """The same items, made by another thread while earlier ones are used. A generator is also closed in that thread."""
-    ready: queue.Queue[Item | BaseException | None] = queue.Queue(_PIECES_READ_AHEAD)
+    ready: queue.Queue[Item | BaseException | None] = queue.Queue(_READ_AHEAD)
     stopped, user = threading.Event(), threading.get_ident()
 
     def put(item: Item | BaseException | None) -> None:

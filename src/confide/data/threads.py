@@ -42,15 +42,29 @@ def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads
 
     with one_blas_thread():
         # Some builds of BLAS keep a limit for each calling thread. The limit above does not reach the threads of the pool.
-        pool = ThreadPoolExecutor(n_threads, "confide-rows", initializer=one_blas_thread)
-        ahead: deque[Future[Made]] = deque()
-        try:
-            for item in items:
-                ahead.append(pool.submit(make_as_here, item))
-                if len(ahead) > n_threads:
-                    yield ahead.popleft().result()
-            while ahead:
+        pool = ThreadPoolExecutor(n_threads, "confide-rows", one_blas_thread)
+        yield from _by_threads(make_as_here, items, pool, n_threads)
+
+
+def mapped_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads: int) -> Generator[Made, None, None]:
+    """The same for work that uses neither BLAS nor NumPy, such as reading. No setting is changed for it."""
+    if n_threads == 1:
+        yield from map(make, items)
+    else:
+        yield from _by_threads(make, items, ThreadPoolExecutor(n_threads, "confide-reading"), n_threads)
+
+
+def _by_threads(
+    make: Callable[[Item], Made], items: Iterable[Item], pool: ThreadPoolExecutor, n_threads: int
+) -> Generator[Made, None, None]:
+    ahead: deque[Future[Made]] = deque()
+    try:
+        for item in items:
+            ahead.append(pool.submit(make, item))
+            if len(ahead) > n_threads:
                 yield ahead.popleft().result()
-        finally:
-            # After an interrupt, running calls are finished, which takes a fraction of a second, and no more are begun.
-            pool.shutdown(cancel_futures=True)
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        # After an interrupt, running calls are finished, which takes a fraction of a second, and no more are begun.
+        pool.shutdown(cancel_futures=True)

@@ -49,7 +49,7 @@ class Entropy:
     @classmethod
     def seeded(cls, seed: int) -> Entropy:
         """A reproducible stream. It protects nobody: the guarantee of what is drawn from it is void."""
-        return cls(read=np.random.Generator(np.random.Philox(seed)).bytes, is_secret=False)
+        return cls(read=_in_pieces(np.random.Generator(np.random.Philox(seed)).bytes), is_secret=False)
 
     def laplace(self, shape: Shape, n_problems: int, rate: float) -> Weights:
         """Draws (n_problems, D) with density proportional to exp(-rate |b|_K), independent by row.
@@ -151,6 +151,24 @@ class Entropy:
                 groups[g] = (groups[g] - centre) + shape.scales[g] / shape.sizes[g] * common
             groups[-1] = shape.scales[-1] * common
         return np.concatenate(groups)
+
+
+def _in_pieces(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    """The same stream, read many draws at a time, since a call of NumPy's generator takes longer than a draw.
+
+    NumPy makes four bytes at a time, at least once, and drops what is left of the last four; so does this.
+    """
+    ahead, at = b"", 0
+
+    def piece(n: int) -> bytes:
+        nonlocal ahead, at
+        used = max(4, n + -n % 4)
+        if at + used > len(ahead):
+            ahead, at = ahead[at:] + read(max(4096, used)), 0
+        at += used
+        return ahead[at - used : at - used + n]
+
+    return piece
 
 
 def _each(function: Callable[[float], float], values: Array) -> Array:
