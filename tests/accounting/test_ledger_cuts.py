@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import confide
 from confide.accounting.ledger import Ledger
+from confide.cli.application import app
 from confide.errors import LedgerError
 from confide.privacy.budgets import PureDP
 from tests.accounting.network import COMMIT
@@ -179,7 +180,7 @@ model = "model.json"
 
 
 @pytest.mark.parametrize("how", ["before", "after"])
-def test_a_study_whose_charge_is_in_doubt_is_not_charged_twice(network, url, tmp_path, how):
+def test_a_study_whose_charge_is_in_doubt_is_not_charged_twice(network, url, tmp_path, monkeypatch, how):
     """Run again, it looks into the ledger first: what was charged is not charged anew unless that is asked for."""
     age = np.random.default_rng(1).uniform(20, 80, 300)
     pd.DataFrame({"age": age, "ill": np.where(age > 50, "yes", "no")}).to_csv(tmp_path / "people.csv", index=False)
@@ -188,13 +189,13 @@ def test_a_study_whose_charge_is_in_doubt_is_not_charged_twice(network, url, tmp
     (tmp_path / "study.toml").write_text(STUDY.format(url=network.between(url)), encoding="utf-8")
     Ledger(url, limit=4.0)
 
-    def run(*more):
-        command = (sys.executable, "-m", "confide", "run", "study.toml", *more)
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    monkeypatch.chdir(tmp_path)
+    # An error is one line of words, however wide the terminal is.
+    run = partial(CliRunner().invoke, app, ["run", "study.toml"], env={"COLUMNS": "1000"})
 
     network.fail(how, COMMIT)
     first = run()
-    assert first.returncode != 0
+    assert first.exit_code != 0
     assert "in doubt" in first.stderr
     assert network.between(url) in first.stderr
     assert not (tmp_path / "model.json").exists()
@@ -202,9 +203,9 @@ def test_a_study_whose_charge_is_in_doubt_is_not_charged_twice(network, url, tmp
     second = run()
     assert Ledger(url).spent() == PureDP(1.0)
     if how == "before":
-        assert second.returncode == 0, second.stderr
+        assert second.exit_code == 0, second.stderr
         assert (tmp_path / "model.json").exists()
     else:
-        assert second.returncode != 0
+        assert second.exit_code != 0
         assert "charged" in second.stderr
         assert not (tmp_path / "model.json").exists()

@@ -60,7 +60,7 @@ AUDITS = [(name, PURE) for name in CASES] + [
     (name, APPROXIMATE) for name in ("huber hinge", "automatic loss", "softmax", "huber", "least squares")
 ]
 NAMES = [f"{name}, {'pure' if budget == PURE else 'approximate'}" for name, budget in AUDITS]
-FIRST = 100
+FIRST = 40
 """Fits from the first data set that decide the threshold; they are not counted."""
 
 

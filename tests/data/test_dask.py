@@ -24,6 +24,7 @@ from confide.intake.opening import open_rows
 from tests.data.back_end_contract import check_back_end
 from tests.data.tables import SCHEMA, made_up, written
 
+dask = pytest.importorskip("dask", reason="Dask is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
@@ -31,9 +32,10 @@ distributed = pytest.importorskip("distributed", reason="dask.distributed is not
 
 @pytest.fixture(scope="module")
 def client():
-    """A cluster of two processes."""
-    silent = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
+    """A cluster of two processes, which gives up on a task that has killed two workers."""
+    silent = {"silence_logs": logging.CRITICAL, "dashboard_address": ":0"}  # a free port, for clusters side by side
     with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **silent) as cluster,
         distributed.Client(cluster) as found,
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -260,3 +261,13 @@ def test_the_rounding_of_softmax_is_that_of_the_proof(n_classes):
     """A slope errs by k + 2 ln k + 18 units (privacy/proofs/multiclass.md, section 8), in units of the longest, sqrt(2)."""
     expected = (n_classes + 2.0 * math.log(n_classes) + 18.0) / math.sqrt(2.0)
     assert Softmax(n_classes).rounding == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+def test_constants_with_roots_are_rounded_upwards(loss):
+    """In exact arithmetic: L^2 = 2 and t^2 = 8 for softmax, L^2 = k l^2 for k losses of slope l; by less than 2^-48."""
+    pairs = [(loss.lipschitz, 2), (loss.tail, 8)] if isinstance(loss, Softmax) else []
+    if not pairs:
+        pairs = [(loss.lipschitz, loss.n_outputs * Fraction(loss.loss.lipschitz) ** 2)]
+    for found, square in pairs:
+        assert 1 + Fraction(1, 2**51) < Fraction(found) ** 2 / square < 1 + Fraction(1, 2**48)

@@ -118,6 +118,12 @@ def test_l2_norms_are_rounded_outwards():
     assert Fraction(joint) ** 2 >= 2
     assert joint == pytest.approx(math.sqrt(2.0), rel=1e-14)
     assert norm_with_intercept(BallBound(0.3), 0.0) == 0.3
+    # In exact arithmetic, for pairs of which hypot rounds about half down.
+    for radius, constant in np.random.default_rng(3).uniform(0.1, 10.0, size=(200, 2)).tolist():
+        square, found = Fraction(radius) ** 2 + Fraction(constant) ** 2, norm_with_intercept(BallBound(radius), constant)
+        assert square * (1 + Fraction(1, 2**51)) < Fraction(found) ** 2 < square * (1 + Fraction(1, 2**48))
+        both = GroupBound((1, 1), (radius, constant)).l2_norm
+        assert square * (1 + Fraction(1, 2**51)) < Fraction(both) ** 2 < square * (1 + Fraction(1, 2**48))
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,14 @@ def test_laplace_noise_for_l1_distances_has_their_scale():
 def test_the_grid_of_a_size_that_underflows_is_the_finest(size):
     """Not one of a half, which is what no size at all would give."""
     assert lattice_exponent(size, 3) == -1000
+
+
+def test_the_smoothing_of_a_discrete_gaussian_is_six_steps():
+    """proofs/lattice.md, section 4: s^2 = (m Delta)^2 + 36 for the multiplier m, in grid steps; and back again."""
+    for sensitivity, multiplier in ((10.0, 4.0), (4.0, 9.0), (100.0, 0.5)):
+        noise = LatticeGaussian.of_multiplier(1, 0, sensitivity, multiplier)
+        assert noise.deviation**2 == pytest.approx((multiplier * (sensitivity + 1.0)) ** 2 + 36.0, rel=1e-12)
+        assert noise.multiplier == pytest.approx(multiplier, rel=1e-12)
+        assert noise.multiplier >= multiplier
+    coarse = LatticeGaussian(1, 0, 10.0, 40.0)
+    assert coarse.multiplier == pytest.approx(math.sqrt(40.0**2 - 36.0) / 11.0, rel=1e-12)

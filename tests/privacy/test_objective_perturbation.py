@@ -29,7 +29,7 @@ from tests.privacy.laws import ACCEPT, check_law
 from tests.privacy.problems import GROUPS, LINKED, group_rows, objective_plan, problem, releases, rows_and_labels
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-DRAWS = 1000
+DRAWS = 600
 ROWS, NORM, CONSTANT = 8, 2.0, 1.5
 """Row norm 2 and intercept constant 1.5, so R = 2.5: any wrong factor of n, 2, R or the intercept shows."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -71,6 +72,13 @@ def test_no_row_is_longer_than_the_gaussian_law_is_calibrated_for(shape):
     assert sum(m for _, m in shape.pieces) == shape.free_dimension
 
 
+def test_the_norm_of_a_row_is_rounded_upwards():
+    """In exact arithmetic, for pairs of which about half of the roots are rounded down."""
+    for scales in np.random.default_rng(3).uniform(0.1, 10.0, size=(200, 2)).tolist():
+        square, found = sum(Fraction(scale) ** 2 for scale in scales), Groups((1, 1), tuple(scales)).l2_norm
+        assert square * (1 + Fraction(1, 2**51)) < Fraction(found) ** 2 < square * (1 + Fraction(1, 2**48))
+
+
 def test_the_allocation_is_the_least_variance():
     """Any other deviations with the same sum of (rho / t)^2 have a larger total variance: 2,000 random ones."""
     rho, m = (np.array(part) for part in zip(*LINKED.pieces, strict=True))
@@ -126,3 +134,12 @@ def test_a_cylinder_needs_less_noise_than_a_ball_around_whole_rows(n_features, c
     assert gaussian > 1.0 - 1e-12
     if (n_features, constant) == (20, 1.0):
         assert (round(laplace, 2), round(gaussian, 2)) == (1.21, 1.18)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_the_error_of_a_gaussian_draw_is_32_units_of_what_normals_may_be(shape):
+    """proofs/noise.md, section 3: 32 units of sqrt(D) and the deviates, times the largest deviation of a piece."""
+    for scale, log_failure in ((2.0, -100.0), (0.1, -200.0)):
+        normals = math.sqrt(shape.dimension) + math.sqrt(2.0 * (math.log(2.0) - log_failure))
+        needed = 32.0 * 2.0**-53 * max(shape.gaussian_deviations(scale)) * normals
+        assert needed <= shape.gaussian_error(scale, log_failure) <= 1.01 * needed

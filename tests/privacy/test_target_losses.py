@@ -145,7 +145,7 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(name, neighbours, row_n
     """Exact densities over random pairs in one to three dimensions, long and short rows, targets over their interval."""
     loss, rng, worst, wrong = LOSSES[name], np.random.default_rng(5), 0.0, 0.0
     low, high = loss.lowest_target, loss.highest_target
-    for _ in range(1500):
+    for _ in range(800):
         d, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
         epsilon = float(np.exp(rng.uniform(-1, 1.5)))
         asked = float(np.exp(rng.uniform(-2, 4))) * row_norm**2
@@ -346,7 +346,7 @@ def test_weights_invert_to_the_laplace_noise_of_the_theorem(name, neighbours, sh
     facts = facts_of(name, neighbours=neighbours, high=12 if neighbours is ADD else None)
     plan = objective_plan(facts, PureDP(epsilon), "laplace", "ball")
     raw, rows, targets = rows_of(name, 1)
-    sample = releases(ObjectivePerturbation(), plan, MemorySource(ArrayBlocks(raw), targets), 1000, 7)
+    sample = releases(ObjectivePerturbation(), plan, MemorySource(ArrayBlocks(raw), targets), 600, 7)
     clipped = np.clip(targets, loss.lowest_target, loss.highest_target)
     noise = noise_behind(loss, rows, clipped, 600.0, sample, 2.5)
     left = epsilon * (1.0 - plan.seal_share) - math.log1p(loss.smoothness * 2.5**2 / 600.0)
@@ -370,7 +370,7 @@ def test_weights_invert_to_the_gaussian_noise_of_the_theorem(name, neighbours):
         within = expected_delta(1.0, 1.0 / middle, curvature, neighbours is REPLACE) <= budget.delta
         low, high = (low, middle) if within else (middle, high)
     raw, rows, targets = rows_of(name, 2)
-    sample = releases(ObjectivePerturbation(), plan, MemorySource(ArrayBlocks(raw), targets), 1000, 8)
+    sample = releases(ObjectivePerturbation(), plan, MemorySource(ArrayBlocks(raw), targets), 600, 8)
     clipped = np.clip(targets, loss.lowest_target, loss.highest_target)
     noise = noise_behind(loss, rows, clipped, 600.0, sample, 2.5) / (loss.threshold * 2.5)
     assert high * (1 - 1e-6) <= plan.noise.scale / loss.threshold <= 1.03 * high

@@ -1,0 +1,53 @@
+"""What the dataclasses of a room are: frozen values with slots, without state of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+
+ORDERED = {"PureDP", "ApproxDP", "ZCDP"}
+BY_IDENTITY = {"CentredRows", "ClippedRows", "ScaledRows", "CodedRows", "JoinedRows", "ReleasedTables"}
+"""They hold arrays, whose comparison is no truth value."""
+OWN_CONSTRUCTOR = {"Bundles", "Mapped"}
+BY_NAME = {
+    "MappedObjective": 2, "ObjectiveWithRidges": 1, "PenalisedObjective": 1, "SparseObjective": 1, "SparseProblem": 2,
+    "GroupedFormProblem": 1, "ProblemFacts": 9, "Problem": 5, "ProblemWithRidges": 1, "PenalisedProblem": 1,
+    "LeastSquares": 2,
+}  # fmt: skip
+"""How many fields of their own can be given by name alone."""
+DERIVED = {
+    "Centred._centre": (False, False, False), "CodedLayout.width": (False, False, True),
+    "CodedLayout.key": (False, False, False), "GroupBound._intervals": (False, False, False),
+    "GroupBound._limits": (False, False, False), "GroupBound._bands": (False, False, False),
+    "GroupBound._key": (False, False, False), "InterpolatedSlopes.smoothing": (False, True, True),
+    "Objective._sums": (False, False, False), "Entropy.read": (True, True, False),
+}  # fmt: skip
+"""Whether a field is an argument, is compared, and is shown, where one of them does not hold."""
+
+
+def dataclasses_of(room: str) -> list[type]:
+    """All dataclasses that the modules of a room define."""
+    package = importlib.import_module(f"confide.{room}")
+    modules = [importlib.import_module(f"confide.{room}.{each.name}") for each in pkgutil.iter_modules(package.__path__)]
+    return [
+        each for module in modules for each in vars(module).values()
+        if isinstance(each, type) and each.__module__ == module.__name__ and "__dataclass_params__" in vars(each)
+    ]  # fmt: skip
+
+
+def check_values(room: str) -> None:
+    """A plan that could be changed after the charge, or hold more than its fields, would prove nothing."""
+    for kind in dataclasses_of(room):
+        name, how = kind.__name__, vars(kind)["__dataclass_params__"]
+        assert how.frozen, name
+        assert "__slots__" in vars(kind), name
+        assert "__dict__" not in vars(kind), name
+        assert how.eq == (name not in BY_IDENTITY), name
+        assert how.order == (name in ORDERED), name
+        assert how.init == (name not in OWN_CONSTRUCTOR), name
+        own = [field for field in dataclasses.fields(kind) if field.name in kind.__annotations__]
+        assert sum(field.kw_only for field in own) == BY_NAME.get(name, 0), name
+        for field in own if how.init else ():
+            place = f"{name}.{field.name}"
+            assert (field.init, field.compare, field.repr) == DERIVED.get(place, (True, True, True)), place
