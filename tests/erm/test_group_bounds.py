@@ -259,6 +259,14 @@ def test_a_box_clips_sparse_rows_as_dense_ones(dtype):
     assert np.array_equal(clipped.toarray(), bound.clip(rows.toarray()))
 
 
+@pytest.mark.parametrize("sizes", [(2**22 + 1,), (2**21, 2**21 + 1), (2**31,), (2**63,)])
+def test_more_columns_than_memory_holds_are_refused(sizes):
+    """A size in a file of a stranger must not make us allocate memory for as many columns."""
+    with pytest.raises(ParameterError, match="at most 4,194,304 columns together"):
+        GroupBound(sizes, [1.0] * len(sizes))
+    assert GroupBound([2**22], [1.0]).n_features == 2**22
+
+
 @pytest.mark.parametrize("n_rows", [0, 3])
 def test_groups_of_columns_refuse_sparse_rows(n_rows):
     """A linked group has no row of zeros alone; the refusal comes without rows too, so before a charge."""

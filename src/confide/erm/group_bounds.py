@@ -22,6 +22,8 @@ from confide.types import Array, Indices, Rows, SparseRows
 _BAND_GROUPS = 16
 """Number of groups whose sums one product computes: small enough for wide rows, and large enough for usual schemas."""
 
+_MOST_COLUMNS = 2**22
+"""A file of a stranger must not make us write down more columns than this."""
 _GROUP = Struct("<qd?")
 """Size, scale and link of a group, as bytes."""
 
@@ -70,6 +72,8 @@ class GroupBound:
         object.__setattr__(self, "linked", self.linked or (False,) * len(self.sizes))
         if not len(self.sizes) == len(self.scales) == len(self.linked) > 0 or min(self.sizes) < 1:
             raise ParameterError("a GroupBound needs a size of at least 1, a scale and a bool `linked` for each group.")
+        if sum(self.sizes) > _MOST_COLUMNS:
+            raise ParameterError(f"a GroupBound is for at most {_MOST_COLUMNS:,} columns together; leave some out.")
         if not all(SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in self.scales):
             raise ParameterError("the scales of a GroupBound must be positive, between 2^-300 and 2^300.")
         sizes, scales, linked = np.array(self.sizes), np.array(self.scales), np.array(self.linked)
