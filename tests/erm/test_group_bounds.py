@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from confide.erm.group_bounds import BoxBound, GroupBound
-from confide.errors import ParameterError
+from confide.errors import FileError, ParameterError
 from confide.saved_models.reading import row_bound_from_dict
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -272,3 +272,12 @@ def test_groups_of_columns_refuse_sparse_rows(n_rows):
     """A linked group has no row of zeros alone; the refusal comes without rows too, so before a charge."""
     with pytest.raises(ParameterError, match="ball or a box"):
         GroupBound((2, 1), (1.0, 1.0), (True, False)).clip(scipy.sparse.csr_array((n_rows, 3)))
+
+
+@pytest.mark.parametrize("size", [5, 2**31, 10**30])
+def test_groups_of_more_columns_than_a_file_has_weights_are_refused_before_they_take_memory(size):
+    """A file that was damaged or forged. As many columns as weights are read."""
+    described = {"kind": "groups", "sizes": [size, 1], "scales": [1.0, 1.0]}
+    with pytest.raises(FileError, match="do not fit"):
+        row_bound_from_dict(described, 5)
+    assert row_bound_from_dict({"kind": "groups", "sizes": [4, 1], "scales": [1.0, 1.0]}, 5).n_features == 5

@@ -117,12 +117,9 @@ def _domain(classes: Any) -> tuple[Any, ...]:
 
 def _scoring(content: dict[str, Any], domain: tuple[Any, ...]) -> LinearModel:
     """Weights and intercepts, in the shapes that the number of classes requires, and the bound on rows."""
-    coef, intercept, row_bound = (
-        _finite(content["coef"]),
-        _finite(content["intercept"]),
-        row_bound_from_dict(content["row_bound"]),
-    )
+    coef, intercept = _finite(content["coef"]), _finite(content["intercept"])
     width = len(content["coefficient_names"])
+    row_bound = row_bound_from_dict(content["row_bound"], width)
     n_scores = 1 if len(domain) <= 2 else len(domain)
     shapes = ((n_scores, width), (n_scores,)) if domain else ((width,), ())
     if (coef.shape, intercept.shape) != shapes:
@@ -176,17 +173,20 @@ def check_keys(value: dict[str, Any], known: set[str], optional: Collection[str]
         )
 
 
-def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
-    """The row bound that was written in this form."""
+def row_bound_from_dict(value: dict[str, Any], width: int | None = None) -> RowBound:
+    """The row bound that was written in this form, for rows of `width` columns if that is known."""
     if value["kind"] == "ball":
         check_keys(value, {"kind", "norm"})
         return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
     if value["kind"] == "form":
         check_keys(value, {"kind", "inner", "norm", "form"})
         form = QuadraticForm.from_dict(value["form"])
-        return ShortenedInNorm(row_bound_from_dict(value["inner"]), form, float(_finite(value["norm"])))
+        return ShortenedInNorm(row_bound_from_dict(value["inner"], width), form, float(_finite(value["norm"])))
     if value["kind"] == "groups":
         check_keys(value, {"kind", "sizes", "scales", "linked"}, optional={"linked"})
+        # Groups of too many columns would take memory before they were compared with the weights.
+        if width is not None and sum(size for size in value["sizes"] if isinstance(size, int)) > width:
+            raise FileError(DO_NOT_FIT)
         return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
     raise FileError(
         "the file holds a bound on rows that this version of confide does not understand. Use the version that wrote the "
