@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -182,6 +183,16 @@ def test_the_plan_has_the_ridge_and_the_penalty_of_its_share():
     assert plan.tolerance == planned_tolerance(facts.rounding(30.0), 0.0)
     assert plan.tolerance > OUTPUT.plan(problem(20, 2, intercept=1.0, l2=30.0), ZCDP(0.1)).tolerance
     assert plan.lattice.l2_sensitivity == pytest.approx(2.0 * math.sqrt(2.0) / 30.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.1, 0.3, 0.7])
+def test_the_norm_of_the_penalty_is_no_smaller_than_that_of_its_vector(l1_ratio):
+    """It comes from a formula, exact to a few units of rounding; a plan of 10^9 columns has no vector of them."""
+    for n_features in (1, 2, 3, 5, 50, 1000):
+        facts = SparseProblem.of(problem(30, n_features, l2=7.0), l1_ratio)
+        exact = sum(Fraction(strength) ** 2 for strength in facts.l1(7.0).tolist())
+        assert exact <= Fraction(facts.rounding(7.0).l1_norm) ** 2 <= exact * Fraction(1.0 + 2.0**-46)
+    assert SparseProblem.of(problem(30, 10**9, l2=7.0), l1_ratio).rounding(7.0).l1_norm > 1.0
 
 
 def test_noise_in_the_objective_is_refused():

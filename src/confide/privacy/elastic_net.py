@@ -76,9 +76,13 @@ class SparseProblem(Problem):
         facts = {each.name: getattr(problem, each.name) for each in fields(problem)}
         return cls(**facts, l1_ratio=l1_ratio, has_levels=has_levels)
 
+    def l1_strength(self, l2: float) -> float:
+        """The strength of the l1 penalty on each weight that has one, at this ridge."""
+        return l2 * (self.l1_ratio / (1.0 - self.l1_ratio))
+
     def l1(self, l2: float) -> Array:
         """(o D,): the strength of the l1 penalty on each weight, at this ridge."""
-        strengths = np.full((self.loss.n_outputs, self.row_width), l2 * (self.l1_ratio / (1.0 - self.l1_ratio)))
+        strengths = np.full((self.loss.n_outputs, self.row_width), self.l1_strength(l2))
         strengths[:, self.n_features :] = 0.0
         return strengths.ravel()
 
@@ -91,7 +95,9 @@ class SparseProblem(Problem):
         """The rounding bound of the subgradients at a given ridge."""
         smooth = Problem.rounding(self, l2)
         facts = {name: getattr(smooth, name) for name in GradientRounding.__slots__}
-        return SubgradientRounding(**facts, l1_norm=math.hypot(*self.l1(l2)))
+        # No vector of strengths: what only plans must not need the memory of the weights. Rounded upwards.
+        norm = self.l1_strength(l2) * math.sqrt(self.loss.n_outputs * self.n_features) * (1.0 + 2.0**-50)
+        return SubgradientRounding(**facts, l1_norm=norm)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> SparseObjective[RowSource]:
         """The objective over the rows of `source`; see `Problem`."""

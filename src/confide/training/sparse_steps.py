@@ -67,7 +67,7 @@ class SparseWalk(HeavyBallWalk):
 
 def sparse_steps(steps: HeavyBall, problem: SparseProblem) -> SparseHeavyBall:
     """The same steps for a problem with an l1 penalty."""
-    strength, width = float(problem.l1(problem.l2)[0]), problem.row_width
+    strength, width = problem.l1_strength(problem.l2), problem.row_width
     return SparseHeavyBall(steps.n_steps, steps.step, steps.momentum, steps.l2, (), strength, width, problem.n_features)
 
 
