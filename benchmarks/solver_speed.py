@@ -52,8 +52,10 @@ def _keep(found: dict[str, Any], name: str, fit: Callable[[], Any]) -> None:
     found[name] = fit()
 
 
-def made_up(n: int, d: int, dtype: str = "float64", correlation: float = 0.0) -> tuple[Any, Any]:
-    """Columns of different sizes, labels of a logistic model; rows are of norm about 1."""
+def made_up(
+    n: int, d: int, dtype: str = "float64", correlation: float = 0.0, sizes: tuple[float, float] = (0.3, 1.5)
+) -> tuple[Any, Any]:
+    """Columns from the first of `sizes` to the second, and labels of a logistic model; rows are of norm about 1."""
     rng = np.random.default_rng(0)
     X = np.empty((n, d), dtype=dtype)
     for start in range(0, n, 10_000):
@@ -61,7 +63,7 @@ def made_up(n: int, d: int, dtype: str = "float64", correlation: float = 0.0) ->
         if correlation:
             drawn = scipy.signal.lfilter([np.sqrt(1.0 - correlation**2)], [1.0, -correlation], drawn, axis=1)
         X[start : start + 10_000] = drawn
-    X *= (np.linspace(0.3, 1.5, d) / np.sqrt(d)).astype(dtype)
+    X *= (np.linspace(*sizes, d) / np.sqrt(d)).astype(dtype)
     return X, (X @ (3 * rng.normal(size=d)).astype(dtype) + rng.logistic(size=n) > 0).astype(np.int64)
 
 
@@ -104,13 +106,13 @@ def left_of_slope(X: Any, y: Any, alpha: float, weights: Any) -> float:
     return float(np.abs(X.T @ slopes / X.shape[0] + alpha * weights).max()) / first_slope(X, y)
 
 
-def contenders(X: Any, y: Any, without: tuple[str, ...] = ()) -> dict[str, Callable[[], Any]]:
+def contenders(X: Any, y: Any, without: tuple[str, ...] = (), alpha: float = ALPHA) -> dict[str, Callable[[], Any]]:
     """Fits by name."""
-    strength = 1.0 / (ALPHA * X.shape[0])
+    strength = 1.0 / (alpha * X.shape[0])
     # Of tens of thousands of columns, pure noise is so large that no plan has so small an alpha.
     budget = confide.ApproxDP(1.0, 1e-6) if scipy.sparse.issparse(X) else confide.PureDP(1.0)
-    private = confide.LogisticRegression(budget, alpha=ALPHA, row_norm=3.0, fit_intercept=False, classes=[0, 1])
-    fits = {PRIVATE: lambda: private.fit(X, y), "SciPy L-BFGS": by_scipy(X, y, ALPHA)}
+    private = confide.LogisticRegression(budget, alpha=alpha, row_norm=3.0, fit_intercept=False, classes=[0, 1])
+    fits = {PRIVATE: lambda: private.fit(X, y), "SciPy L-BFGS": by_scipy(X, y, alpha)}
     tolerance = RELATIVE * first_slope(X, y)
     for solver in ("lbfgs",) if scipy.sparse.issparse(X) else ("lbfgs", "newton-cholesky"):
         peer = Peer(C=strength, fit_intercept=False, solver=solver, tol=tolerance, max_iter=2000)
@@ -120,7 +122,7 @@ def contenders(X: Any, y: Any, without: tuple[str, ...] = ()) -> dict[str, Calla
         glum = GeneralizedLinearRegressor(
             family="binomial",
             l1_ratio=0,
-            alpha=ALPHA,
+            alpha=alpha,
             fit_intercept=False,
             gradient_tol=tolerance,
             solver="irls-ls",
@@ -163,13 +165,16 @@ def main() -> None:
     parser.add_argument("--sparse", default="500000x20000x20", help="rows x columns x entries of a row, or nothing")
     parser.add_argument("--problems", type=int, default=0, help="also so many problems at once")
     parser.add_argument("--dtype", default="float64")
+    parser.add_argument("--alike", action="store_true", help="columns of one size, on which L-BFGS needs few passes")
+    parser.add_argument("--alpha", type=float, default=ALPHA)
     parser.add_argument("--without", default="", help="names of fits to leave out, with commas between")
     arguments = parser.parse_args()
+    sizes = (1.0, 1.0) if arguments.alike else (0.3, 1.5)
     cases: list[tuple[str, Callable[[], tuple[Any, Any]]]] = []
     for shape in filter(None, arguments.shapes.split(",")):
         size, _, correlation = shape.partition("~")
         n, d = map(int, size.split("x"))
-        cases.append((shape, partial(made_up, n, d, arguments.dtype, float(correlation or 0.0))))
+        cases.append((shape, partial(made_up, n, d, arguments.dtype, float(correlation or 0.0), sizes)))
     if arguments.sparse:
         n, d, entries = map(int, arguments.sparse.split("x"))
         cases.append((arguments.sparse, partial(made_up_sparse, n, d, entries)))
@@ -179,7 +184,7 @@ def main() -> None:
             print(shape, X.dtype)
             if not scipy.sparse.issparse(X):
                 limits(X)
-            fits = contenders(X, y, tuple(arguments.without.split(",")))
+            fits = contenders(X, y, tuple(arguments.without.split(",")), arguments.alpha)
             times: dict[str, list[float]] = {name: [] for name in fits}
             weights: dict[str, Any] = {}
             for _ in range(arguments.runs):
@@ -188,7 +193,7 @@ def main() -> None:
             own = statistics.median(times[PRIVATE])
             for name, measured in times.items():
                 median = statistics.median(measured)
-                left = "" if name == PRIVATE else f"   gradient {left_of_slope(X, y, ALPHA, weights[name]):.0e}"
+                left = "" if name == PRIVATE else f"   gradient {left_of_slope(X, y, arguments.alpha, weights[name]):.0e}"
                 print(f"  {name:28} {median:8.3f} s   {median / own:6.2f}{left}", flush=True)
             tracemalloc.start()
             fits[PRIVATE]()

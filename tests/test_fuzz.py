@@ -50,3 +50,10 @@ def test_what_is_no_clear_refusal_is_listed(answer, monkeypatch):
     assert outcomes == {"failed": 1}
     assert len(failures) == 1
     assert failures[0].startswith("planted:3 ")
+
+
+def test_a_case_that_was_slow_once_is_tried_again(monkeypatch):
+    """As on a busy machine. One that is slow twice is listed (above)."""
+    monkeypatch.setattr(fuzz, "SECONDS_OF_A_CASE", 1)
+    waits = [30, 0]
+    assert fuzz.fuzzed(Answers(lambda: time.sleep(waits.pop(0))), range(3, 4)) == ({"understood": 1}, [])

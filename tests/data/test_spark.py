@@ -196,7 +196,7 @@ def failing(frame, path, moments):
 
 
 def test_tasks_that_are_repeated_count_once(parts, tmp_path, monkeypatch):
-    """A task fails in the check and in two passes; it is tried again. Kept partitions are dropped, so all passes compute them."""
+    """A task fails in the check and in two passes, and is tried again. No partition is kept, so all passes compute them."""
     monkeypatch.setattr(type(parts), "persist", lambda self, level=None: self)
     never, failed = tmp_path / "never", tmp_path / "failed"
     undisturbed, model = (confide.LogisticRegression(2.0, random_state=3) for _ in range(2))
@@ -205,7 +205,7 @@ def test_tasks_that_are_repeated_count_once(parts, tmp_path, monkeypatch):
     assert failed.stat().st_size == never.stat().st_size + 3
     assert np.array_equal(model.coef_, undisturbed.coef_)
     ledger = confide.Ledger(limit=5.0)
-    with pytest.raises(confide.FileError, match="cluster failed with .*what was charged stays charged") as caught:
+    with pytest.raises(confide.FileError, match=r"cluster failed with .*what was charged stays charged") as caught:
         confide.LogisticRegression(1.0, ledger=ledger).fit(
             open_rows(failing(parts, tmp_path / "again", range(1, 100)), SCHEMA)
         )

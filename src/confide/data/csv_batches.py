@@ -77,7 +77,8 @@ def csv_batches(opened: Callable[[], AbstractContextManager[BinaryIO]], form: Cs
         text, with_header = piece
         table = _read(text, form, with_header=with_header)
         # Arrow has copied what it keeps.
-        used.append(text.obj)
+        buffer: Any = text.obj
+        used.append(buffer)
         return table
 
     with opened() as stream:
