@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from confide.erm.group_bounds import GroupBound
@@ -69,3 +71,11 @@ def test_an_event_keeps_a_curve_for_single_rows_alone(persons, budget, kept):
     event = problem(rows_per_person=persons).event(budget, GaussianMechanism(0.1))
     assert (event.curve is not None) == kept
     assert event.rows_per_person == persons
+
+
+def test_the_largest_weight_of_a_row_lies_between_two_powers():
+    """From 2^-100 to 2^100, both included, so that no product overflows or underflows; a hair outside is refused."""
+    for end, outwards in ((2.0**-100, 0.0), (2.0**100, math.inf)):
+        assert problem(largest_weight=end).largest_weight == end
+        with pytest.raises(ParameterError, match="largest weight"):
+            problem(largest_weight=math.nextafter(end, outwards))

@@ -202,6 +202,7 @@ UPWARDS = {
         (lambda: SQUARES.row_l1_norm, 1),
         (lambda: test_sufficient_statistics.facts_of(ADD).l1_sensitivity, 2.28),
         (lambda: sufficient_statistics._spherical(SQUARES, PURE, 0.7, 0.01).lattice.l2_sensitivity, 2),
+        (lambda: sufficient_statistics._independent(SQUARES, PURE, 0.7).lattice.l2_sensitivity, 2),
         (lambda: test_sufficient_statistics.plan_of("gaussian", SQUARES, ZCDP(0.1)).lattice.l2_sensitivity, 2),
     ],
     "tables": [
