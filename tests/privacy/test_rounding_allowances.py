@@ -10,6 +10,7 @@ import importlib
 import math
 import pkgutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ import confide.privacy
 from confide.erm.class_losses import Softmax
 from confide.erm.losses import LogisticLoss
 from confide.features.quadratic_forms import QuadraticForm
-from confide.privacy import sufficient_statistics
+from confide.privacy import loss_moments, sufficient_statistics
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.centring import centring_plan
 from confide.privacy.certificate import GradientRounding
@@ -29,7 +30,8 @@ from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.gaussian_objective import GaussianObjective
 from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
-from confide.privacy.loss_ends import _lengths, accounts_of
+from confide.privacy.loss_ends import RowEnds, _lengths, accounts_of
+from confide.privacy.loss_moments import log_moments
 from confide.privacy.mapped_shapes import shape_of_groups
 from confide.privacy.matching import matching_plan
 from confide.privacy.moments import SecondMoments, joint_bound
@@ -106,6 +108,25 @@ def spherical_output():
     return OutputPerturbation()._spherical(facts, PURE, 0.7, 0.1, 1e-9)
 
 
+FLAT, UNIT = np.ones(loss_moments._NODES.size), np.ones((1, 1))
+
+
+def together(above, below, raised=1.0, charge=1.0):
+    """The excess of a loss whose ends do not depend on the noise."""
+    row = RowEnds(0.1, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0))
+    return loss_moments._together(row, above * FLAT, below * FLAT, raised * UNIT, charge * UNIT)[0]
+
+
+def apart(above, below, n_scores):
+    """The same where both ends count."""
+    row = RowEnds(0.1, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0))
+    return loss_moments._apart(row, above * FLAT, below * FLAT, UNIT, n_scores)[0]
+
+
+def log_moment():
+    return log_moments([(1.0, RowEnds(0.5, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0)))], np.array([2.0]), 1)[0]
+
+
 # Of each module: numbers that decide noise, and how often the larger allowance multiplies them. Where it multiplies a part
 # of a sum alone, that power is no whole number.
 UPWARDS = {
@@ -147,6 +168,17 @@ UPWARDS = {
         (lambda: accounts_of(replace(ONE_ROW, bend=0.8, n_outputs=4))[0][0][0][1].shift, 1),
         (lambda: accounts_of(replace(ONE_ROW, bend=0.8))[0][0][0][1].upper_cost[0], 1),
         (lambda: _lengths(replace(ONE_ROW, bend=0.8, evenness=0.6, even_bend=0.5))[0][1], 1),
+    ],
+    "loss_moments": [
+        (log_moment, 3.64),
+        (lambda: together(0.5, -0.2, charge=0.0), 2),
+        (lambda: together(0.5, -0.2, raised=0.0), 2),
+        (lambda: together(0.5, 0.0), 3.45),
+        (lambda: together(0.0, -0.5), 3.45),
+        *[(partial(apart, *ends, n_scores), 3.45) for ends in ((0.5, 0.0), (0.0, -0.5)) for n_scores in (1, 2)],
+        (lambda: loss_moments._of_sums(UNIT, 0.5 * FLAT, 1, 0.1)[0], 1),
+        (lambda: loss_moments._beyond(UNIT, 0.1, FLAT)[0], 1),
+        (lambda: loss_moments._chances_of_largest.__wrapped__(3).sum(), 1),
     ],
     "mapped_shapes": [(lambda: MAPPED.stretch, 1)],
     "matching": [
@@ -218,6 +250,12 @@ DOWNWARDS = {
     ],
     "gradient": [(lambda: 1.0 / sums_of_gradients()[1].lattice.multiplier, 1)],
     "least_noise": [(lambda: NoisyCounts().plan(8, PURE, REPLACE).lattice.epsilon, 1)],
+    "loss_moments": [
+        (log_moment, -0.88),
+        *[(partial(together, *ends), -1.45) for ends in ((0.5, 0.0), (0.0, -0.5))],
+        *[(partial(apart, *ends, 1), -1.45) for ends in ((0.5, 0.0), (0.0, -0.5))],
+        *[(partial(apart, *ends, 2), -0.56) for ends in ((0.5, 0.0), (0.0, -0.5))],
+    ],
     "moments": [
         (lambda: SecondMoments().plan(TRAINING[ADD], PURE).noise.scale, 1),
         (lambda: SecondMoments().plan(TRAINING[ADD], PURE).lattice.epsilon, 1),
