@@ -119,6 +119,11 @@ def test_one_gaussian_account_covers_the_weights_and_the_sums(neighbours):
     assert gaussian_delta(budget.epsilon, plan.matching.mu) < budget.delta
 
 
+def test_laplace_noise_on_the_sums_has_no_gaussian_account():
+    """No shift over deviation is finite for it, so nobody can add it to a Gaussian account by mistake."""
+    assert matching_plan(facts(), PureDP(1.0), 0.1, "laplace").mu == math.inf
+
+
 @pytest.mark.parametrize(("kind", "law"), sorted(LAWS))
 def test_the_best_attack_on_worst_neighbours_finds_no_more_than_the_share_allows(kind, law):
     """Its privacy loss, by the exact law on the grid, is within the share of the budget and no less than 98% of it."""

@@ -14,7 +14,9 @@ from confide import Ledger, LogisticRegression
 from confide.erm.losses import LogisticLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.conversions import concentrated_epsilon
+from confide.privacy.gaussian import gaussian_delta
 from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.objective_gaussian import _ideal_mu
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.renyi import concentrated_rho
 from tests.privacy.densities import (
@@ -149,3 +151,14 @@ def test_the_bend_of_a_plan_is_that_of_its_ridge_and_shape(shape):
         ratios.append(norm / (rest if whitened > curve.evenness**2 else first))
     assert 0.99 < max(ratios) <= 1.0 + 1e-6
     assert (curve.evenness, curve.even_bend) == (1.0, 1.0) or shape != "ball"
+
+
+@pytest.mark.parametrize("budget", [ZCDP(0.02), ZCDP(0.5), ZCDP(3.0), ApproxDP(0.3, 1e-5), ApproxDP(2.0, 1e-2)])
+def test_the_search_begins_at_what_the_budget_admits_without_curvature(budget):
+    """The Gaussian mechanism of this ratio costs the whole budget, and one of 1% more would cost more than that."""
+
+    def cost(mu):
+        return 0.5 * mu**2 / budget.rho if isinstance(budget, ZCDP) else gaussian_delta(budget.epsilon, mu) / budget.delta
+
+    assert cost(_ideal_mu(budget)) == pytest.approx(1.0, rel=1e-4)
+    assert cost(1.01 * _ideal_mu(budget)) > 1.01
