@@ -90,6 +90,11 @@ def length_by_opacus(X: Any, y: Any) -> list[float]:
     return [float(np.linalg.norm(weights))]
 
 
+def batches_of_20_by_opacus(X: Any, y: Any) -> Any:
+    """Weights after four epochs: 12 noisy steps over 41 rows, 8 over 40. Opacus states (2.01, 0.01) and (2.53, 0.01)."""
+    return opacus_training.trained(X, y, batch_size=20, epochs=4, noise=1.5)[0]
+
+
 def zeros(n_rows: int) -> tuple[Any, Any]:
     return np.zeros((n_rows, 100)), np.zeros(n_rows)
 
@@ -210,6 +215,16 @@ VIOLATIONS = (
         zeros(4),
         zeros(3),
         delta=1e-5,
+    ),
+    Violation(
+        "Opacus 1.6.0, batches of 20 from 41 rows or 40",
+        "the number of noisy steps follows from the private number of rows",
+        2.53,
+        batches_of_20_by_opacus,
+        opacus_training.first,
+        opacus_training.second,
+        n_releases=4000,
+        delta=opacus_training.DELTA,
     ),
     Violation(
         "Opacus 1.6.0, DP-SGD",
