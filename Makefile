@@ -114,7 +114,7 @@ audit-long: $(TEST) ## the attacks with fifty thousand releases at a time: an ho
 faults: $(TEST) ## kill fits a thousand times, take disk, memory and files from them, and share a ledger among 512 threads
 	$(RUN) scripts.faults $(ARGS)
 
-fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: an hour
+fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: ten minutes
 	$(RUN) scripts.fuzz $(ARGS)
 
 mutants: $(TEST) ## change the trusted code in 7,000 places, one at a time, and list what no test notices: hours, and it goes on where it stopped

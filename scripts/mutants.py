@@ -24,7 +24,7 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }  # fmt: skip
 _NAMES = {
     "min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum", "ceil": "floor",
-    "floor": "ceil", "expm1": "exp", "log1p": "log", "inf": "pi", "True": "False", "False": "True", "cumsum": "sort",
+    "floor": "ceil", "expm1": "exp", "log1p": "log", "inf": "pi", "cumsum": "sort",
     "logical_and": "logical_or", "logical_or": "logical_and", "argmin": "argmax", "argmax": "argmin", "sorted": "list",
 }  # fmt: skip
 
@@ -105,9 +105,7 @@ def _changes(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.stmt, ast.e
 
 def _children(node: ast.AST) -> list[ast.AST]:
     """The parts of a node that may be changed: neither annotations, nor texts, nor what only types or people read."""
-    if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
-        return []
-    if _is_for_types(node):
+    if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom) or _is_for_types(node):
         return []
     left_out = {id(getattr(node, field, None)) for field in ("annotation", "returns")}
     return [child for child in ast.iter_child_nodes(node) if id(child) not in left_out]

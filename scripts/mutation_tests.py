@@ -186,7 +186,7 @@ def tried(mutants: Sequence[Mutant], jobs: int, end: float) -> Iterator[Trial]:
 
 
 def files_for(path: Path, times: dict[str, float]) -> list[str]:
-    """Files of tests for a module: its own, and those of its room that name it; where none does, all of its room."""
+    """Files of tests for a module, in order: its own, those that name it, and the others of its room."""
     room, module = path.parent.name, f"confide.{path.parent.name}.{path.stem}"
     known = sorted({name.split("::")[0] for name in times})
     own = f"tests/{room}/test_{path.stem}.py"
