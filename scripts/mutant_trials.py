@@ -117,19 +117,21 @@ class Trials:
                 self._tests_of[function].add(test)
                 self._tests_of[function.split(":")[0]].add(test)
         self._noticing: defaultdict[Path, Counter[str]] = defaultdict(Counter)
-        self._importing = CallRecorder(terms.folders)
+        self._importing, self._collecting = CallRecorder(terms.folders), CallRecorder(terms.folders)
 
     def run(self, tests: Path) -> int:
         """Collect all tests of a folder, and try the mutants."""
         self._importing.start()
+        for path in (path for folder in self._terms.folders for path in sorted(folder.glob("*.py"))):
+            importlib.import_module(_module_name(path, self._terms.source))
+        self._importing.stop()
+        self._collecting.start()
         return run_pytest([str(tests)], [self])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> bool:
-        for path in (path for folder in self._terms.folders for path in sorted(folder.glob("*.py"))):
-            importlib.import_module(_module_name(path, self._terms.source))
-        self._importing.stop()
-        self._at_import = self._importing.functions
+        self._collecting.stop()
+        self._at_import, self._at_collection = self._importing.functions, self._collecting.functions
         self._items = {item.nodeid: item for item in session.items}
         functions = (each for each in gc.get_objects() if isinstance(each, FunctionType))
         self._live: defaultdict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
@@ -183,7 +185,10 @@ class Trials:
             os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
             for each in live:
                 each.__code__ = code
-            by = self._run_here(tests) if live else _run_anew(mutant, self._terms.source, tests)
+            by = self._run_here(tests) if live else None
+            # What tests compute while they are collected, they compute by the code as it was.
+            if by is None and (not live or function in self._at_collection):
+                by = _run_anew(mutant, self._terms.source, tests)
             said = "survived " if by is None else f"noticed {by}"
         finally:
             os.write(inside, said.encode())
