@@ -216,7 +216,14 @@ class Trials:
         if function and function not in self._at_import:
             wanted = self._tests_of[function]
         else:
-            wanted = self._tests_of[module] | {name for name in self._terms.reach if name.startswith(own)}
+            # A constant or a field may be looked at by tests that call nothing.
+            room = own.rpartition("/")[0]
+            looking = (
+                name
+                for name, each in self._terms.reach.items()
+                if name.startswith(own) or (name.startswith(room) and not each.functions)
+            )
+            wanted = self._tests_of[module].union(looking)
         wanted = wanted & self._items.keys()
         first = {name for name, _ in self._noticing[mutant.path].most_common(3)}
         seconds = {name: self._terms.reach[name].seconds for name in wanted}
