@@ -326,7 +326,7 @@ def test_the_flags_of_class_losses():
 
 
 def test_the_constants_of_one_vs_rest_follow_from_those_of_one_loss():
-    """L = sqrt(o) L_1 and its tail, c = c_1, rank o, trace o c_1, at 0 o times as much; the worst slope has o equal parts."""
+    """L = sqrt(o) L_1 and its tail, c = c_1, rank o, trace o c_1, at 0 o times as much; the worst slope has equal parts."""
     one = SimpleNamespace(
         name="made up", lipschitz=2.0, smoothness=3.0, value_at_zero=5.0, tapered=True, self_concordant=False, rounding=7.0,
         margin=11.0, smoothing=13.0, curvature_at_slope=lambda slope: 3.0 - slope,

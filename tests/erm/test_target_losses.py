@@ -178,13 +178,13 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("loss", "score", "target", "stretch", "expected"), BY_HAND)
 def test_losses_by_hand(loss, score, target, stretch, expected):
-    """Value, slope and curvature; a limit counts as bent, and only a loss clipped by length has a limit that is stretched."""
+    """Value, slope and curvature; a limit counts as bent, and only a loss clipped by length has its limit stretched."""
     found = np.ravel(terms(loss, np.array([score]), target, stretch))
     np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
 
 
 def test_constants_by_hand():
-    """Huber's value at 0 is that of the farthest target, the square's has no limit, and counts are farthest at either end."""
+    """Huber's value at 0 is that of the farthest target, the square's has no limit, and counts have it at either end."""
     assert (HUBER.lipschitz, HUBER.smoothness, HUBER.rounding, HUBER.trace) == (0.1, 1.0, 3.0, 1.0)
     assert SquaredLoss(1.0, 0.5).value_at_zero == 0.375
     assert SquaredLoss(2.0, 3.0).value_at_zero == 2.0
