@@ -353,6 +353,33 @@ def test_coded_pairs_keep_the_margin_of_the_proof(size, scale):
     assert GroupBound((3, size), (1.0, scale)).clip(rows[:0]).shape == (0, 3 + size)
 
 
+def test_each_pair_is_held_to_the_margin_of_its_own_group():
+    """Also where another one has a smaller radius, so that each is looked at; and one entry needs no margin there."""
+    layout, bound = CodedLayout(4, singles=(), pairs=((0, 2), (2, 4))), GroupBound((2, 2), (1.0, 8.0))
+    radii = np.array([1.0, 8.0]) * (1.0 - 6.0 * 2.0**-52)
+    columns = np.array([0, 2, 1, 3], np.int32)
+    for first, second, stays in (
+        ([0.5, 4.0], radii - [0.5, 4.0], True), ([0.5, 4.0], radii - [0.5 - 2.0**-52, 4.0], False),
+        ([0.5, 4.0], radii - [0.5, 4.0 - 2.0**-49], False), ([1.0, 0.0], [0.0, 8.0], True), ([0.0, 8.0], [-1.0, 0.0], True),
+        ([1.0, 4.0], [2.0**-60, 0.0], False), ([0.0, 8.0], [0.25, 2.0**-60], False),
+    ):  # fmt: skip
+        rows = CodedRows(layout, columns, np.concatenate([first, second]).astype(np.float64))
+        assert (bound.clip(rows) is rows) == stays
+
+
+def test_a_group_is_looked_at_beside_groups_that_are_plainly_within():
+    """Two entries in one group and one in another: nothing is copied, and nothing is counted for the group beside it."""
+    bound = GroupBound((2, 3, 2), (1.0, 2.0, 1.0), (False, False, True))
+    rows = np.array([[1.0, 0.0, 1.0, 0.0, 0.5, 0.0, 1.0], [0.25, -0.5, 0.0, 0.0, -2.0, 1.0, 0.0]])
+    assert bound.clip(rows) is rows
+    spoilt = rows.copy()
+    spoilt[1, 0] = 0.75
+    clipped = bound.clip(spoilt)
+    np.testing.assert_allclose(clipped[1, :2], [0.6, -0.4], rtol=2.0**-48)
+    assert clipped[:, 2:].tolist() == rows[:, 2:].tolist()
+    assert clipped[0].tolist() == rows[0].tolist()
+
+
 @pytest.mark.parametrize(("stored", "stays"), [(-1.0, False), (0.5, False), (math.nextafter(1.0, 0), False), (1.0, True)])
 def test_a_coded_entry_of_a_linked_group_is_its_scale(stored, stays):
     """Nothing less; an entry of a group that is not linked may be anything up to its scale."""

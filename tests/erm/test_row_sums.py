@@ -10,6 +10,8 @@ from confide.data import arrays
 from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, rows_in_sparse_block, summation_depth
 from confide.data.sparse import SparseBlocks
 from confide.erm.class_losses import Softmax
+from confide.erm.clipped_rows import ClippedRows
+from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import HuberHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
@@ -322,3 +324,52 @@ def test_the_stretch_of_a_row_by_hand():
         assert RowSum(LogisticLoss(), BallBound(10.0), 0.0, 1).stretch(form).tolist() == [[2.0], [np.inf]]
         with_intercept = RowSum(LogisticLoss(), BallBound(10.0), 12.0, 1).stretch(form)
         np.testing.assert_allclose(with_intercept, np.sqrt(244.0) / np.array([[13.0], [12.0]]), rtol=1e-14)
+
+
+def test_a_row_counts_1_at_most_unless_a_sum_says_otherwise():
+    """The largest weight is 1 where none is given."""
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
+    assert row_sum.largest_weight == 1.0
+    totals = row_sum.start(1, 1)
+    row_sum.add_block(totals, np.full((3, 1), 0.5), np.ones(3, np.int8), np.zeros((1, 1)), np.array([0.5, 5.0, np.nan]))
+    assert totals.gradient.tolist() == [[-0.25 * 1.5]]
+
+
+class Recorded:
+    """In the place of sums that are made in one pass: remembers what it was asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def add_to(self, gradient, labels, weights, row_weights):
+        """Add 1 to each entry."""
+        self.asked.append((labels.tolist(), weights.tolist(), row_weights))
+        gradient += 1.0
+
+
+def test_sums_in_one_pass_are_for_one_problem_alone():
+    """They add to its gradient; two problems at once have the sums of the rows."""
+    row_sum, fused = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), Recorded()
+    rows, labels = np.array([[0.5], [0.25]]), np.array([1, 1], np.int8)
+    block = ClippedRows(row_sum, rows, 1.0, fused)
+    one, two = row_sum.start(1, 1), row_sum.start(2, 1)
+    row_sum.add_block(one, block, labels, np.array([[3.0]]))
+    assert one.gradient.tolist() == [[1.0]]
+    assert fused.asked == [([1, 1], [3.0], None)]
+    row_sum.add_block(two, block, labels, np.zeros((2, 1)))
+    assert two.gradient.tolist() == [[-0.375]] * 2
+    assert len(fused.asked) == 1
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("k", [1, 33])
+def test_coded_rows_have_the_totals_of_dense_ones(order, k):
+    """For few scores and for more than `MANY_SCORES`, with Hessians and without."""
+    layout = CodedLayout(3, singles=((0, 2),), pairs=())
+    rows = CodedRows(layout, np.array([0, 1, 1], np.int32), np.array([0.5, -0.25, 4.0]))
+    row_sum, weights = RowSum(LogisticLoss(), BallBound(2.0), 0.5, order), np.linspace(-1.0, 1.0, 4 * k).reshape(k, 4)
+    coded, plain = row_sum.start(k, 3), row_sum.start(k, 3)
+    for totals, form in ((coded, rows), (plain, rows.dense())):
+        row_sum.add_block(totals, form, np.array([1, -1, 1], np.int8), weights)
+    for name in ("value", "gradient", "hessian"):
+        np.testing.assert_allclose(getattr(coded, name), getattr(plain, name), rtol=1e-14, atol=1e-15)
