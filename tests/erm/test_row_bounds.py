@@ -119,6 +119,7 @@ def test_l2_norms_are_rounded_outwards():
     assert Fraction(joint) ** 2 >= 2
     assert joint == pytest.approx(math.sqrt(2.0), rel=1e-14)
     assert norm_with_intercept(BallBound(0.3), 0.0) == 0.3
+    assert norm_with_intercept(BallBound(3.0), 4.0) == 5.0 * (1.0 + 2.0**-50)
     # In exact arithmetic, for pairs of which hypot rounds about half down.
     for radius, constant in np.random.default_rng(3).uniform(0.1, 10.0, size=(200, 2)).tolist():
         square, found = Fraction(radius) ** 2 + Fraction(constant) ** 2, norm_with_intercept(BallBound(radius), constant)

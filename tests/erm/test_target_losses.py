@@ -188,7 +188,7 @@ def test_constants_by_hand():
     assert (HUBER.lipschitz, HUBER.smoothness, HUBER.rounding, HUBER.trace) == (0.1, 1.0, 3.0, 1.0)
     assert SquaredLoss(1.0, 0.5).value_at_zero == 0.375
     assert SquaredLoss(2.0, 3.0).value_at_zero == 2.0
-    assert SquaredLoss(3.0, 0.5, by_length=True).value_at_zero == 4.5
+    assert SquaredLoss(5.0, 0.5, by_length=True).value_at_zero == 12.5
     assert (COUNTS.lipschitz, COUNTS.smoothness, COUNTS.rounding) == (0.5, 4.5, 9.0 * 9.0 + 3.0)
     np.testing.assert_array_equal(COUNTS.curvature_at_slope(np.array([0.0, 0.5])), [4.0, 4.5])
     np.testing.assert_array_equal(HUBER.curvature_at_slope(np.array([0.0, 0.1])), [1.0, 1.0])

@@ -107,6 +107,7 @@ def test_a_joint_by_hand():
         np.testing.assert_allclose(all_found, expected, rtol=0, atol=1e-15)
     assert (loss.lipschitz, loss.smoothness, loss.value_at_zero) == (0.75, 1.0, 1.5 + 0.125)
     assert TiltedLoss.absolute(2.0).value_at_zero == 2.0
+    assert TiltedLoss(2.0, -1.0, 1.0, 0.5).value_at_zero == 2.25
     assert TiltedLoss(2.0, -0.25, 0.75).value_at_zero == 1.5
     assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).smoothness == 6.0
     assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).lipschitz == 0.5
