@@ -144,3 +144,9 @@ def test_what_is_no_number_counts_as_the_steepest_slope():
 
     found = ClippedSlopes(NoNumber(), 0.25).of_scores(np.zeros((1, 1)), np.ones(1, np.int8), 1, 2.0).slope
     assert found.tolist() == [[-0.5]]
+
+
+def test_rows_are_as_long_as_the_bound_where_nothing_is_said():
+    """The stretch of a row is 1 then, so that the limit is the one that was given."""
+    found = ClippedSlopes(LogisticLoss(), 0.125).of_scores(np.zeros((1, 1)), np.ones(1, np.int8), 1).slope
+    assert found.tolist() == [[-0.125]]

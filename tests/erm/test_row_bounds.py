@@ -243,6 +243,8 @@ def test_rows_within_a_small_ball_are_not_copied():
         assert BallBound(0.25).clip(rows) is rows
     empty = CodedRows(CodedLayout(2, ((0, 1),), ()), np.zeros(0, np.int32), np.zeros(0))
     small = CodedRows(CodedLayout(2, ((0, 1),), ()), np.zeros(1, np.int32), np.full(1, 0.125))
+    sparse = scipy.sparse.csr_array(np.full((3, 2), 0.125))
+    assert np.shares_memory(BallBound(0.25).clip(sparse).data, sparse.data)
     for coded in (empty, small):
         assert BallBound(0.25).clip(coded) is coded
         assert BallBound(math.inf).clip(coded) is coded

@@ -235,3 +235,8 @@ def test_the_range_of_thresholds_has_both_its_ends(kind):
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=r"2\^-100 of target_bound"):
             kind(bound, threshold)
+
+
+def test_rows_are_as_long_as_the_bound_where_nothing_is_said():
+    """The stretch of a row is 1 then, so that the limit is the threshold."""
+    assert CLIPPED.of_scores(np.full((1, 1), 5.0), np.zeros(1), 1).slope.tolist() == [[0.1]]
