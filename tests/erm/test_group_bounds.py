@@ -328,14 +328,14 @@ def test_groups_keep_the_margin_of_the_proof(size, scale):
     nearer[0, -1] = -(radius + scale * 2.0**-52 - 0.5 * scale)
     clipped = bound.clip(nearer)
     assert clipped is not nearer
-    assert np.abs(clipped).sum() == pytest.approx(radius, rel=2.0**-52)
+    assert np.abs(clipped).sum() == pytest.approx(radius, rel=2.0**-52, abs=0.0)
     # One entry alone needs no margin.
     for entry in (scale, -scale):
         alone = np.zeros((1, 1 + size))
         alone[0, [0, 2]] = entry
         assert bound.clip(alone) is alone
         alone[0, 2] *= 1.0 + 2.0**-52
-        assert np.abs(bound.clip(alone)[0, 1:]).sum() == pytest.approx(radius, rel=2.0**-52)
+        assert np.abs(bound.clip(alone)[0, 1:]).sum() == pytest.approx(radius, rel=2.0**-52, abs=0.0)
 
 
 @pytest.mark.parametrize(("size", "scale"), [(2, 1.0), (3, 8.0), (30, 0.25)])

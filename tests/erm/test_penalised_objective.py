@@ -104,7 +104,7 @@ def test_the_smoothness_by_hand():
     """l2 M / m + n c (R^2 + intercept^2): 3 times as steep as the ridge within it, rounded upwards by twice 2^-40."""
     own, _ = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), np.zeros((1, 3)))
     own = replace(own, penalty=LOG_COSH, l2=1e12)
-    assert own.smoothness / (3e12 + 20 * 0.25 * 3.25) - 1.0 == pytest.approx(2.0**-39, rel=0.01)
+    assert own.smoothness / (3e12 + 20 * 0.25 * 3.25) - 1.0 == pytest.approx(2.0**-39, rel=0.01, abs=0.0)
     other = replace(own, l2=1.0, largest_weight=1e12)
-    assert other.smoothness / (3.0 + 20 * 0.25e12 * 3.25) - 1.0 == pytest.approx(2.0**-40, rel=0.01)
+    assert other.smoothness / (3.0 + 20 * 0.25e12 * 3.25) - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
     assert other.lent().largest_weight == 1e12
