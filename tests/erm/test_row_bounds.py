@@ -219,7 +219,7 @@ MARGINS = {1: 2.0**-40, 100: 2.0**-40, 4088: 2.0**-40, 4089: 4097 * 2.0**-52, 80
 
 
 @pytest.mark.parametrize(("d", "margin"), MARGINS.items())
-@pytest.mark.parametrize("norm", [0.25, 8.0])
+@pytest.mark.parametrize("norm", [0.25, math.pi, 8.0])
 def test_the_radius_lies_within_the_ball_by_the_margin_of_the_proof(d, margin, norm):
     """A row of that radius is left alone, one a unit longer gets it, and so does a long one; dense, sparse and coded."""
     radius = norm * (1.0 - margin)
