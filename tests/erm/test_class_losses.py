@@ -338,3 +338,9 @@ def test_the_constants_of_one_vs_rest_follow_from_those_of_one_loss():
     assert loss.name == "one-vs-rest made up"
     # Four slopes of a / 2 each, and no steeper than the steepest.
     np.testing.assert_array_equal(loss.curvature_at_slope(np.array([0.0, 1.0, 4.0, loss.lipschitz])), [12.0, 10.0, 4.0, 4.0])
+
+
+def test_roots_are_rounded_upwards_by_2_to_the_minus_50():
+    """By that much and no less, which covers the rounding of the root and of its products."""
+    assert Softmax.lipschitz == math.sqrt(2.0) * (1.0 + 2.0**-50)
+    assert Softmax.tail == 2.0 * Softmax.lipschitz

@@ -74,6 +74,8 @@ def test_scales_are_those_of_the_bound_and_cost_no_memory_for_rows():
     np.testing.assert_allclose(block.rows.scales * ROWS, SUM.row_bound.clip(ROWS), rtol=1e-15)
     np.testing.assert_allclose(block.stretch, SUM.stretch(SUM.row_bound.clip(ROWS)), rtol=1e-14)
     assert block.n_bytes == 32 * 200
+    half = replace(SUM, intercept=0.5)
+    np.testing.assert_allclose(scaled_once(half, ROWS).stretch, half.stretch(SUM.row_bound.clip(ROWS)), rtol=1e-14)
     assert scaled_once(replace(SUM, loss=LogisticLoss()), ROWS).stretch == 1.0
     huge = ROWS.copy()
     huge[3, 1] = 1e170

@@ -146,6 +146,12 @@ def test_what_is_no_number_counts_as_the_steepest_slope():
     assert found.tolist() == [[-0.5]]
 
 
+def test_the_norm_of_two_slopes_is_rounded_too():
+    """Half a unit for each of several slopes and 4 more; one slope alone is compared."""
+    assert ClippedSlopes(Softmax(2), 0.5).rounding == Softmax(2).rounding + 5.0
+    assert ClippedSlopes(LogisticLoss(), 0.5).rounding == 12.0
+
+
 def test_rows_are_as_long_as_the_bound_where_nothing_is_said():
     """The stretch of a row is 1 then, so that the limit is the one that was given."""
     found = ClippedSlopes(LogisticLoss(), 0.125).of_scores(np.zeros((1, 1)), np.ones(1, np.int8), 1).slope

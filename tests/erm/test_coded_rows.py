@@ -265,6 +265,8 @@ def test_blocks_and_layouts_beyond_32_bit_integers_are_refused():
         (5, ((-1, 2),), ()),
         (5, ((2, 2),), ()),
         (5, (), ((2, 3),)),
+        (9, ((0, 3), (4, 4)), ()),
+        (9, ((0, 3),), ((3, 5), (5, 6))),
     ],
 )
 def test_a_layout_has_separate_intervals_inside_of_the_rows(n_features, singles, pairs):

@@ -84,6 +84,8 @@ def test_blocks_that_32_bit_integers_cannot_count_are_not_joined(monkeypatch):
 
 def test_columns_of_joined_blocks_are_counted_up_to_the_largest_32_bit_integer():
     """Two blocks of 2^30 columns have one column too many."""
+    largest = CodedLayout(2**31 - 1, ((0, 5),), ())
+    assert JoinedRows.of([CodedRows(largest, np.array([3], np.int32), np.ones(1))]) is not None
     layout = CodedLayout(2**30, ((0, 2**30),), ())
     one = CodedRows(layout, np.array([5], np.int32), np.ones(1))
     assert JoinedRows.of([one]) is not None

@@ -34,7 +34,7 @@ def test_values_gradients_and_hessians_have_the_penalty_of_each_score(n_classes)
     loss = LogisticLoss() if n_classes == 1 else OneVsRest(LogisticLoss(), n_classes)
     labels = np.where(np.arange(20) % 2, 1, -1) if n_classes == 1 else np.arange(20) % 3
     linear = RNG.normal(size=(2, 3 * n_classes))
-    own, bare = objectives(loss, labels, linear)
+    own, bare = objectives(loss, labels, linear, 0.5)
     weights = RNG.normal(size=(2, 3 * n_classes))
     value, slope, curve = np.zeros(2), np.zeros_like(weights), np.zeros((2, 3 * n_classes, 3 * n_classes))
     for k in range(2):
