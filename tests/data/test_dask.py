@@ -32,10 +32,11 @@ distributed = pytest.importorskip("distributed", reason="dask.distributed is not
 
 @pytest.fixture(scope="module")
 def client():
-    """A cluster of two processes, which gives up on a task that has killed two workers."""
+    """A cluster of two processes, which gives up on a task that has killed two workers, and soon on a worker that is gone."""
     silent = {"silence_logs": logging.CRITICAL, "dashboard_address": ":0"}  # a free port, for clusters side by side
+    settings = {"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "4s"}
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask.config.set(settings),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **silent) as cluster,
         distributed.Client(cluster) as found,
     ):

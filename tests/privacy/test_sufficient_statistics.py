@@ -32,6 +32,7 @@ from confide.privacy.sufficient_statistics import (
 from tests.audit.attacks import lower_bound, upper_bound
 from tests.privacy.densities import gaussian_multiplier
 from tests.privacy.laws import check_law
+from tests.privacy.problems import SummedOnce
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
@@ -305,7 +306,7 @@ def test_released_sums_scatter_around_the_exact_ones_by_the_theorems_law(name, n
     design = np.hstack([clipped, np.full((8, 1), CONSTANT)])
     plan = plan_of(name, facts, budget)
     assert isinstance(plan.lattice, law)
-    entropy, source = Entropy.seeded(2), source_of(rows, targets)
+    entropy, source = Entropy.seeded(2), SummedOnce(source_of(rows, targets))
     sample = [SufficientStatistics().release(plan, source, entropy) for _ in range(1000 if square else 300)]
     products = np.array([release.products for release in sample]) - design.T @ design
     cross = np.array([release.targets for release in sample]) - design.T @ np.clip(targets, -TARGET, TARGET)
@@ -423,8 +424,9 @@ def test_an_attack_at_a_worst_pair_finds_what_is_spent_and_no_more(name, neighbo
         mine = far_pair(facts) if neighbours is REPLACE else [[within / math.sqrt(2)] * 2, None]
     else:
         mine = [[within, 0.0], [0.5 * within, math.sqrt(0.75) * within]]
-    first = source_of([*common, mine[0]], [*zeros, TARGET])
-    second = source_of(*(([*common, mine[1]], [*zeros, -TARGET]) if neighbours is REPLACE else (common, zeros)))
+    first = SummedOnce(source_of([*common, mine[0]], [*zeros, TARGET]))
+    others = ([*common, mine[1]], [*zeros, -TARGET]) if neighbours is REPLACE else (common, zeros)
+    second = SummedOnce(source_of(*others))
     plan = plan_of(name, facts, budget)
     centres = [
         _scaled(plan, data.sum_over_rows(facts.row_sum, np.zeros((1, 2))))[0] for data in (first, second)
