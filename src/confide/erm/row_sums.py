@@ -156,6 +156,7 @@ def product(left: Any, right: Any) -> Array:
 
 def mirrored(totals: Totals) -> Totals:
     """The totals with the upper triangle of every Hessian copied to the lower one, in place."""
-    for matrix in totals.hessian:
-        matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
+    if totals.hessian.size:
+        for matrix in totals.hessian:
+            matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
     return totals
