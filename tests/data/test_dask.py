@@ -39,7 +39,12 @@ def client():
         # Who calls a worker that was killed does not wait half a minute for it; one that starts again may take its time.
         "distributed.comm.timeouts.connect": "10s",
         "distributed.deploy.lost-worker-timeout": "5 minutes",
+        # Workers are forked from a process that has imported what they need.
+        "distributed.worker.multiprocessing-method": "forkserver",
     }
+    with dask.config.set(settings):
+        needed = ["distributed", "dask.dataframe", "pandas", "pyarrow.parquet", "confide.data.dask", __name__]
+        distributed.utils.get_mp_context().set_forkserver_preload(needed)
     with (
         dask.config.set(settings),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **silent) as cluster,
