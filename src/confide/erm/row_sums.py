@@ -156,7 +156,6 @@ def product(left: Any, right: Any) -> Array:
 
 def mirrored(totals: Totals) -> Totals:
     """The totals with the upper triangle of every Hessian copied to the lower one, in place."""
-    if totals.hessian.size:
-        for matrix in totals.hessian:
-            matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
+    for matrix in totals.hessian if totals.hessian.size else ():
+        matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
     return totals
