@@ -33,10 +33,12 @@ import pytest
 from scripts.mutants import Mutant
 from scripts.reached_functions import CallRecorder, Reach, function_name
 
-_LIMIT = (20.0, 6.0)
+_LIMIT = (10.0, 6.0)
 """Seconds of processor time until a mutant counts as one without an end: so many, and so many times what its tests take."""
 _WAITING = 4.0
 """The same by the clock, as a multiple: a mutant that waits for ever uses no processor."""
+_QUICK = 0.3
+"""Seconds of a test that may be tried before others because it noticed most."""
 _MEMORY = 6 * 1024**3
 _BESIDE = ("tests", "benchmarks", "experiments", "conftest")
 """Packages that may have imported what is changed, besides the changed one."""
@@ -117,19 +119,21 @@ class Trials:
                 self._tests_of[function].add(test)
                 self._tests_of[function.split(":")[0]].add(test)
         self._noticing: defaultdict[Path, Counter[str]] = defaultdict(Counter)
-        self._importing = CallRecorder(terms.folders)
+        self._importing, self._collecting = CallRecorder(terms.folders), CallRecorder(terms.folders)
 
     def run(self, tests: Path) -> int:
         """Collect all tests of a folder, and try the mutants."""
         self._importing.start()
+        for path in (path for folder in self._terms.folders for path in sorted(folder.glob("*.py"))):
+            importlib.import_module(_module_name(path, self._terms.source))
+        self._importing.stop()
+        self._collecting.start()
         return run_pytest([str(tests)], [self])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> bool:
-        for path in (path for folder in self._terms.folders for path in sorted(folder.glob("*.py"))):
-            importlib.import_module(_module_name(path, self._terms.source))
-        self._importing.stop()
-        self._at_import = self._importing.functions
+        self._collecting.stop()
+        self._at_import, self._at_collection = self._importing.functions, self._collecting.functions
         self._items = {item.nodeid: item for item in session.items}
         functions = (each for each in gc.get_objects() if isinstance(each, FunctionType))
         self._live: defaultdict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
@@ -183,7 +187,10 @@ class Trials:
             os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
             for each in live:
                 each.__code__ = code
-            by = self._run_here(tests) if live else _run_anew(mutant, self._terms.source, tests)
+            by = self._run_here(tests) if live else None
+            # What tests compute while they are collected, they compute by the code as it was.
+            if by is None and (not live or function in self._at_collection):
+                by = _run_anew(mutant, self._terms.source, tests)
             said = "survived " if by is None else f"noticed {by}"
         finally:
             os.write(inside, said.encode())
@@ -205,17 +212,25 @@ class Trials:
         return name, live, code
 
     def _tests_for(self, mutant: Mutant, function: str) -> list[str]:
-        """Tests in order: three that noticed most in this file, those of its module, then others, the quick ones first."""
+        """Tests in order: quick ones that noticed most in this file, then by time, half of it for the module's own."""
         module = f"{mutant.path.parent.name}/{mutant.path.name}"
         own = f"tests/{mutant.path.parent.name}/test_{mutant.path.stem}.py::"
         if function and function not in self._at_import:
             wanted = self._tests_of[function]
         else:
-            wanted = self._tests_of[module] | {name for name in self._terms.reach if name.startswith(own)}
+            # A constant or a field may be looked at by tests that call nothing.
+            room = own.rpartition("/")[0]
+            looking = (
+                name
+                for name, each in self._terms.reach.items()
+                if name.startswith(own) or (name.startswith(room) and not each.functions)
+            )
+            wanted = self._tests_of[module].union(looking)
         wanted = wanted & self._items.keys()
-        first = {name for name, _ in self._noticing[mutant.path].most_common(3)}
         seconds = {name: self._terms.reach[name].seconds for name in wanted}
-        ordered = sorted(wanted, key=lambda name: (name not in first, not name.startswith(own), seconds[name]))
+        noticing = (name for name, _ in self._noticing[mutant.path].most_common() if seconds.get(name, 1.0) < _QUICK)
+        first = set(itertools.islice(noticing, 3))
+        ordered = sorted(wanted, key=lambda name: (name not in first, seconds[name] / (1 + name.startswith(own))))
         sums = list(itertools.accumulate(seconds[name] for name in ordered))
         return ordered[: max(1, sum(so_far <= self._terms.seconds for so_far in sums))]
 

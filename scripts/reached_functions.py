@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import sys
 import threading
 from collections import Counter, defaultdict
@@ -21,6 +22,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+
+_LONGEST_TEST = 60
+"""Seconds until a test counts as one that does not end."""
 
 
 @dataclass(frozen=True)
@@ -77,54 +81,45 @@ class CallRecorder:
 
 
 class ReachOfTests:
-    """A plugin of pytest that measures every test of a run."""
+    """A plugin of pytest that measures every test of a run, and hands on what each one that passed reached.
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    A process whose test waits for ever is ended: a copy of a process must not use threads that only the original has.
+    """
+
+    def __init__(self, folders: Sequence[Path], report: Callable[[str, Reach], None]) -> None:
         self._folders = folders
+        self._report = report
         self._of_fixtures: defaultdict[int, set[str]] = defaultdict(set)
-        self._shared: defaultdict[str, set[int]] = defaultdict(set)
-        self._functions: dict[str, set[str]] = {}
         self._seconds: Counter[str] = Counter()
         self._failed: set[str] = set()
         self._recorders: list[CallRecorder] = []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_LONGEST_TEST)
         with self._recording() as recorder:
             result = yield
-        self._functions[item.nodeid] = recorder.functions
+        signal.alarm(0)
+        if item.nodeid not in self._failed:
+            fixtures = (each for same_name in item._fixtureinfo.name2fixturedefs.values() for each in same_name)
+            of_fixtures = (self._of_fixtures[id(each)] for each in fixtures)
+            functions = frozenset(recorder.functions.union(*of_fixtures))
+            self._report(item.nodeid, Reach(self._seconds[item.nodeid], functions))
         return result  # type: ignore[return-value] # that is how a wrapper of pytest hands on a result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:
-        if fixturedef.scope == "function":
-            return (yield)  # type: ignore[return-value]
         with self._recording() as recorder:
             result = yield
-        self._of_fixtures[id(fixturedef)].update(recorder.functions)
+        if fixturedef.scope != "function":
+            self._of_fixtures[id(fixturedef)].update(recorder.functions)
         return result  # type: ignore[return-value]
-
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        for item in items:
-            definitions = item._fixtureinfo.name2fixturedefs.values()
-            self._shared[item.nodeid] = {
-                id(each) for all_of_it in definitions for each in all_of_it if each.scope != "function"
-            }
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._seconds[report.nodeid] += report.duration
         if report.failed:
             self._failed.add(report.nodeid)
-
-    def reached(self) -> dict[str, Reach]:
-        """What each test that passed reached."""
-        found = {}
-        for name, functions in self._functions.items():
-            if name in self._failed:
-                continue
-            of_fixtures = (self._of_fixtures[each] for each in self._shared[name])
-            found[name] = Reach(self._seconds[name], frozenset(functions.union(*of_fixtures)))
-        return found
 
     @contextmanager
     def _recording(self) -> Iterator[CallRecorder]:
@@ -143,7 +138,7 @@ class ReachOfTests:
 
 
 def measure_files(
-    files: Sequence[Path], root: Path, kept: Path, measured: Callable[[str], dict[str, Reach]], jobs: int
+    files: Sequence[Path], root: Path, kept: Path, run: Callable[[str, Callable[[str, Reach], None]], None], jobs: int
 ) -> None:
     """Bring up to date what the tests of files reach.
 
@@ -155,9 +150,9 @@ def measure_files(
         The folder by which files are named.
     kept : pathlib.Path
         A JSON file of the measurements.
-    measured : callable
-        Runs the tests of one file, named by its place under `root`, without those that fail. It is called in a process of
-        its own.
+    run : callable
+        Runs the tests of one file, named by its place under `root`, and tells what each test reaches. It is called in a
+        process of its own.
     jobs : int
         Number of processes.
     """
@@ -171,16 +166,15 @@ def measure_files(
             answer = kept.with_suffix(f".{digests[name][:12]}")
             pid = os.fork()
             if not pid:
-                _answer(answer, measured, name)
+                _answer(answer, run, name)
             running[pid] = name, answer
-        pid, _ = os.wait()
+        pid, state = os.wait()
         name, answer = running.pop(pid)
-        tests = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
-        answer.unlink(missing_ok=True)
-        known[name] = [digests[name], tests]
+        known[name] = [digests[name], dict(json.loads(line) for line in answer.read_text(encoding="utf-8").splitlines())]
+        answer.unlink()
         kept.write_text(json.dumps(known), encoding="utf-8")
-        if not tests:
-            print(f"{name} has no test that passes without a change, and is left out", file=sys.stderr)
+        if state:
+            print(f"{name} did not end, and its tests count up to the one that waits for ever", file=sys.stderr)
 
 
 def known_reach(files: Sequence[Path], root: Path, kept: Path) -> dict[str, Reach] | None:
@@ -207,11 +201,14 @@ def _changed(digests: dict[str, str], known: dict[str, Any]) -> list[str]:
     return [name for name, digest in digests.items() if known.get(name, [""])[0] != digest]
 
 
-def _answer(answer: Path, measured: Callable[[str], dict[str, Reach]], name: str) -> None:
-    """Measure one file, write down what was found, and end this process."""
+def _answer(answer: Path, run: Callable[[str, Callable[[str, Reach], None]], None], name: str) -> None:
+    """Measure one file, write down a line for each test, and end this process."""
     try:
-        found = measured(name)
-        lines = {test: [round(reach.seconds, 4), sorted(reach.functions)] for test, reach in found.items()}
-        answer.write_text(json.dumps(lines), encoding="utf-8")
+        with answer.open("w", encoding="utf-8", buffering=1) as file:
+
+            def write(test: str, reach: Reach) -> None:
+                file.write(json.dumps([test, [round(reach.seconds, 4), sorted(reach.functions)]]) + "\n")
+
+            run(name, write)
     finally:
         os._exit(0)
