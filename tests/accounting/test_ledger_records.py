@@ -142,7 +142,7 @@ def test_a_thread_that_asks_again_at_once_is_not_served_before_one_that_waits():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_starts_without_the_threads_that_waited():
-    """This thread has the lock and another waits behind it: in the child the lock is free, and here it is still held."""
+    """One thread has the lock and another waits behind it: in the child the lock is free, and here it is still held."""
     one_at_a_time.acquire()
     other = waiting(one_at_a_time, [], "other")
     child = os.fork()
@@ -206,7 +206,7 @@ def test_no_interrupt_leaves_the_lock_held():
 def test_a_thread_that_has_a_turn_is_refused_another():
     """A charge within a charge would be granted on a remainder that the outer one has read already."""
     ledger = confide.Ledger(limit=1.0)
-    with one_at_a_time, pytest.raises(LedgerError, match="still in use by this thread.*Nothing was used or charged"):
+    with one_at_a_time, pytest.raises(LedgerError, match=r"still in use by this thread.*Nothing was used or charged"):
         ledger.charge(0.5)
     ledger.charge(1.0)
     assert ledger.spent() == PureDP(1.0)
