@@ -54,7 +54,7 @@ def test_rows_are_those_of_the_whole_file(monkeypatch, size, end, separator):
     monkeypatch.setattr(csv_batches, "_PIECE_BYTES", size)
     monkeypatch.setattr(csv_batches, "_READ_BYTES", max(1, size // 2))
     rng = np.random.default_rng(size)
-    rows = [ROWS[0], *(ROWS[at] for at in rng.integers(1, len(ROWS), 60))]
+    rows = [ROWS[0], *(ROWS[at] for at in rng.integers(1, len(ROWS), 40))]
     types = {"c": pa.string(), "a": pa.float64()}
     for last in ("", end, 3 * end):
         for first in ("", "\ufeff", 2 * end):
