@@ -29,6 +29,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import _pytest.config
 import pytest
 from scripts.mutants import Mutant
 from scripts.reached_functions import CallRecorder, Reach, function_name
@@ -173,6 +174,7 @@ class Trials:
         seconds = _LIMIT[0] + _LIMIT[1] * sum(self._terms.reach[test].seconds for test in tests)
         out, inside = os.pipe()
         folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+        folder.chmod(0o755)  # a database server of another user has its files in it
         pid = os.fork()
         if pid:
             os.close(inside)
@@ -306,6 +308,8 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _run_anew(mutant: Mutant, source: Path, tests: Sequence[str]) -> str | None:
     """Import our modules anew, one of them changed, and run tests; the first that fails, or that something else did."""
+    # Pytest remembers the classes of warnings that filters name.
+    _pytest.config.parse_warning_filter.cache_clear()
     forgotten = {source.name, *_BESIDE}
     # A compiled module cannot be initialised twice.
     for name in [name for name in sys.modules if name.split(".")[0] in forgotten and not name.endswith("._kernel")]:
