@@ -157,16 +157,17 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
 }
 
 /* min(1, radius / length) in place of the squared length of each of n rows. Returns `squares`, or NULL where no row is longer
-   than the radius. */
-static TARGET const double *NAME(shorten)(double radius, int n, double *squares)
+   than the radius. Sets `*far` where a squared length is beyond `farthest`. */
+static TARGET const double *NAME(shorten)(double radius, double farthest, int n, double *squares, int *far)
 {
     int longer = 0;
-    /* Written so that what is not a number counts as longer. */
+    /* Both comparisons are written so that what is not a number counts as longer. */
     for (int r = 0; r < n; r++)
         longer |= !(squares[r] <= radius * radius);
     if (!longer)
         return NULL;
     for (int r = 0; r < n; r++) {
+        *far |= !(squares[r] <= farthest);
         double factor = radius / sqrt(squares[r]);
         squares[r] = factor < 1.0 ? factor : 1.0;
     }
@@ -275,10 +276,12 @@ static int NAME(rows_at_once)(ptrdiff_t d, ptrdiff_t size)
     return fit < 8 ? 8 : fit > FEW ? FEW : (int)fit;
 }
 
-static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
+/* This function and the next three return whether no row was farther than `given->farthest`. */
+static INLINE TARGET int NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
 {
     const ptrdiff_t d = given->d, size = single ? 4 : 8;
     const int with_squares = given->radius < HUGE_VAL;
+    int far = 0;
     double scores[FEW], squares[FEW];
     vec edge = SPLAT(0.0), ones = SPLAT(0.0);
     for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++) {
@@ -292,12 +295,13 @@ static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dens
         const double *factors = NULL;
         if (with_squares) {
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 1, scores, squares);
-            factors = NAME(shorten)(given->radius, n, squares);
+            factors = NAME(shorten)(given->radius, given->farthest, n, squares, &far);
         } else
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 0, scores, squares);
         job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
     }
+    return !far;
 }
 
 /* The same for rows that stand for scale x - shift c, with slopes of limited size. `shifts` may be NULL. */
@@ -330,11 +334,12 @@ static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *
 
 /* ---- Dense rows, each column in one piece ---- */
 
-static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct dense *given, const int single)
+static INLINE TARGET int NAME(by_columns)(const struct job *job, const struct dense *given, const int single)
 {
     const int with_squares = given->radius < HUGE_VAL;
     const ptrdiff_t size = single ? 4 : 8;
     double scores[CHUNK], squares[CHUNK];
+    int far = 0;
     for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
         const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
         for (int r = 0; r < CHUNK; r++)
@@ -352,7 +357,7 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
                     squares[r] += x * x;
                 }
         }
-        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        const double *factors = with_squares ? NAME(shorten)(given->radius, given->farthest, n, squares, &far) : NULL;
         job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             const char *column = given->rows + j * given->column_stride + first * size;
@@ -369,13 +374,15 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
             job->out[j] += ((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
         }
     }
+    return !far;
 }
 
 /* Few columns: too few for one vector. */
-static TARGET void NAME(of_few_columns)(const struct job *job, const struct dense *given)
+static TARGET int NAME(of_few_columns)(const struct job *job, const struct dense *given)
 {
     double scores[CHUNK], squares[CHUNK];
     const int with_squares = given->radius < HUGE_VAL;
+    int far = 0;
     for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
         const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
         for (int r = 0; r < n; r++) {
@@ -387,7 +394,7 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
                 squares[r] += x * x;
             }
         }
-        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        const double *factors = with_squares ? NAME(shorten)(given->radius, given->farthest, n, squares, &far) : NULL;
         job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             double sum = 0.0;
@@ -396,22 +403,16 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
             job->out[j] += sum;
         }
     }
+    return !far;
 }
 
-static TARGET void NAME(dense_pass)(const struct job *job, const struct dense *given)
+static TARGET int NAME(dense_pass)(const struct job *job, const struct dense *given)
 {
-    if (given->column_stride == given->size && given->d >= 4) {
-        if (given->size == 4)
-            NAME(by_rows)(job, given, 1);
-        else
-            NAME(by_rows)(job, given, 0);
-    } else if (given->row_stride == given->size && given->d >= 4) {
-        if (given->size == 4)
-            NAME(by_columns)(job, given, 1);
-        else
-            NAME(by_columns)(job, given, 0);
-    } else
-        NAME(of_few_columns)(job, given);
+    if (given->column_stride == given->size && given->d >= 4)
+        return given->size == 4 ? NAME(by_rows)(job, given, 1) : NAME(by_rows)(job, given, 0);
+    if (given->row_stride == given->size && given->d >= 4)
+        return given->size == 4 ? NAME(by_columns)(job, given, 1) : NAME(by_columns)(job, given, 0);
+    return NAME(of_few_columns)(job, given);
 }
 
 /* ---- Dense rows of few columns, with the sums of curvature times products of two columns ---- */
@@ -467,6 +468,7 @@ static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *gi
 {
     const int with_squares = given->radius < HUGE_VAL;
     const ptrdiff_t d = given->d, size = d + constant, width = (size + 7) & ~(ptrdiff_t)7;
+    int far = 0;
     double rows[BENT_ROWS * MOST_BENT], weights[MOST_BENT], scores[CHUNK], squares[CHUNK], bends[CHUNK], sums[MOST_BENT];
     float bent[BENT_ROWS * MOST_BENT];
     for (ptrdiff_t j = 0; j < width; j++) {
@@ -479,7 +481,7 @@ static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *gi
         const ptrdiff_t stride = width * (ptrdiff_t)sizeof(double);
         NAME(copied)(given, first, n, width, rows);
         NAME(row_scores)((const char *)rows, stride, n, width, weights, none, none, 0, with_squares, scores, squares);
-        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        const double *factors = with_squares ? NAME(shorten)(given->radius, given->farthest, n, squares, &far) : NULL;
         job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, bends);
         NAME(row_sums)((const char *)rows, stride, n, width, scores, 0, sums);
         for (int r = 0; r < n; r++) {

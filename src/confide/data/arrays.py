@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
+from confide.compiled.clipped_sums import by_kernel
 from confide.compiled.scaled_sums import kernel_of, with_kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.checked_source import RowsWithDefaults
@@ -538,6 +539,10 @@ class MemorySource(RowsWithDefaults, SummableRows):
         return None if made is None else replace(self, blocks=made)
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
+        compiled = by_kernel(row_sum, len(weights), rows_in_block(self.n_features))
+        stored = None if compiled is None else self.blocks.as_stored(shortened=True)
+        if compiled is not None and stored is not None and type(stored.rows) is StoredArray:
+            return replace(self, blocks=stored).sum_over_rows(compiled, weights)
         passing = None if self.blocks.are_copies else Pass("training")
         groups, n_features = self.groups(), self.n_features
         return row_sum.completed(sum_over_groups(row_sum, groups, n_features, weights, self.n_threads, passing))
