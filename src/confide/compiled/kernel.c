@@ -106,6 +106,11 @@ typedef double pair __attribute__((vector_size(16)));
 #define LOAD(at) ((vec) * (const loose *)(at))
 #define STORE(at, x) (*(loose *)(at) = (x))
 #define SELECT(where, x, y) ((vec)(((ints)(where) & (ints)(x)) | (~(ints)(where) & (ints)(y))))
+#ifdef __clang__
+#define SHUFFLE(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
+#else
+#define SHUFFLE(x, y, i, j, k, l) __builtin_shuffle(x, y, (ints){i, j, k, l})
+#endif
 #define CONVERT(x) __builtin_convertvector(x, vec)
 
 #define NAME(name) name##_plain

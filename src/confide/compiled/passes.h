@@ -8,32 +8,26 @@
 
 static INLINE TARGET vec NAME(exponential)(vec x)
 {
-    /* 2^n times the Taylor polynomial of degree 13 at a number below log(2) / 2, whose remainder is below 2^-57. */
-    const vec highest = SPLAT(709.0), lowest = SPLAT(-708.0), magic = SPLAT(6755399441055744.0);
-    vec within = SELECT(x < highest, x, highest);
-    within = SELECT(within > lowest, within, lowest);
+    /* 2^n times the Taylor polynomial of degree 13 at a number below log(2) / 2, whose remainder is below 2^-57. What is not a
+       number stays so: it tells a solver that its weights are of no use. */
+    const vec highest = SPLAT(709.0), lowest = SPLAT(-708.0), magic = SPLAT(6755399441055744.0), one = SPLAT(1.0);
+    vec within = SELECT(x > highest, highest, x);
+    within = SELECT(within < lowest, lowest, within);
     vec shifted = within * SPLAT(1.4426950408889634074) + magic;
     vec whole = shifted - magic;
     vec r = within - whole * SPLAT(6.93147180369123816490e-01);
     r = r - whole * SPLAT(1.90821492927058770002e-10);
-    vec p = SPLAT(1.0 / 6227020800.0);
-    p = p * r + SPLAT(1.0 / 479001600.0);
-    p = p * r + SPLAT(1.0 / 39916800.0);
-    p = p * r + SPLAT(1.0 / 3628800.0);
-    p = p * r + SPLAT(1.0 / 362880.0);
-    p = p * r + SPLAT(1.0 / 40320.0);
-    p = p * r + SPLAT(1.0 / 5040.0);
-    p = p * r + SPLAT(1.0 / 720.0);
-    p = p * r + SPLAT(1.0 / 120.0);
-    p = p * r + SPLAT(1.0 / 24.0);
-    p = p * r + SPLAT(1.0 / 6.0);
-    p = p * r + SPLAT(0.5);
-    p = p * r + SPLAT(1.0);
-    p = p * r + SPLAT(1.0);
+    /* The terms from r^2 on, even and odd ones apart, and pairs of them: so few operations wait for one another. */
+    vec square = r * r, fourth = square * square;
+    vec even = (SPLAT(0.5) + square * SPLAT(1.0 / 24.0)) +
+               fourth * ((SPLAT(1.0 / 720.0) + square * SPLAT(1.0 / 40320.0)) +
+                         fourth * (SPLAT(1.0 / 3628800.0) + square * SPLAT(1.0 / 479001600.0)));
+    vec odd = (SPLAT(1.0 / 6.0) + square * SPLAT(1.0 / 120.0)) +
+              fourth * ((SPLAT(1.0 / 5040.0) + square * SPLAT(1.0 / 362880.0)) +
+                        fourth * (SPLAT(1.0 / 39916800.0) + square * SPLAT(1.0 / 6227020800.0)));
+    vec p = one + (r + square * (even + r * odd));
     /* The low bits of `shifted` are n, so this is the double 2^n. */
-    vec power = (vec)(((ints)shifted + 1023) << 52);
-    /* What is not a number stays so: it tells a solver that its weights are of no use. */
-    return SELECT(x == x, p * power, x);
+    return p * (vec)(((ints)shifted + 1023) << 52);
 }
 
 static INLINE TARGET vec NAME(clipped)(vec x, vec low, vec high)
@@ -185,49 +179,60 @@ static INLINE TARGET vec NAME(numbers)(const char *at, int single)
     return CONVERT(found);
 }
 
-/* A row times the weights, and its squared length where `square` is not NULL. `edge` holds the last four weights, 0 for those
-   that are not in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
-static INLINE TARGET double NAME(row_score)(const char *row, ptrdiff_t d, const double *w, vec edge, vec ones, int single, double *square)
+/* For `count` rows, each `stride` bytes after the one before: four sums whose sum is the row times the weights, and four of its
+   squared length if `with_squares`. `edge` holds the last four weights, 0 for those that are not in the last, incomplete vector;
+   `ones` holds 1 and 0 likewise. */
+static INLINE TARGET void NAME(row_products)(const char *rows, ptrdiff_t stride, const int count, ptrdiff_t d, const double *w, vec edge,
+                                             vec ones, int single, int with_squares, vec *s, vec *q)
 {
     const ptrdiff_t size = single ? 4 : 8;
-    vec s[4], q[4];
-    for (int v = 0; v < 4; v++)
-        s[v] = q[v] = SPLAT(0.0);
+    for (int i = 0; i < count; i++)
+        s[i] = q[i] = SPLAT(0.0);
     ptrdiff_t j = 0;
-    for (; j + 16 <= d; j += 16)
-        for (int v = 0; v < 4; v++) {
-            vec x = NAME(numbers)(row + (j + 4 * v) * size, single);
-            s[v] += x * LOAD(w + j + 4 * v);
-            if (square)
-                q[v] += x * x;
+    for (; j + 4 <= d; j += 4) {
+        const vec weights = LOAD(w + j);
+        for (int i = 0; i < count; i++) {
+            vec x = NAME(numbers)(rows + i * stride + j * size, single);
+            s[i] += x * weights;
+            if (with_squares)
+                q[i] += x * x;
         }
-    for (int v = 0; j + 4 <= d; j += 4, v++) {
-        vec x = NAME(numbers)(row + j * size, single);
-        s[v] += x * LOAD(w + j);
-        if (square)
-            q[v] += x * x;
     }
-    if (j < d) {
-        vec x = NAME(numbers)(row + (d - 4) * size, single);
-        s[3] += x * edge;
-        if (square)
-            q[3] += x * x * ones;
-    }
-    vec sum = (s[0] + s[1]) + (s[2] + s[3]);
-    if (square) {
-        vec squared = (q[0] + q[1]) + (q[2] + q[3]);
-        *square = (squared[0] + squared[1]) + (squared[2] + squared[3]);
-    }
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    if (j < d)
+        for (int i = 0; i < count; i++) {
+            vec x = NAME(numbers)(rows + i * stride + (d - 4) * size, single);
+            s[i] += x * edge;
+            if (with_squares)
+                q[i] += x * x * ones;
+        }
 }
 
-/* Scores of n rows, and their squared lengths if `with_squares`. Rows are read one after the other: processors fetch one long
-   piece of memory faster than several. */
+/* The sums of the four numbers of each of four vectors. */
+static INLINE TARGET vec NAME(four_sums)(const vec *x)
+{
+    vec first = SHUFFLE(x[0], x[1], 0, 4, 2, 6) + SHUFFLE(x[0], x[1], 1, 5, 3, 7);
+    vec second = SHUFFLE(x[2], x[3], 0, 4, 2, 6) + SHUFFLE(x[2], x[3], 1, 5, 3, 7);
+    return SHUFFLE(first, second, 0, 1, 4, 5) + SHUFFLE(first, second, 2, 3, 6, 7);
+}
+
+/* Scores of n rows, and their squared lengths if `with_squares`. */
 static INLINE TARGET void NAME(row_scores)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *w,
                                            vec edge, vec ones, int single, int with_squares, double *scores, double *squares)
 {
-    for (int r = 0; r < n; r++)
-        scores[r] = NAME(row_score)(rows + stride * r, d, w, edge, ones, single, with_squares ? squares + r : NULL);
+    vec s[4], q[4];
+    int r = 0;
+    for (; r + 4 <= n; r += 4) {
+        NAME(row_products)(rows + stride * r, stride, 4, d, w, edge, ones, single, with_squares, s, q);
+        STORE(scores + r, NAME(four_sums)(s));
+        if (with_squares)
+            STORE(squares + r, NAME(four_sums)(q));
+    }
+    for (; r < n; r++) {
+        NAME(row_products)(rows + stride * r, stride, 1, d, w, edge, ones, single, with_squares, s, q);
+        scores[r] = (s[0][0] + s[0][1]) + (s[0][2] + s[0][3]);
+        if (with_squares)
+            squares[r] = (q[0][0] + q[0][1]) + (q[0][2] + q[0][3]);
+    }
 }
 
 /* Adds the sum of four columns over four rows to those of `out` which `ones` marks. */
