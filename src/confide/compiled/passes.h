@@ -179,32 +179,42 @@ static INLINE TARGET vec NAME(numbers)(const char *at, int single)
     return CONVERT(found);
 }
 
-/* For `count` rows, each `stride` bytes after the one before: four sums whose sum is the row times the weights, and four of its
-   squared length if `with_squares`. `edge` holds the last four weights, 0 for those that are not in the last, incomplete vector;
-   `ones` holds 1 and 0 likewise. */
-static INLINE TARGET void NAME(row_products)(const char *rows, ptrdiff_t stride, const int count, ptrdiff_t d, const double *w, vec edge,
-                                             vec ones, int single, int with_squares, vec *s, vec *q)
+/* Four sums whose sum is a row times the weights, in `*s`, and four of its squared length, in `*q`, if `with_squares`.
+   `edge` holds the last four weights, 0 for those that are not in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
+static INLINE TARGET void NAME(row_products)(const char *row, ptrdiff_t d, const double *w, vec edge, vec ones, int single,
+                                             int with_squares, vec *s, vec *q)
 {
     const ptrdiff_t size = single ? 4 : 8;
-    for (int i = 0; i < count; i++)
-        s[i] = q[i] = SPLAT(0.0);
+    vec s0 = SPLAT(0.0), q0 = s0, s1 = s0, q1 = s0, s2 = s0, q2 = s0, s3 = s0, q3 = s0;
     ptrdiff_t j = 0;
-    for (; j + 4 <= d; j += 4) {
-        const vec weights = LOAD(w + j);
-        for (int i = 0; i < count; i++) {
-            vec x = NAME(numbers)(rows + i * stride + j * size, single);
-            s[i] += x * weights;
-            if (with_squares)
-                q[i] += x * x;
+    for (; j + 16 <= d; j += 16) {
+        const vec x = NAME(numbers)(row + j * size, single), y = NAME(numbers)(row + (j + 4) * size, single);
+        const vec z = NAME(numbers)(row + (j + 8) * size, single), t = NAME(numbers)(row + (j + 12) * size, single);
+        s0 += x * LOAD(w + j);
+        s1 += y * LOAD(w + j + 4);
+        s2 += z * LOAD(w + j + 8);
+        s3 += t * LOAD(w + j + 12);
+        if (with_squares) {
+            q0 += x * x;
+            q1 += y * y;
+            q2 += z * z;
+            q3 += t * t;
         }
     }
-    if (j < d)
-        for (int i = 0; i < count; i++) {
-            vec x = NAME(numbers)(rows + i * stride + (d - 4) * size, single);
-            s[i] += x * edge;
-            if (with_squares)
-                q[i] += x * x * ones;
-        }
+    for (; j + 4 <= d; j += 4) {
+        const vec x = NAME(numbers)(row + j * size, single);
+        s0 += x * LOAD(w + j);
+        if (with_squares)
+            q0 += x * x;
+    }
+    if (j < d) {
+        const vec x = NAME(numbers)(row + (d - 4) * size, single);
+        s1 += x * edge;
+        if (with_squares)
+            q1 += x * x * ones;
+    }
+    *s = (s0 + s1) + (s2 + s3);
+    *q = (q0 + q1) + (q2 + q3);
 }
 
 /* The sums of the four numbers of each of four vectors. */
@@ -215,20 +225,22 @@ static INLINE TARGET vec NAME(four_sums)(const vec *x)
     return SHUFFLE(first, second, 0, 1, 4, 5) + SHUFFLE(first, second, 2, 3, 6, 7);
 }
 
-/* Scores of n rows, and their squared lengths if `with_squares`. */
+/* Scores of n rows, and their squared lengths if `with_squares`. Rows are read one after the other: processors fetch one long
+   piece of memory faster than several. */
 static INLINE TARGET void NAME(row_scores)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *w,
                                            vec edge, vec ones, int single, int with_squares, double *scores, double *squares)
 {
     vec s[4], q[4];
     int r = 0;
     for (; r + 4 <= n; r += 4) {
-        NAME(row_products)(rows + stride * r, stride, 4, d, w, edge, ones, single, with_squares, s, q);
+        for (int i = 0; i < 4; i++)
+            NAME(row_products)(rows + stride * (r + i), d, w, edge, ones, single, with_squares, s + i, q + i);
         STORE(scores + r, NAME(four_sums)(s));
         if (with_squares)
             STORE(squares + r, NAME(four_sums)(q));
     }
     for (; r < n; r++) {
-        NAME(row_products)(rows + stride * r, stride, 1, d, w, edge, ones, single, with_squares, s, q);
+        NAME(row_products)(rows + stride * r, d, w, edge, ones, single, with_squares, s, q);
         scores[r] = (s[0][0] + s[0][1]) + (s[0][2] + s[0][3]);
         if (with_squares)
             squares[r] = (q[0][0] + q[0][1]) + (q[0][2] + q[0][3]);
