@@ -1,8 +1,8 @@
 """The gradients on which certificates rest by the compiled kernel, over rows of an array that are clipped as they are read.
 
-The kernel is trusted with these sums: they err by no more than theorem 2 of privacy/proofs/certificate.md allows for, see
-"Rows by the kernel" there. Before its first such sum in a process, the kernel adds up made-up rows, and its sums must be those
-of NumPy.
+The kernel is trusted with these sums: they err by no more than theorem 2 of privacy/proofs/certificate.md allows for, under
+"Rows by the kernel". Before its first such sum in a process, the kernel adds up made-up rows, and its sums must be those of
+NumPy.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ClippedSum:
     def add_block(
         self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the gradients of `StoredArray` rows (m, d), some blocks of them, at the weights (1, D) to the totals in place."""
+        """Add the gradients of some blocks of `StoredArray` rows (m, d) at the weights (1, D) to the totals in place."""
         n_features, intercept = rows.shape[1], self.row_sum.intercept
         sums = self._sums(rows.rows, labels, weights[0], row_weights)
         if sums is None:
@@ -71,7 +71,7 @@ class ClippedSum:
             gradient[n_features] += intercept * sums[n_features]
 
     def _sums(self, rows: Any, labels: Targets, weights: Array, row_weights: Array | None) -> Array | None:
-        """(d + 1,): the sums of slopes times rows, and of slopes; None where a row or a weight is too large for the kernel."""
+        """(d + 1,): sums of slopes times rows, and of slopes; None where a row or a weight is too large for the kernel."""
         n_features, row_sum = rows.shape[1], self.row_sum
         # Written so that what is not a number counts as too large.
         if not np.abs(weights).max(initial=0.0) <= _LARGEST_WEIGHT:
@@ -80,10 +80,13 @@ class ClippedSum:
         offset = row_sum.intercept * float(weights[n_features]) if row_sum.intercept > 0.0 else 0.0
         signs: Any = np.ascontiguousarray(labels, np.int8 if labels.dtype == np.int8 else np.float64)
         counts = None if row_weights is None else np.ascontiguousarray(row_weights, np.float64)
-        beside = self.rows_in_block, signs, counts, row_sum.largest_weight
+        radius, farthest = scaling_to(bound, n_features)
+        beside = signs, counts, row_sum.largest_weight
         at = np.ascontiguousarray(weights[:n_features]), offset
         sums = np.zeros(n_features + 1)
-        near = self.kernel.clipped_sums(rows, *scaling_to(bound, n_features), *beside, *at, *self.loss[:2], sums, is_plain())
+        near = self.kernel.clipped_sums(
+            rows, radius, farthest, self.rows_in_block, *beside, *at, *self.loss[:2], sums, is_plain()
+        )
         return sums if near else None
 
     def _blocks(self, n_rows: int) -> Iterator[slice]:
@@ -142,9 +145,7 @@ def _agrees(module: Kernel, n_rows: int, n_features: int) -> bool:
     return True
 
 
-def _apart(
-    module: Kernel, row_sum: RowSum, rows: Any, labels: Targets, weights: Array, row_weights: Array | None
-) -> float:
+def _apart(module: Kernel, row_sum: RowSum, rows: Any, labels: Targets, weights: Array, row_weights: Array | None) -> float:
     """How far an entry of a sum by the kernel is at most from that by NumPy; NaN where the kernel makes none."""
     by_numpy, by_kernel = row_sum.start(1, rows.shape[1]), row_sum.start(1, rows.shape[1])
     row_sum.add_block(by_numpy, rows, labels, weights, row_weights)

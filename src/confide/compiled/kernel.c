@@ -1,8 +1,9 @@
 /* Gradients over blocks of rows in one pass: the compiled module `_kernel`, which confide.compiled loads if it was built.
 
-   Solvers use it for their first steps; the gradient on which a certificate rests is computed by NumPy. `scaled_sums` alone
-   makes sums that are released, with noise: privacy/proofs/gradient.md, section 4. Every size, offset and level that could
-   lead outside of an array is checked here. Rows are read and never written to, and Python's lock is free during a pass.
+   Solvers use it for their first steps. `clipped_sums` makes the gradients over arrays on which certificates rest, and
+   `scaled_sums` sums that are released with noise: privacy/proofs/certificate.md and gradient.md, section 4 of each. Every size,
+   offset and level that could lead outside of an array is checked here. Rows are read and never written to, and Python's lock is
+   free during a pass.
 
    With -DKERNEL_TEST this file has no Python in it; tests/compiled/fuzz.c includes it so. */
 
@@ -106,10 +107,10 @@ typedef double pair __attribute__((vector_size(16)));
 #define LOAD(at) ((vec) * (const loose *)(at))
 #define STORE(at, x) (*(loose *)(at) = (x))
 #define SELECT(where, x, y) ((vec)(((ints)(where) & (ints)(x)) | (~(ints)(where) & (ints)(y))))
-#ifdef __clang__
-#define SHUFFLE(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
-#else
+#ifndef __clang__
 #define SHUFFLE(x, y, i, j, k, l) __builtin_shuffle(x, y, (ints){i, j, k, l})
+#else
+#define SHUFFLE(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
 #endif
 #define CONVERT(x) __builtin_convertvector(x, vec)
 

@@ -539,10 +539,15 @@ class MemorySource(RowsWithDefaults, SummableRows):
         return None if made is None else replace(self, blocks=made)
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
-        compiled = by_kernel(row_sum, len(weights), rows_in_block(self.n_features))
-        stored = None if compiled is None else self.blocks.as_stored(shortened=True)
-        if compiled is not None and stored is not None and type(stored.rows) is StoredArray:
-            return replace(self, blocks=stored).sum_over_rows(compiled, weights)
         passing = None if self.blocks.are_copies else Pass("training")
-        groups, n_features = self.groups(), self.n_features
-        return row_sum.completed(sum_over_groups(row_sum, groups, n_features, weights, self.n_threads, passing))
+        summed, source = self._summed(row_sum, len(weights))
+        groups, n_features = source.groups(), self.n_features
+        return row_sum.completed(sum_over_groups(summed, groups, n_features, weights, self.n_threads, passing))
+
+    def _summed(self, row_sum: BlockwiseSum, n_problems: int) -> tuple[BlockwiseSum, MemorySource]:
+        """The sum and the rows in the form in which they are added up: by the compiled kernel where it may be trusted."""
+        compiled = by_kernel(row_sum, n_problems, rows_in_block(self.n_features))
+        stored = None if compiled is None else self.blocks.as_stored(shortened=True)
+        if compiled is None or stored is None or type(stored.rows) is not StoredArray:
+            return row_sum, self
+        return compiled, replace(self, blocks=stored)

@@ -126,7 +126,7 @@ def sums_of(numbers: Array, rows: Rows) -> Array:
 
 
 def scaling_to(ball: BallBound, n_features: int) -> tuple[float, float]:
-    """The radius to which `BallBound.clip` shortens rows, and the largest squared length of rows that a factor may shorten."""
+    """The radius to which `BallBound.clip` shortens rows, and the largest squared length that a factor may shorten."""
     radius = ball._radius(n_features)
     return radius, min(LARGEST_SAFE_SQUARE, radius * radius * (_FARTHEST * _FARTHEST))
 
