@@ -11,7 +11,7 @@ import ast
 import copy
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -65,6 +65,11 @@ class Mutant:
         """The whole file with the change."""
         whole = self.path.read_bytes()
         return (whole[: self.start] + self.replacement.encode() + whole[self.end :]).decode()
+
+    def undone(self) -> Mutant:
+        """No change in the same place: a control, which no test may notice. Its key begins with `=`."""
+        original = self.path.read_bytes()[self.start : self.end].decode()
+        return replace(self, after=self.before, replacement=original, key=f"={self.key}")
 
 
 def mutants_of(path: Path, root: Path) -> list[Mutant]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 
 import pytest
 from scripts import mutation_tests
@@ -93,19 +96,108 @@ def test_the_key_stays_when_lines_move(tmp_path):
     assert len({each.key for each in mutants_of(path, tmp_path)} - before) == 1
 
 
-def test_the_tests_of_a_module_come_first_and_those_that_name_it_next():
-    """The order in which tests are tried."""
-    names = [
-        "tests/privacy/test_counts.py",
-        "tests/privacy/test_lattice.py",
-        "tests/privacy/test_discrete.py",
-        "tests/erm/test_joints.py",
-    ]
-    files = mutation_tests.files_for(
-        mutation_tests.SOURCE / "privacy" / "discrete.py", {f"{name}::test": 1.0 for name in names}
+SCALES = """
+LEAST = 1
+
+def doubled(x):
+    return 2 * x
+
+def kept_at_import():
+    return 3
+
+KEPT = kept_at_import()
+
+def unreached(x):
+    return x + 1
+
+def of_a_fixture(x):
+    if x > 2:
+        x -= 1
+    return x
+"""
+TESTS_OF_SCALES = """
+import pytest
+from package.room import scales
+
+@pytest.fixture(scope="module")
+def shared():
+    return scales.of_a_fixture(3)
+
+def test_constants():
+    assert (scales.LEAST, scales.KEPT) == (1, 3)
+
+def test_doubled():
+    assert scales.doubled(2) == 4
+
+def test_shared(shared):
+    assert shared == 2
+
+def test_shared_again(shared):
+    assert shared < 3
+
+def test_fails_anyway():
+    assert scales.doubled(1) == 0
+"""
+RUN = """
+import sys, time
+from pathlib import Path
+from scripts import mutation_tests
+folder = Path(sys.argv[1])
+mutation_tests.ROOT, mutation_tests.SOURCE, mutation_tests.TESTS = folder, folder / "package", folder / "tests"
+mutation_tests.FOLDERS = (folder / "package" / "room",)
+mutation_tests.REACH, mutation_tests.RESULTS = folder / "build" / "reach.json", folder / "build" / "results.jsonl"
+mutants = mutation_tests.mutants_of(folder / "package" / "room" / "scales.py", folder / "package")
+reach = mutation_tests.reach_of_tests(1)
+print(*(f"{name.split('::')[1]}: {', '.join(sorted(each.functions))}" for name, each in sorted(reach.items())), sep="\\n")
+mutants += [each.undone() for each in mutants]
+terms = mutation_tests.Terms(mutation_tests.SOURCE, mutation_tests.FOLDERS, reach, 25.0, 1, time.monotonic() + 600.0)
+mutation_tests.try_mutants(mutants, terms)
+known = mutation_tests.trials()
+print(*(f"{each.key[0] == '='} {each.before} -> {each.after}: {known[each.key].status}" for each in mutants), sep="\\n")
+"""
+
+
+def test_each_mutant_meets_the_tests_that_reach_it(tmp_path):
+    """Changes in place and at import are noticed, unreached ones survive, no change is noticed by nothing."""
+    for name, text in (
+        ("package/__init__.py", ""),
+        ("package/room/__init__.py", ""),
+        ("package/room/scales.py", SCALES),
+        ("tests/__init__.py", ""),
+        ("tests/room/test_scales.py", TESTS_OF_SCALES),
+        ("tests/room/__init__.py", ""),
+        ("pytest.ini", "[pytest]"),
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    places = os.pathsep.join([str(tmp_path), str(mutation_tests.ROOT), str(mutation_tests.ROOT / "src")])
+    ran = subprocess.run(
+        [sys.executable, "-c", RUN, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": places},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
-    assert files[0] == "tests/privacy/test_discrete.py"
-    assert set(files) == set(names[:3])
+    said = ran.stdout.splitlines()
+    assert said[:4] == [
+        "test_constants: ",
+        "test_doubled: room/scales.py:doubled",
+        "test_shared: room/scales.py:of_a_fixture",
+        "test_shared_again: room/scales.py:of_a_fixture",
+    ], ran.stderr
+    assert {line.removeprefix("False ") for line in said[4:] if line.startswith("False")} == {
+        "1 -> 2: noticed",
+        "1 -> 2: survived",
+        "2 * x -> 2 / x: noticed",
+        "2 -> 3: noticed",
+        "3 -> 4: noticed",
+        "x + 1 -> x - 1: survived",
+        "x > 2 -> not x > 2: noticed",
+        "x > 2 -> x >= 2: survived",
+        "x -= 1 -> x += 1: noticed",
+    }
+    assert {line.rpartition(" ")[2] for line in said[4:] if line.startswith("True")} == {"survived"}
 
 
 def test_every_reason_names_a_mutant_that_exists():
