@@ -350,6 +350,21 @@ def test_rows_without_columns_and_no_rows_at_all():
     assert not summed(row_sum, np.zeros((0, 5)), labels[:0], np.ones((1, 6))).any()
 
 
+class Doubled(ArrayBlocks):
+    """Blocks that are not the rows that are stored."""
+
+    def block(self, start, stop):
+        return 2.0 * self.rows[start:stop]
+
+
+def test_blocks_that_are_made_otherwise_are_summed_by_numpy():
+    """The kernel would read the rows that are stored."""
+    rows, labels, weights = np.linspace(-1.0, 1.0, 120).reshape(20, 6), np.ones(20, np.int8), np.ones((1, 6))
+    row_sum = RowSum(LogisticLoss(), BallBound(9.0), 0.0, 1)
+    found = MemorySource(Doubled(rows), labels).sum_over_rows(row_sum, weights).gradient[0]
+    np.testing.assert_array_equal(found, by_numpy(row_sum, 2.0 * rows, labels, weights))
+
+
 def test_rows_that_begin_between_two_doubles_are_summed_by_numpy():
     """As fields of records do. The kernel refuses them, and after a charge nothing may be refused."""
     records = np.zeros(50, dtype=[("label", "i1"), ("row", "f8", (6,))])

@@ -547,7 +547,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
     def _summed(self, row_sum: BlockwiseSum, n_problems: int) -> tuple[BlockwiseSum, MemorySource]:
         """The sum and the rows in the form in which they are added up: by the compiled kernel where it may be trusted."""
         compiled = by_kernel(row_sum, n_problems, rows_in_block(self.n_features))
-        stored = None if compiled is None else self.blocks.as_stored(shortened=True)
-        if compiled is None or stored is None or type(stored.rows) is not StoredArray:
-            return row_sum, self
-        return compiled, replace(self, blocks=stored)
+        # Other blocks, subclasses among them, may make rows of their own from what is stored.
+        stores_rows = type(self.blocks) in (ArrayBlocks, CopiedBlocks)
+        stored = self.blocks.as_stored(shortened=True) if compiled is not None and stores_rows else None
+        return (row_sum, self) if compiled is None or stored is None else (compiled, replace(self, blocks=stored))
