@@ -111,7 +111,7 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_n
     assert 0.3 < worst <= 1.0
 
 
-def searched_with_weights(loss, largest, neighbours, calibrated_for, n_pairs=600):
+def searched_with_weights(loss, largest, neighbours, calibrated_for, n_pairs=350):
     """The largest privacy loss over epsilon among random pairs; each row weighs up to `largest`, the one replaced too."""
     rng = np.random.default_rng(8)
     worst = 0.0
@@ -276,7 +276,7 @@ def test_no_neighbour_moves_the_minimiser_further_than_the_sensitivity(neighbour
     rng = np.random.default_rng(9)
     loss = HuberHinge(0.1)
     worst = 0.0
-    for _ in range(60):
+    for _ in range(30):
         d, n = int(rng.integers(1, 3)), int(rng.integers(1, 4))
         row_norm, l2 = 2.0, float(np.exp(rng.uniform(0, 3)))
         common = rng.normal(size=(n - 1, d)) * 0.3
