@@ -111,7 +111,7 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_n
     assert 0.3 < worst <= 1.0
 
 
-def searched_with_weights(loss, largest, neighbours, calibrated_for, n_pairs=350):
+def searched_with_weights(loss, largest, neighbours, calibrated_for, n_pairs=600):
     """The largest privacy loss over epsilon among random pairs; each row weighs up to `largest`, the one replaced too."""
     rng = np.random.default_rng(8)
     worst = 0.0
