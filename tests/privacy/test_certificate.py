@@ -51,8 +51,10 @@ def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w, counts):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_the_rounding_bound_covers_adversarial_rows(loss):
+@pytest.mark.parametrize("setting", ["0", "plain", "1"], ids=["NumPy", "plain kernel", "kernel"])
+def test_the_rounding_bound_covers_adversarial_rows(loss, setting, monkeypatch):
     """Cancelling margins and rows, scales from e^-8 to e^8, float32, sparse, weights: error over bound at most 1."""
+    monkeypatch.setenv("CONFIDE_COMPILED", setting)
     mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(4)
     worst = 0.0
