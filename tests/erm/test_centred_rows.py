@@ -232,7 +232,7 @@ def test_the_radius_has_the_margin_of_the_proof(d, margin):
         for form in (rows, scipy.sparse.csr_array(rows)):
             moved = bound.clip(form)
             entry = (moved if form is rows else moved.dense())[0, -1]
-            assert entry == pytest.approx(expected, rel=2.0**-51)
+            assert entry == pytest.approx(expected, rel=2.0**-51, abs=0.0)
     assert bound._factors(np.array([radius * radius, np.nan]))[0] == 2.0
     assert bound._factors(np.array([4.0 * radius * radius]))[0] == 1.0
 
@@ -257,6 +257,8 @@ def test_a_bound_is_shown_and_written_without_what_is_computed():
     bound = Centred(BallBound(1.0), (0.5, 0.25), 0.75)
     assert repr(bound) == "Centred(inner=BallBound(norm=1.0), centre=(0.5, 0.25), radius=0.75)"
     assert bound.to_dict() == {"kind": "centred", "inner": {"kind": "ball", "norm": 1.0}}
+    from_whole_numbers = Centred(BallBound(2.0), [1, 0], np.float32(1.5))
+    assert {type(each) for each in (*from_whole_numbers.centre, from_whole_numbers.radius)} == {float}
     unmoved = Centred.unmoved(BallBound(2.0), 3)
     assert (unmoved.centre, unmoved.radius, unmoved.magnification) == ((0.0, 0.0, 0.0), 2.0, 1.0)
 

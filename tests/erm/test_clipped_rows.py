@@ -82,7 +82,7 @@ def test_scales_are_those_of_the_bound_and_cost_no_memory_for_rows():
 
 
 @pytest.mark.parametrize("d", [3, 47, 48, 100])
-@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("k", [1, 2, 3])
 def test_scaled_rows_of_any_width_multiply_as_the_rows_that_they_stand_for(d, k):
     """Also long ones, which are multiplied by one vector in another way."""
     rng = np.random.default_rng(d)
@@ -113,7 +113,7 @@ def test_rows_far_beyond_the_bound_are_not_scaled_when_they_are_used():
             block = scaled_once(row_sum, np.array([[length, 0.0], [0.0, 0.5]]))
             assert (block is not None) == is_scaled
         entry = scaled_once(row_sum, np.array([[farthest]])).rows.times(np.ones((1, 1)))[0, 0]
-        assert entry == pytest.approx(min(norm * radius, farthest), rel=1e-15)
+        assert entry == pytest.approx(min(norm * radius, farthest), rel=1e-15, abs=0.0)
     assert scaled_once(replace(SUM, row_bound=GroupBound((4,), (1.0,))), ROWS) is None
 
 
@@ -192,3 +192,14 @@ def test_only_an_equal_sum_of_order_0_or_1_gets_the_rows():
     bent = replace(row_sum, order=2)
     with pytest.raises(ParameterError, match="clipped for another sum"):
         ClippedRows(bent, ROWS, 1.0).of(bent)
+
+
+def test_arrays_are_clipped_in_the_order_of_memory_of_a_single_pass():
+    """Row by row; groups clip arrays and sparse rows in memory of their own."""
+    block = clipped_once(SUM, np.asfortranarray(ROWS))
+    assert block.rows.flags.c_contiguous
+    np.testing.assert_allclose(block.rows, clipped_once(SUM, ROWS).rows, rtol=1e-14)
+    grouped = replace(SUM, row_bound=GroupBound((2, 2), (0.5, 0.25)))
+    np.testing.assert_array_equal(clipped_once(grouped, ROWS).rows, grouped.row_bound.clip(ROWS))
+    sparse = clipped_once(replace(SUM, row_bound=BallBound(0.5)), csr_array(ROWS))
+    np.testing.assert_allclose(sparse.rows.toarray(), BallBound(0.5).clip(ROWS), rtol=1e-14)

@@ -80,6 +80,8 @@ def test_no_row_adds_more_than_1_whatever_a_loss_says():
     totals = row_sum.start(1, 1)
     row_sum.add_block(totals, np.array([[1.0]]), np.ones(1, np.int8), np.zeros((1, 1)))
     assert totals.gradient.tolist() == [[1.0, 1.0, 1.0]]
+    row_sum.add_block(totals, np.array([[1.0]]), np.full(1, -1, np.int8), np.zeros((1, 1)))
+    assert totals.gradient.tolist() == [[0.0, 2.0, 2.0]]
     falling = DirectionSum(MomentSum(RowSum(SumOfRows(), BallBound(1.0), 0.0, 1), 0.25), ((2.0,),))
     other = falling.start(1, 1)
     with np.errstate(invalid="ignore"):

@@ -328,14 +328,14 @@ def test_groups_keep_the_margin_of_the_proof(size, scale):
     nearer[0, -1] = -(radius + scale * 2.0**-52 - 0.5 * scale)
     clipped = bound.clip(nearer)
     assert clipped is not nearer
-    assert np.abs(clipped).sum() == pytest.approx(radius, rel=2.0**-52)
+    assert np.abs(clipped).sum() == pytest.approx(radius, rel=2.0**-52, abs=0.0)
     # One entry alone needs no margin.
     for entry in (scale, -scale):
         alone = np.zeros((1, 1 + size))
         alone[0, [0, 2]] = entry
         assert bound.clip(alone) is alone
         alone[0, 2] *= 1.0 + 2.0**-52
-        assert np.abs(bound.clip(alone)[0, 1:]).sum() == pytest.approx(radius, rel=2.0**-52)
+        assert np.abs(bound.clip(alone)[0, 1:]).sum() == pytest.approx(radius, rel=2.0**-52, abs=0.0)
 
 
 @pytest.mark.parametrize(("size", "scale"), [(2, 1.0), (3, 8.0), (30, 0.25)])
@@ -425,3 +425,26 @@ def test_entries_of_sparse_rows_that_are_no_numbers_become_the_ends():
     """In a box: the lower end for what is not a number, and either end for infinities."""
     rows = scipy.sparse.csr_array(np.array([[math.nan, 0.0, math.inf], [0.0, -math.inf, 0.25]]))
     assert BoxBound([1.0, 2.0, 0.5]).clip(rows).toarray().tolist() == [[-1.0, 0.0, 0.5], [0.0, -2.0, 0.25]]
+
+
+@pytest.mark.parametrize("group", [0, 15, 16, 31, 32])
+def test_one_group_outside_is_clipped_beside_any_number_of_groups_within(group):
+    """Of 33 groups of two columns and two rows, one group of one row is too long; nothing else changes."""
+    bound = GroupBound((2,) * 33, (1.0,) * 33)
+    rows = np.full((2, 66), 0.25)
+    rows[1, 2 * group : 2 * group + 2] = 3.0, -1.0
+    clipped = bound.clip(rows)
+    np.testing.assert_allclose(clipped[1, 2 * group : 2 * group + 2], [0.75, -0.25], rtol=1e-14)
+    assert (np.delete(clipped, [2 * group, 2 * group + 1], axis=1) == 0.25).all()
+    assert (clipped[0] == 0.25).all()
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_one_number_outside_is_clipped_beside_groups_within(column):
+    """A group of one beside one of two, whichever comes first."""
+    sizes = (1, 2) if column == 0 else (2, 1)
+    rows = np.full((2, 3), 0.25)
+    rows[0, 2 * column] = -7.0
+    expected = rows.copy()
+    expected[0, 2 * column] = -1.0
+    assert GroupBound(sizes, (1.0, 1.0)).clip(rows).tolist() == expected.tolist()

@@ -87,3 +87,20 @@ def test_a_curvature_is_never_negative():
     totals = row_sum.start(1, 1)
     row_sum.add_block(totals, np.array([[1.0]]), np.ones(1, np.int8), np.zeros((1, 1)))
     assert totals.hessian.ravel().tolist() == [0.0, 0.25]
+
+
+def test_moments_of_two_problems_are_those_of_each_alone():
+    """Those of the curvature first, then those of the slope; for one score and for three."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(20, 2))
+    for loss, labels in ((Softmax(3), rng.integers(3, size=20)), (LogisticLoss(), rng.choice([-1, 1], 20).astype(np.int8))):
+        row_sum = MomentSum(RowSum(loss, BallBound(1.0), 0.5, 1), 0.1)
+        weights = rng.normal(size=(2, 3 * loss.n_outputs))
+
+        def found(points, row_sum=row_sum, labels=labels):
+            totals = row_sum.start(len(points), 2)
+            row_sum.add_block(totals, rows, labels, points)
+            return row_sum.completed(totals).hessian
+
+        first, second, both = found(weights[:1]), found(weights[1:]), found(weights)
+        np.testing.assert_allclose(both, np.stack([first[0], second[0], first[1], second[1]]), rtol=1e-11, atol=1e-12)

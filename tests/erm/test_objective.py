@@ -127,7 +127,7 @@ def test_the_smoothness_by_hand():
     """l2 + n W c (R^2 + intercept^2), rounded upwards by 2^-40 and hardly more."""
     own = replace(objective(), intercept=2.0, l2=8.0, largest_weight=0.5)
     assert own.row_norm == pytest.approx(5.0**0.5, rel=1e-14)
-    assert own.smoothness / (8.0 + 500 * 0.5 * 0.25 * 5.0) - 1.0 == pytest.approx(2.0**-40, rel=0.01)
+    assert own.smoothness / (8.0 + 500 * 0.5 * 0.25 * 5.0) - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
 
 
 def test_what_is_lent_cannot_be_used_to_change_an_objective():

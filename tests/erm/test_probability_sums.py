@@ -78,7 +78,9 @@ def test_what_the_losses_of_probabilities_say_of_themselves(loss):
     assert [loss.monotone, loss.by_length, loss.tapered, loss.self_concordant] == [False] * 4
     assert (loss.rounding, loss.trace, loss.separable, loss.smoothing) == (12.0, loss.smoothness, True, None)
     assert loss.name == ("probability of rows" if loss is LOSSES[0] else "rate of probability")
-    assert loss.value_at_zero == pytest.approx(loss.of_scores(np.zeros((1, 1)), np.ones(1), 0).value[0, 0], rel=1e-15)
+    assert loss.value_at_zero == pytest.approx(
+        loss.of_scores(np.zeros((1, 1)), np.ones(1), 0).value[0, 0], rel=1e-15, abs=0.0
+    )
     given = [[part is not None for part in loss.of_scores(np.zeros((1, 1)), np.ones(1), order)] for order in (0, 1, 2)]
     assert given == [[True, False, False], [False, True, False], [False, True, True]]
-    assert RateOfProbability().smoothness == pytest.approx(1.0 / (6.0 * np.sqrt(3.0)), rel=1e-15)
+    assert RateOfProbability().smoothness == pytest.approx(1.0 / (6.0 * np.sqrt(3.0)), rel=1e-15, abs=0.0)

@@ -219,7 +219,7 @@ MARGINS = {1: 2.0**-40, 100: 2.0**-40, 4088: 2.0**-40, 4089: 4097 * 2.0**-52, 80
 
 
 @pytest.mark.parametrize(("d", "margin"), MARGINS.items())
-@pytest.mark.parametrize("norm", [0.25, 8.0])
+@pytest.mark.parametrize("norm", [0.25, math.pi, 8.0])
 def test_the_radius_lies_within_the_ball_by_the_margin_of_the_proof(d, margin, norm):
     """A row of that radius is left alone, one a unit longer gets it, and so does a long one; dense, sparse and coded."""
     radius = norm * (1.0 - margin)
@@ -231,7 +231,7 @@ def test_the_radius_lies_within_the_ball_by_the_margin_of_the_proof(d, margin, n
         for form in (rows, np.asfortranarray(rows), scipy.sparse.csr_array(rows), coded):
             clipped = BallBound(norm).clip(form)
             (entry,) = clipped.data if scipy.sparse.issparse(clipped) else dense(clipped)[:, -1]
-            assert entry == pytest.approx(found, rel=2.0**-51)
+            assert entry == pytest.approx(found, rel=2.0**-51, abs=0.0)
             assert (entry == length) == (length == radius)
             if form is rows or form is coded:
                 assert (clipped is form) == (length == radius)

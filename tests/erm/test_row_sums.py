@@ -18,6 +18,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum, Totals
+from confide.erm.target_losses import SquaredLoss
 
 LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
 
@@ -287,7 +288,7 @@ def test_rows_without_weights_count_1_or_the_largest_weight(largest_weight):
         totals = row_sum.start(1, 1)
         row_sum.add_block(totals, np.array([[4.0]]), np.ones(1, np.int8), np.zeros((1, 2)))
         if order == 0:
-            assert totals.value == pytest.approx([counts * np.log(2.0)], rel=1e-15)
+            assert totals.value == pytest.approx([counts * np.log(2.0)], rel=1e-15, abs=0.0)
         else:
             assert totals.gradient.tolist() == [[-2.0 * counts, -0.25 * counts]]
         if order == 2:
@@ -373,3 +374,13 @@ def test_coded_rows_have_the_totals_of_dense_ones(order, k):
         row_sum.add_block(totals, form, np.array([1, -1, 1], np.int8), weights)
     for name in ("value", "gradient", "hessian"):
         np.testing.assert_allclose(getattr(coded, name), getattr(plain, name), rtol=1e-14, atol=1e-15)
+
+
+def test_a_short_row_has_a_higher_limit_where_losses_are_clipped_by_length():
+    """A row of half the bound has twice the limit of its slope; without such a loss its length is of no concern."""
+    rows, targets = np.array([[1.0], [0.5]]), np.zeros(2)
+    for by_length, expected in ((True, 0.25 * 1.0 + 0.5 * 0.5), (False, 0.25 * 1.0 + 0.25 * 0.5)):
+        row_sum = RowSum(SquaredLoss(1.0, 0.25, by_length=by_length), BallBound(1.0), 0.0, 1)
+        totals = row_sum.start(1, 1)
+        row_sum.add_block(totals, rows, targets, np.full((1, 1), 8.0))
+        assert totals.gradient[0, 0] == pytest.approx(expected, rel=1e-11)

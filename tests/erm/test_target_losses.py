@@ -168,6 +168,7 @@ BY_HAND = [
     (COUNTS, 2.0, 1.0, 1.0, (ONE_AND_A_HALF + 0.5 * (2.0 - math.log(1.5)), 0.5, 0)),
     (COUNTS, -1.0, 1.0, 1.0, (-0.5 - math.log(0.5) + 0.5 * (1.0 + math.log(0.5)), -0.5, 0)),
     (COUNTS, -1.0, 0.0, 1.0, (math.exp(-1.0), math.exp(-1.0), math.exp(-1.0))),
+    (COUNTS, 0.0, 0.5, 1.0, (0.5 + 0.5 * math.log(0.5), 0.5, 1)),
     (COUNTS, 0.0, 0.0, 1.0, (0.5 - 0.5 * math.log(0.5), 0.5, 0)),
     (COUNTS, 0.0, 4.0, 1.0, (3.5 - 4.0 - 4.0 * math.log(3.5 / 4.0) + 0.5 * math.log(3.5), -0.5, 0)),
     # A mean of 12 from a count of 2, and of 1/8 from 2: far from the minimum, where no limit binds.
@@ -198,7 +199,7 @@ def test_constants_by_hand():
         (PoissonLoss(20.0, 30.0), 20.0 * math.log(20.0) - 19),
     ):
         # Rounded up by 2^-40: more than any rounding, and next to nothing.
-        assert loss.value_at_zero / largest - 1.0 == pytest.approx(2.0**-40, rel=0.01)
+        assert loss.value_at_zero / largest - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
     assert [loss.name for loss in (HUBER, CLIPPED, COUNTS)] == ["huber", "clipped_squared", "poisson"]
     assert [loss.by_length for loss in (HUBER, CLIPPED, COUNTS)] == [False, True, False]
     for loss in (HUBER, CLIPPED, COUNTS):

@@ -70,9 +70,7 @@ class BallBound:
         norm = self.norm.item() if isinstance(self.norm, np.generic) else self.norm
         ok = isinstance(norm, Real) and not isinstance(norm, bool)
         if not ok or not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
-            raise ParameterError(
-                "a row norm must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
-            )
+            raise ParameterError("a row norm must be a number between 2^-300 and 2^300, or inf when the budget is inf.")
         object.__setattr__(self, "norm", float(norm))
 
     @property
