@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import pickle
 import threading
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -770,3 +771,14 @@ def test_a_charge_holds_the_records_for_writing(monkeypatch):
     asked.clear()
     assert ledger.spent() == PureDP(0.25)
     assert True not in asked
+
+
+def test_an_older_ledger_that_states_no_cap_counts_single_rows():
+    """Its cap is 1, and it takes charges for such rows."""
+    ledger = Ledger(limit=9.0, max_rows_per_person=3)
+    assert ledger.max_rows_per_person == 3
+    ledger._header = replace(ledger._header, max_rows_per_person=None)
+    assert ledger.max_rows_per_person == 1
+    ledger.charge(0.5)
+    assert (ledger.max_rows_per_person, ledger.spent()) == (1, PureDP(0.5))
+    assert Ledger(limit=1.0).max_rows_per_person == 1

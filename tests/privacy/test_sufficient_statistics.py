@@ -572,3 +572,45 @@ def test_a_plan_says_what_was_decided():
     assert document["n_rows_bounds"] == [8, 12]
     assert document["product_deviation"] == plan.product_deviation > 0.0
     assert document["noise"] == "discrete gaussian"
+
+
+@pytest.mark.parametrize(("neighbours", "scale"), [(REPLACE, math.sqrt(1.5)), (ADD, 0.5)], ids=["replace", "add"])
+def test_the_square_of_targets_has_the_scales_of_the_page_or_none(neighbours, scale):
+    """f of theorem 1 under Gaussian noise, 1/2 under Laplace noise, and 0 where the square is not released."""
+    plain, facts = facts_of(neighbours), facts_of(neighbours, square=True)
+    assert facts.gaussian_square_scale == pytest.approx(scale, rel=1e-9)
+    assert facts.laplace_square_scale == 0.5
+    assert plain.gaussian_square_scale == plain.laplace_square_scale == 0.0
+    assert facts.n_statistics == plain.n_statistics + 1
+
+
+@pytest.mark.parametrize("square", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_the_l1_sensitivity_is_that_of_theorem_2(d, square):
+    """By hand for one row; for two the least over a weight j, which a search over j finds again where f = 0."""
+    rows = {each: facts_of(each, d=d, square=square) for each in (REPLACE, ADD)}
+    longest, l1 = rows[ADD].row_norm, math.sqrt(d) * rows[ADD].row_bound.l2_norm + CONSTANT
+    of_row, f = 0.5 * (l1**2 + longest**2) + l1 * longest, 0.5 * square
+    assert rows[ADD].l1_sensitivity == pytest.approx(of_row + f * longest**2, rel=1e-9)
+    n = d + 1
+
+    def of_two(j):
+        entries = n * (n + 3) / 4 + n / j + f**2 / (j + j**2 / 2)
+        return math.sqrt(2.0 * entries) * (1.0 + j / 2) * longest**2
+
+    if square:
+        best = of_two((math.sqrt(4 * n + 13) - 1) / (n + 3))
+    else:
+        best = optimize.minimize_scalar(of_two, bounds=(1e-3, 10.0), method="bounded").fun
+    assert rows[REPLACE].l1_sensitivity == pytest.approx(min(2.0 * of_row, best), rel=1e-8)
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+@pytest.mark.parametrize("square", [False, True])
+def test_the_rounding_of_statistics_is_that_of_theorem_3(square, neighbours):
+    """1.52 sqrt(1 + f^2 / 2) u n R^2 (m + 2 D + 14) with the larger f of both laws."""
+    facts = facts_of(neighbours, d=4, n=1000, square=square)
+    f = (math.sqrt(1.5) if neighbours is REPLACE else 0.5) if square else 0.0
+    terms = facts.summation_depth + 2 * 5 + 14
+    exact = 1.52 * math.sqrt(1.0 + 0.5 * f**2) * 2.0**-53 * facts.n_rows_high * facts.row_norm**2 * terms
+    assert facts.rounding == pytest.approx(exact, rel=1e-9)
