@@ -6,13 +6,14 @@ import math
 
 import dp_accounting
 import pytest
-from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld import PLDAccountant, common, privacy_loss_distribution
 
 from confide.accounting.chargeable import as_events
-from confide.accounting.events import Event
+from confide.accounting.events import Event, PureMechanism
 from confide.accounting.filter_choice import filter_for
 from confide.accounting.filters import total_amount
-from confide.accounting.joint_loss import joint_epsilon, joint_events
+from confide.accounting.joint_loss import _dominating, joint_epsilon, joint_events
+from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import GaussianObjective
@@ -65,3 +66,48 @@ def test_a_batch_of_next_to_nothing_costs_the_least_budget_there_is():
     batch = as_events(dp_accounting.GaussianDpEvent(1e5))
     (joint,) = joint_events(filter_for(ApproxDP(1.0, 0.1), "sum"), batch, 0.1)
     assert joint.budget == ApproxDP(1e-9, 0.1)
+
+
+def test_the_joint_epsilon_is_that_of_the_distributions_rounded_up():
+    """Two Gaussian releases and a pure one, at 0.999 delta - 1e-11; the factor is 1 + 2^-40."""
+    delta = 1e-6
+    laws = [privacy_loss_distribution.from_gaussian_mechanism(5.0)] * 2
+    laws.append(privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(0.3, 0.0)))
+    expected = laws[0].compose(laws[1]).compose(laws[2]).get_epsilon_for_delta(0.999 * delta - 1e-11)
+    for curve in (None, PureMechanism(0.3)):
+        events = (GAUSSIAN, Event(PureDP(0.3) if curve is None else ApproxDP(5.0, 1e-3), curve), GAUSSIAN)
+        assert joint_epsilon(events, delta) == pytest.approx(expected, rel=1e-6)
+    alone = privacy_loss_distribution.from_gaussian_mechanism(5.0)
+    alone = privacy_loss_distribution.identity().compose(alone.self_compose(1)).get_epsilon_for_delta(0.999 * delta - 1e-11)
+    assert joint_epsilon((GAUSSIAN,), delta) / alone - 1.0 == pytest.approx(2.0**-40, rel=1e-3)
+
+
+@pytest.mark.parametrize(("delta", "is_known"), [(1.0005e-11, False), (1.5e-11, True)])
+def test_a_delta_of_the_size_of_the_transforms_rounding_has_no_joint_epsilon(delta, is_known):
+    """1e-11 and a thousandth of delta are kept; what is left must be above 0."""
+    assert (joint_epsilon((GAUSSIAN,), delta) < math.inf) == is_known
+
+
+@pytest.mark.parametrize(("rho", "is_computed"), [(49.0, True), (51.0, False)])
+def test_a_joint_loss_of_more_than_rho_50_is_not_computed(rho, is_computed, monkeypatch):
+    """No grid is made for it, however many events add up to it."""
+
+    class ComputedError(Exception):
+        """The first grid was asked for."""
+
+    def identity():
+        raise ComputedError
+
+    monkeypatch.setattr(privacy_loss_distribution, "identity", identity)
+    events = (Event(PureDP(9.0), GaussianMechanism(math.sqrt(2.0 * rho / 10.0))),) * 10
+    if is_computed:
+        with pytest.raises(ComputedError):
+            joint_epsilon(events, 1e-6)
+    else:
+        assert joint_epsilon(events, 1e-6) == math.inf
+
+
+def test_a_concentrated_budget_alone_has_no_dominating_pair():
+    """It is refused, and not read as something else."""
+    with pytest.raises(ParameterError, match="no loss distribution"):
+        _dominating(Event(ZCDP(0.1)))

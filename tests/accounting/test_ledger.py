@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import pickle
 import threading
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -738,3 +739,46 @@ def test_a_note_is_on_a_charge_that_is_there(new_ledger, charge):
     with pytest.raises(LedgerError, match="no charge of this number"):
         ledger.note(charge, {"sha256": "ab"})
     assert ledger.head == head
+
+
+@pytest.mark.parametrize(
+    ("limit", "accounting", "charge"),
+    [
+        (ApproxDP(1.0, 1e-6), "sum", ApproxDP(2.0, 1e-7)),
+        (ApproxDP(1.0, 1e-6), "renyi", Event(ApproxDP(9.0, 1e-7), GaussianMechanism(9.0))),
+        (ApproxDP(1.0, 1e-6), "renyi", PureDP(9.0)),
+    ],
+)
+def test_a_refusal_speaks_of_the_share_of_delta_only_where_there_is_one(limit, accounting, charge):
+    """Sums have no such share, and charges with a curve of their own do not need it."""
+    with pytest.raises(BudgetExceeded) as refusal:
+        Ledger(limit=limit, accounting=accounting).charge(charge)
+    assert "a hundredth" not in str(refusal.value)
+
+
+def test_a_charge_holds_the_records_for_writing(monkeypatch):
+    """Two charges at once would otherwise both read a total that has room for one. Reading asks for no such right."""
+    ledger, asked = Ledger(limit=1.0), []
+    whole = ledger._records.session
+
+    def session(*, writing):
+        asked.append(writing)
+        return whole(writing=writing)
+
+    monkeypatch.setattr(ledger._records, "session", session)
+    ledger.charge(0.25)
+    assert asked[-1] is True
+    asked.clear()
+    assert ledger.spent() == PureDP(0.25)
+    assert True not in asked
+
+
+def test_an_older_ledger_that_states_no_cap_counts_single_rows():
+    """Its cap is 1, and it takes charges for such rows."""
+    ledger = Ledger(limit=9.0, max_rows_per_person=3)
+    assert ledger.max_rows_per_person == 3
+    ledger._header = replace(ledger._header, max_rows_per_person=None)
+    assert ledger.max_rows_per_person == 1
+    ledger.charge(0.5)
+    assert (ledger.max_rows_per_person, ledger.spent()) == (1, PureDP(0.5))
+    assert Ledger(limit=1.0).max_rows_per_person == 1

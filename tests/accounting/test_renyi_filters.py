@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from confide.accounting import renyi_filters
 from confide.accounting.events import Event
 from confide.accounting.filter_choice import filter_for
 from confide.accounting.filters import Amount, total_amount
@@ -80,3 +81,26 @@ def test_bare_approximate_charges_use_the_slack_of_a_renyi_ledger():
     assert filter_.admits(filter_.amount(Event(ApproxDP(0.1, 1e-8))))
     assert not filter_.admits(filter_.amount(Event(ApproxDP(0.1, 1.1e-8))))
     assert filter_.admits(filter_.amount(GAUSSIAN))
+
+
+def test_amounts_and_limits_are_of_one_order_at_99_percent_of_delta(monkeypatch):
+    """The order at which the limit admits the most decides both, and what was spent is said at the same delta."""
+    asked, converted = [], []
+    whole, back = renyi_filters._concentrated, renyi_filters.concentrated_epsilon
+    monkeypatch.setattr(renyi_filters, "_concentrated", lambda *limit: asked.append(limit) or whole(*limit))
+    monkeypatch.setattr(renyi_filters, "concentrated_epsilon", lambda *at: converted.append(at) or back(*at))
+    filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))
+    amount = filter_.amount(OBJECTIVE)
+    assert filter_.admits(amount)
+    filter_.spent(amount)
+    assert asked == [(2.0, pytest.approx(0.99e-6, rel=1e-12))] * 2
+    assert [delta for _, delta in converted] == [pytest.approx(0.99e-6, rel=1e-12)]
+    _, order = whole(2.0, 0.99e-6)
+    assert float(amount.rho) == pytest.approx(OBJECTIVE.renyi(order) / order, rel=1e-12)
+
+
+@pytest.mark.parametrize(("slack", "is_admitted"), [(0.99e-8, True), (1.01e-8, False)])
+def test_a_hundredth_of_delta_is_for_approximate_charges(slack, is_admitted):
+    """Their deltas add up within it, however little of rho they use."""
+    filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))
+    assert filter_.admits(filter_.amount(Event(ApproxDP(1e-3, slack)))) == is_admitted

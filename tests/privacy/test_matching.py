@@ -18,7 +18,15 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import gaussian_delta
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
-from confide.privacy.matching import COUNT_SCALE, LARGEST_FACTOR, factor_of, matched, matching_plan, sum_of_residuals
+from confide.privacy.matching import (
+    COUNT_SCALE,
+    LARGEST_FACTOR,
+    _rounding,
+    factor_of,
+    matched,
+    matching_plan,
+    sum_of_residuals,
+)
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from tests.privacy.laws import mu_of
@@ -389,3 +397,38 @@ def test_computed_sums_are_as_exact_as_the_plan_allows_for(is_centred):
         allowed = (matching.lattice.l2_sensitivity * math.sqrt(2.0) - 2.25 * CONSTANT * BOUND) / 2.5
         largest = max(largest, error / allowed)
     assert 1e-9 < largest <= 1.0
+
+
+@pytest.mark.parametrize("released", [(0.0, 0.0), (3.0, -1.0), (-5.0, 1.0), (1.0, 0.0), (-0.5, 0.1), (math.nan, 1.0)])
+def test_sums_without_a_ratio_leave_the_predictions_as_they_are(released):
+    """Counts or predictions that are 0, negative or no number are all noise: the factor is 1."""
+    plan = matching_plan(facts(), BUDGETS["pure"], 0.1, "laplace")
+    assert factor_of(plan, np.array(released)) == 1.0
+
+
+@pytest.mark.parametrize("bound", [5.0 * 2.0 ** (eighths / 8.0) for eighths in range(8)])
+@pytest.mark.parametrize("share", [0.05, 0.99])
+def test_the_grid_of_both_sums_is_fine_beside_sensitivity_and_noise(share, bound):
+    """The largest power of two of at most a thousandth of the smaller one, over sqrt(2) for two sums."""
+    lattice = matching_plan(facts(loss=PoissonLoss(bound, bound)), ZCDP(2.0), share, "gaussian").lattice
+    multiplier = 1.0 / math.sqrt(2.0 * share * 2.0)
+    finest = lattice.l2_sensitivity * min(1.0, multiplier) / (1000.0 * math.sqrt(2.0))
+    assert lattice.dimension == 2
+    assert lattice.step <= finest * (1.0 + 1e-9)
+    assert lattice.step > 0.5 * finest * (1.0 - 1e-9)
+
+
+def test_rounding_knows_no_ridge_and_no_prior():
+    """For one row and counts of at most 1e-6, where a ridge of 1 or a prior would decide."""
+    given = replace(facts(n=1, loss=PoissonLoss(1e-6, 1e-6)), prior=(3.0, 0.0, 1.0))
+    plain = facts(n=1, loss=PoissonLoss(BOUND, BOUND))
+    found = _rounding(given, sum_of_residuals(given), 1000.0 / CONSTANT)
+    assert found == pytest.approx(rounding_of(plain) * 1e-6 / BOUND, rel=1e-3)
+
+
+def test_rows_of_another_table_are_refused():
+    """More rows than the plan knows of would void its bound on rounding."""
+    plan = with_matching()
+    for rows in (rows_and_labels(np.zeros((41, 2)), np.ones(41)), rows_and_labels(np.zeros((40, 3)), np.ones(40))):
+        with pytest.raises(ParameterError, match=r"rows|features|columns"):
+            matched(plan, np.zeros((1, 3)), rows, Entropy.seeded(0))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.group_bounds import GroupBound
+from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.mechanism import shapes_of
+from confide.privacy.mechanism import log_failure, shapes_of, zero_weights
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball, Cylinder
@@ -79,3 +83,45 @@ def test_the_largest_weight_of_a_row_lies_between_two_powers():
         assert problem(largest_weight=end).largest_weight == end
         with pytest.raises(ParameterError, match="largest weight"):
             problem(largest_weight=math.nextafter(end, outwards))
+
+
+@pytest.mark.parametrize("loss", [Softmax(2), OneVsRest(LogisticLoss(), 2), Softmax(5)], ids=["two", "two apart", "five"])
+def test_several_scores_have_one_ball_around_all_their_weights(loss):
+    """From two scores on, also where columns or an intercept would allow another shape for one."""
+    facts = problem(loss=loss, d=3, intercept=1.5, row_norm=2.0)
+    assert facts.shapes == (Ball(4 * loss.n_outputs, facts.row_norm),)
+    assert facts.row_norm == pytest.approx(2.5, rel=1e-12)
+    assert facts.n_weights == 4 * loss.n_outputs
+    assert len(problem(d=3, intercept=1.5).shapes) == 2
+
+
+@pytest.mark.parametrize("changed", [{"l2": 0.0}, {"l2": -1.0}, {"l2": math.inf}, {"l2": math.nan}, {"beside_mu": -0.1},
+                                     {"beside_mu": math.inf}, {"beside_mu": math.nan}, {"prior": (0.0,)},
+                                     {"prior": (0.0, 2.0**201)}, {"prior": (math.nan, 0.0)}], ids=str)  # fmt: skip
+def test_facts_that_no_proof_covers_are_refused(changed):
+    """A ridge or releases beside the weights that are no finite number, and a prior that is too short or too large."""
+    with pytest.raises(ParameterError, match=r"alpha must|beside_mu must|a prior needs 2 weights"):
+        replace(problem(d=2), **changed)
+
+
+def test_facts_have_no_prior_no_weights_of_rows_and_nothing_beside_unless_they_say_so():
+    """The largest prior is 2^200 in each weight; the ridge pulls to 0 otherwise."""
+    facts = problem(d=2)
+    assert (facts.prior, facts.largest_weight, facts.beside_mu) == ((), 1.0, 0.0)
+    assert replace(facts, prior=(2.0**200, -(2.0**200))).prior == (2.0**200, -(2.0**200))
+    rows, noise = source(20, 2), np.array([[0.5, -1.0]])
+    assert facts.objective(rows, 3.0, noise).linear.tolist() == noise.tolist()
+    pulled = replace(facts, prior=(1.0, 2.0)).objective(rows, 3.0, noise)
+    assert pulled.linear.tolist() == [[0.5 - 3.0, -1.0 - 6.0]]
+    assert replace(facts, prior=(3.0, 4.0)).rounding(3.0).prior_norm == 5.0
+    assert zero_weights(facts).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.7), ApproxDP(3.0, 1e-6), ZCDP(0.5)], ids=lambda budget: budget.kind)
+def test_what_is_set_aside_for_draws_beyond_their_bound_is_2_to_the_minus_199(budget):
+    """(1 + exp(epsilon)) p, with half of it or more used; a concentrated budget asks for p alone."""
+    facts = problem()
+    epsilon = 0.0 if isinstance(budget, ZCDP) else budget.epsilon
+    assert log_failure(budget, facts) + epsilon == pytest.approx(log_failure(ZCDP(1.0), facts), abs=1e-12)
+    spent = (1.0 + math.exp(epsilon)) * math.exp(log_failure(budget, facts))
+    assert 0.25 * 2.0**-199 < spent <= 2.0**-199

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
+from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.moment_sums import MomentSum
@@ -20,21 +21,28 @@ from confide.erm.target_losses import SquaredLoss
 from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
+from confide.privacy import moments
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.mechanism import Problem
+from confide.privacy.mechanism import Noise, Problem, log_failure
 from confide.privacy.moments import (
     _WINDOW,
     SecondMoments,
     _scaled,
+    blocks_of,
     joint_bound,
     joint_event,
     largest_norm,
+    n_entries,
     shortened,
+    width_of,
     window_of,
 )
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.shapes import Ball
+from confide.training.non_private import NonPrivate
+from tests.privacy.problems import SummedOnce
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.4), SquaredLoss(3.0, 0.2)]
@@ -201,7 +209,7 @@ def test_released_moments_scatter_by_the_theorems_law(name, neighbours, persons)
     plan = plan_of(problem, BUDGETS[name])
     rng = np.random.default_rng(0)
     source, weights = source_of(rng.normal(size=(12, 3)), rng.choice([-1, 1], 12)), rng.normal(size=(1, 4))
-    exact, entropy = computed(plan, source, weights), Entropy.seeded(1)
+    exact, entropy, source = computed(plan, source, weights), Entropy.seeded(1), SummedOnce(source)
     assert exact.size == 20
     upper = np.triu_indices(4, 1)
 
@@ -314,3 +322,85 @@ def test_long_weights_are_shortened_and_short_ones_stay():
     assert np.linalg.norm(shortened(weights, 1.0)) <= 1.0
     training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
     assert largest_norm(training, PureDP(1.0)) >= 2.0 * training.noise.bound(-200.0) / training.l2
+
+
+def rounding_by_hand(problem, scale, longest):
+    """Theorems 2 and 5 of the page, with numbers put in by hand: 18 + 3 roundings of entries, (2 D + 8) of scores."""
+    loss, d, norm = problem.loss_bounds, problem.row_width, problem.row_norm
+    window = 2.0**-6 * (1.0 if loss.self_concordant else loss.lipschitz / loss.smoothness)
+    slopes = loss.rounding * loss.lipschitz + loss.smoothness * ((2 * d + 8) * norm * longest + window)
+    scores = 1 if not isinstance(problem.loss, OneVsRest) else problem.loss.n_outputs
+    turned = 2 * (problem.loss.n_outputs + 2) * (problem.loss.n_outputs - 1) if isinstance(problem.loss, Softmax) else 0
+    sums = problem.summation_depth + 2 * d + 24 + turned
+    stretched = 3.0 if isinstance(problem.loss, Softmax) else 1.0 / window
+    entries = scale * (stretched * slopes / loss.smoothness + sums) + 2.0 * slopes / loss.lipschitz + sums
+    return 1.02 * 2.0**-53 * problem.n_rows_high * norm**2 * math.sqrt(scores) * entries
+
+
+@pytest.mark.parametrize("longest", [0.0, 1e-3, 1e3])
+@pytest.mark.parametrize("depth", [1, 10**7])
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), HuberHinge(0.3), Softmax(4), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name
+)
+def test_the_rounding_bound_is_that_of_the_page(loss, depth, longest):
+    """At weights of no, little and great length, and for few and many additions, each of which decides somewhere."""
+    problem = replace(problem_of(loss), summation_depth=depth)
+    for scale in (0.1, 10.0):
+        found = SecondMoments()._rounding(problem, scale, longest)
+        assert found == pytest.approx(rounding_by_hand(problem, scale, longest), rel=1e-9)
+
+
+def test_a_pure_plan_adds_up_what_its_seal_covers():
+    """Rounding of the sums, the error of the draw, and one rounding of sum and noise; 99% of epsilon, and 1% for the seal.
+
+    For few rows the noise decides the last part, for many the sums.
+    """
+    for n, l2 in ((12, 20.0), (10**6, 1e6)):
+        problem = replace(problem_of(n=n), l2=l2)
+        training = ObjectivePerturbation().plan(problem, PureDP(0.7))
+        plan = SecondMoments().plan(training, PureDP(0.7))
+        bound = joint_bound(problem.loss_bounds, plan.curvature_scale) * 2.5**2
+        noise = Noise(Ball(20, math.sqrt(2.0) * bound), "laplace", 0.99 * 0.7)
+        failure = log_failure(PureDP(0.7), problem)
+        largest = n * bound + 2.0 * noise.bound(failure)
+        rounding = rounding_by_hand(problem, plan.curvature_scale, plan.largest_norm)
+        assert plan.radius == pytest.approx(rounding + noise.error(failure) + 2.0**-53 * largest, rel=1e-9)
+        assert plan.noise.scale == pytest.approx(0.99 * 0.7, rel=1e-9)
+        assert plan.noise.shape.scales[0] == pytest.approx(math.sqrt(2.0) * bound, rel=1e-9)
+        assert plan.lattice.l2_sensitivity == 2.0 * plan.radius
+        assert plan.lattice.epsilon == pytest.approx(0.01 * 0.7, rel=1e-9)
+        assert plan.noise.scale + plan.lattice.epsilon < 0.7
+
+
+@pytest.mark.parametrize(("budget", "width"), [(PureDP(math.inf), 2.0**-12), (PureDP(1.0), 2.0**-6), (ZCDP(0.1), 2.0**-6)])
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3)], ids=lambda loss: loss.name)
+def test_the_window_is_narrow_where_there_is_no_noise_and_as_planned_otherwise(loss, budget, width, monkeypatch):
+    """2^-6 is in the bound on rounding; 2^-12 is nearer to the curvature itself."""
+    problem, windows = problem_of(loss), []
+    training = OutputPerturbation().plan(problem, PureDP(1.0))
+    plan = SecondMoments().plan(training, budget)
+    monkeypatch.setattr(moments, "MomentSum", lambda row_sum, window: windows.append(window) or MomentSum(row_sum, window))
+    SecondMoments().release(plan, np.zeros((1, 4)), source_of(np.ones((12, 3)), np.ones(12)), Entropy.seeded(0))
+    bends = 1.0 if loss.name == "logistic" else 1.7 / problem.loss_bounds.smoothness
+    assert windows == [pytest.approx(width * bends, rel=1e-12)]
+
+
+@pytest.mark.parametrize(
+    ("loss", "blocks", "width"), [(LogisticLoss(), 1, 4), (Softmax(4), 1, 12), (OneVsRest(LogisticLoss(), 3), 3, 4)]
+)
+def test_a_matrix_leaves_for_each_score_of_its_own_and_one_where_scores_bend_together(loss, blocks, width):
+    """Blocks of D, or one of (o - 1) D; each is symmetric, and there are two kinds."""
+    problem = problem_of(loss)
+    assert (blocks_of(loss), width_of(problem), n_entries(problem)) == (blocks, width, blocks * width * (width + 1))
+
+
+def test_moments_without_privacy_have_no_noise():
+    """Their plan has no lattice, and what leaves is the sum of the definition to the digits that the window leaves."""
+    plan = plan_of(problem_of(weight=1.0), PureDP(math.inf), NonPrivate())
+    rng = np.random.default_rng(2)
+    rows, labels, weights = rng.normal(size=(12, 3)) * 0.3, rng.choice([-1, 1], 12), rng.normal(size=(1, 4))
+    found = SecondMoments().release(plan, weights, source_of(rows, labels), Entropy.seeded(0))
+    design = np.hstack([rows, np.full((12, 1), 1.5)])
+    p = 1.0 / (1.0 + np.exp(labels * (design @ weights[0])))
+    np.testing.assert_allclose(found.curvature, (design * (p * (1.0 - p))[:, None]).T @ design, rtol=1e-6)
+    np.testing.assert_allclose(found.slope, (design * (p**2)[:, None]).T @ design, rtol=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +12,16 @@ from scipy import stats
 
 import confide
 from confide import Ledger, LogisticRegression
+from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
+from confide.erm.target_losses import SquaredLoss
+from confide.errors import InsufficientRegularisation
+from confide.privacy import objective_gaussian
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.gaussian import gaussian_delta
 from confide.privacy.gaussian_objective import GaussianObjective
-from confide.privacy.objective_gaussian import _ideal_mu
+from confide.privacy.objective_gaussian import _bend, _ideal_mu, _largest, _largest_concentrated, gaussian_plan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.renyi import concentrated_rho
 from tests.privacy.densities import (
@@ -25,7 +30,7 @@ from tests.privacy.densities import (
     objective_delta,
     shaped_kappa,
 )
-from tests.privacy.problems import objective_plan, problem
+from tests.privacy.problems import GROUPS, LINKED, objective_plan, problem, shape_named
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 
@@ -162,3 +167,110 @@ def test_the_search_begins_at_what_the_budget_admits_without_curvature(budget):
 
     assert cost(_ideal_mu(budget)) == pytest.approx(1.0, rel=1e-4)
     assert cost(1.01 * _ideal_mu(budget)) > 1.01
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("share", [0.01, 0.14])
+def test_the_seal_covers_two_radii_at_its_share_of_the_shift(share, neighbours):
+    """Sensitivity 2 r, whitened: the share of the shift s mu of one row; together they cost hypot(1, share)."""
+    facts = problem(1000, 5, l2=100.0, neighbours=neighbours)
+    plan = gaussian_plan(facts, ApproxDP(1.0, 1e-5), facts.shapes[0], share)
+    shift = 2.0 if neighbours is REPLACE else 1.0
+    assert plan.noise.scale == 1.0 / plan.event.curve.mu
+    assert plan.event.curve.seal_mu == pytest.approx(share * shift * plan.event.curve.mu, rel=1e-12)
+    assert plan.lattice.l2_sensitivity == 2.0 * plan.radius
+    assert 1.0 / plan.lattice.multiplier == pytest.approx(plan.event.curve.seal_mu, rel=1e-9)
+    assert plan.seal_share == math.hypot(1.0, share) - 1.0
+
+
+@pytest.mark.parametrize("loss", [HuberHinge(0.5), SquaredLoss(1.0, 1.0)], ids=["one sign", "either sign"])
+@pytest.mark.parametrize("budget", [ApproxDP(1.0, 1e-5), ZCDP(0.05)], ids=["approximate", "zcdp"])
+def test_a_loss_that_is_not_tapered_has_no_account_of_slopes(loss, budget):
+    """Neither kappa nor a bend is claimed: the curvature costs the logarithm of theorem 2, whatever the slope."""
+    facts = problem(1000, 5, loss=loss, l2=100.0)
+    curve = gaussian_plan(facts, budget, facts.shapes[0], 0.01).event.curve
+    assert (curve.kappa, curve.bend, curve.evenness, curve.even_bend) == (math.inf, math.inf, 1.0, 1.0)
+    bounds = facts.loss_bounds
+    assert curve.curvature == pytest.approx(math.log1p(bounds.smoothness * facts.row_norm**2 / 100.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["groups", "linked"])
+def test_the_shorter_rows_of_a_shape_bend_as_the_page_says(name):
+    """t0^2 = (1 - k0) / (k1 - k0) and s0 = k1 t0^2, with k the squared deviations of the pieces over (sigma R)^2."""
+    facts = problem(20, 6, row_bound=GROUPS if name == "groups" else LINKED, intercept=0.0 if name == "groups" else 0.6)
+    shape = shape_named(facts, name)
+    k = [deviation**2 / shape.l2_norm**2 for deviation in shape.gaussian_deviations(1.0)]
+    square = (1.0 - min(k)) / (max(k) - min(k))
+    bend, evenness, even_bend = _bend(shape, 1.0, 30.0)
+    assert bend == pytest.approx(shape.l2_norm**2 / 30.0, rel=1e-9)
+    assert evenness == pytest.approx(math.sqrt(square), rel=1e-9)
+    assert even_bend == pytest.approx(max(k) * square, rel=1e-9)
+    assert even_bend >= max(k) * evenness**2
+    assert 0.0 < square < 1.0
+
+
+class Costs:
+    """A stand-in for the account: what each ratio mu costs, and how often that was asked."""
+
+    def __init__(self, cost):
+        self.cost, self.asked = cost, []
+
+    def __call__(self, mu):
+        self.asked.append(mu)
+        assert len(self.asked) <= 60, "the search does not end"
+        return self.cost(mu)
+
+
+def concentrated(cost, high, rho, monkeypatch):
+    """The ratio that the search ends with, and the number of its evaluations."""
+    costs = Costs(cost)
+    monkeypatch.setattr(objective_gaussian, "concentrated_rho", costs)
+    return _largest_concentrated(lambda mu: mu, high, ZCDP(rho)), len(costs.asked)
+
+
+def test_a_power_law_is_met_a_little_below_the_budget_at_once(monkeypatch):
+    """Logarithms are interpolated: the first middle costs exp(-5e-5) of the budget, which is near enough."""
+    found, n = concentrated(lambda mu: 3.0 * mu**2, 0.9, 1.0, monkeypatch)
+    assert 3.0 * found**2 == pytest.approx(math.exp(-5e-5), abs=2e-9)
+    assert n == 4
+
+
+@pytest.mark.parametrize("power", [0.3, 8.0])
+@pytest.mark.parametrize("start", [0.05, 0.9])
+def test_a_cost_that_bends_is_met_within_few_evaluations(start, power, monkeypatch):
+    """Within 1e-4 below the budget, never above, from near and from far."""
+    found, n = concentrated(lambda mu: 0.4 * mu**2 + 0.6 * mu**power, 1.0 + start, 1.0, monkeypatch)
+    cost = 0.4 * found**2 + 0.6 * found**power
+    assert math.exp(-1e-4) * (1.0 - 1e-9) <= cost < 1.0
+    assert n <= 10
+
+
+@pytest.mark.parametrize("cost", [0.7, 1.0 - 2.0**-40])
+def test_the_ideal_ratio_is_taken_where_it_is_admitted(cost, monkeypatch):
+    """Also at exactly the budget with its margin: two evaluations, of the same ratio."""
+    assert concentrated(lambda _: cost, 0.3, 1.0, monkeypatch) == (0.3, 2)
+
+
+def test_a_search_that_meets_a_jump_ends_just_below_it(monkeypatch):
+    """Where no ratio costs nearly the budget: within 1e-5 of the largest one that is admitted."""
+    found, _ = concentrated(lambda mu: 0.5 if mu < 0.7 else 2.0, 1.0, 1.0, monkeypatch)
+    assert 0.7 * (1.0 - 2e-5) <= found < 0.7
+
+
+@pytest.mark.parametrize("budget", [ZCDP(1.0), ApproxDP(1.0, 1e-5)], ids=["zcdp", "approximate"])
+def test_a_budget_that_the_curvature_exceeds_is_refused(budget, monkeypatch):
+    """At no ratio is the cost within the budget: what is no number is not within it either."""
+    for cost in (2.0, math.nan):
+        monkeypatch.setattr(objective_gaussian, "concentrated_rho", lambda _, cost=cost: cost)
+        search = _largest_concentrated if isinstance(budget, ZCDP) else _largest
+        with pytest.raises(InsufficientRegularisation, match="raise alpha or the budget"):
+            search(lambda _, cost=cost: SimpleNamespace(delta=lambda _: cost), 0.3, budget)
+
+
+@pytest.mark.parametrize("high", [0.2, 0.9])
+def test_the_bisection_ends_on_the_private_side(high):
+    """The delta of a ratio is its square here, and 0.25 (1 - 2^-40) is admitted: exactly that, and nothing above."""
+    found = _largest(lambda mu: SimpleNamespace(mu=mu, delta=lambda _: mu**2), high, ApproxDP(1.0, 0.25)).mu
+    assert found == high if high < 0.5 else 0.5 * (1.0 - 2e-7) <= found <= 0.5
+    limit = 0.25 * (1.0 - 2.0**-40)
+    assert _largest(lambda mu: SimpleNamespace(mu=mu, delta=lambda _: limit), high, ApproxDP(1.0, 0.25)).mu == high

@@ -13,12 +13,15 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.hinges import Hinge, HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
+from confide.privacy import output_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import certify, planned_tolerance
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.mechanism import Noise, log_failure
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.sensitivity import output_sensitivity
+from confide.privacy.shapes import Ball
 from confide.solvers import fallback
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import (
@@ -261,3 +264,56 @@ def test_weights_of_output_perturbation_scatter_around_the_minimiser_by_the_theo
     else:
         check_law(np.abs(scattered).ravel(), getattr(stats, law).cdf)
         assert 0.45 < (scattered > 0.0).mean() < 0.55
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.8), PureDP(0.05)], ids=["larger", "smaller"])
+@pytest.mark.parametrize(("tolerance", "n"), [(1e-6, 20), (0.0, 20), (0.0, 10**9)], ids=["tolerance", "noise", "weights"])
+def test_the_seal_of_spherical_noise_covers_what_the_page_says(tolerance, n, budget):
+    """Radius: tolerance / l2, the error of the draw, and one rounding of weights of at most 2 W + 2 b_max, each seen alone.
+
+    The noise has 99% of epsilon, the seal one hundredth, at the sensitivity of two radii.
+    """
+    facts = problem(n, 6, l2=30.0)
+    plan = OUTPUT._spherical(facts, budget, budget.epsilon, 0.2, tolerance)
+    failure = log_failure(budget, facts)
+    noise = Noise(Ball(6, 0.2), "laplace", 0.99 * budget.epsilon)
+    # Of the objective, not more than n log(2) at zero weights: so a minimiser is no longer than this.
+    longest = facts.rounding(30.0).minimiser_norm(0.0)
+    assert longest == pytest.approx(math.sqrt(2.0 * n * math.log(2.0) / 30.0), rel=1e-3)
+    exact = tolerance / 30.0 + noise.error(failure) + 2.0**-53 * 2.0 * (longest + noise.bound(failure))
+    assert plan.radius == pytest.approx(exact, rel=1e-9)
+    assert plan.radius > exact
+    assert plan.noise.scale == pytest.approx(0.99 * budget.epsilon, rel=1e-9)
+    assert plan.lattice.epsilon == pytest.approx(0.01 * budget.epsilon, rel=1e-9)
+    assert plan.noise.scale + plan.lattice.epsilon < budget.epsilon
+    assert plan.lattice.l2_sensitivity == 2.0 * plan.radius
+    assert (plan.seal_share, plan.tolerance, plan.l2) == (0.01, tolerance, 30.0)
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(0.8, 1e-28), ApproxDP(1.0, 0.01), ZCDP(0.05)], ids=lambda b: b.kind)
+def test_noise_on_the_grid_is_for_the_exact_sensitivity_and_two_radii(budget):
+    """2 L R / l2 + 2 r, with r = tolerance / l2; the radius is rounded up."""
+    facts = problem(20, 3, l2=30.0)
+    plan = OUTPUT.plan(facts, budget)
+    assert plan.tolerance / 30.0 < plan.radius <= plan.tolerance / 30.0 * (1.0 + 1e-11)
+    exact = 2.0 / 30.0 + 2.0 * plan.radius
+    assert exact < plan.lattice.l2_sensitivity <= exact * (1.0 + 1e-11)
+
+
+def test_a_loss_that_is_smooth_has_no_joint():
+    """The problem of the plan is the one that was given."""
+    facts = problem(20, 1, l2=30.0)
+    assert OUTPUT.plan(facts, PureDP(0.8)).problem is facts
+
+
+def test_a_joint_is_chosen_for_a_certificate_without_noise(monkeypatch):
+    """Noise comes after the minimiser, so the tolerance is planned for none."""
+    asked = []
+
+    def planned(rounding, noise_bound):
+        asked.append(noise_bound)
+        return planned_tolerance(rounding, noise_bound)
+
+    monkeypatch.setattr(output_perturbation, "planned_tolerance", planned)
+    OUTPUT.plan(problem(100, 2, loss=Hinge(), l2=30.0), PureDP(1.0))
+    assert set(asked) == {0.0}

@@ -208,3 +208,39 @@ def test_budgets_that_cannot_be_shared_and_foreign_plans_are_refused():
     other = Other(plan.candidates, plan.quantiles, plan.selection, plan.budget, plan.neighbours, plan.event)
     with pytest.raises(ParameterError, match="another mechanism"):
         NoisyQuantiles().release(other, [], Entropy.fresh())
+
+
+@pytest.mark.parametrize(("relation", "unit"), [(REPLACE, 1.0), (ADD, 0.9)], ids=["replace", "add"])
+def test_rows_off_is_the_bound_of_the_page(relation, unit):
+    """2 u log(k m / (1 - level)) / epsilon: k choices together, m the most candidates, u the unit of the worst quantile."""
+    grids = [(0.0, 1.0), tuple(map(float, range(7))), (3.0, 4.0, 5.0)]
+    plan = NoisyQuantiles().plan(grids, QUANTILES, PureDP(0.9), relation)
+    exact = 2.0 * unit / 0.1 * math.log(9 * 7 / (1.0 - 0.95))
+    assert rows_off(plan, 0.95) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("quantiles", [[Fraction(1, 2), Fraction(1, 4)], [Fraction(-1, 4)], [Fraction(5, 4)]])
+def test_quantiles_out_of_order_or_range_are_refused(quantiles):
+    """Falling ones, and shares of rows that there cannot be."""
+    with pytest.raises(ParameterError, match="rising order"):
+        NoisyQuantiles().plan([GRID], quantiles, PureDP(1.0), REPLACE)
+
+
+def test_two_candidates_and_one_quantile_are_enough():
+    """The least plan: it has one choice, which costs the whole budget."""
+    plan = NoisyQuantiles().plan([(0.0, 1.0)], [Fraction(1, 2)], PureDP(0.5), ADD)
+    assert plan.selection.epsilon == pytest.approx(0.5, rel=1e-9)
+    assert (plan.event.rows_per_person, plan.event.neighbours, plan.neighbours) == (1, ADD, ADD)
+
+
+def test_counts_of_every_column_are_needed():
+    """Neither fewer nor more than the columns of the plan."""
+    plan = NoisyQuantiles().plan([GRID, GRID], [Fraction(1, 2)], PureDP(0.5), ADD)
+    with pytest.raises(ValueError, match="argument 2"):
+        NoisyQuantiles().release(plan, [places(GRID, np.array([1.0]))], Entropy.seeded(1))
+
+
+def test_places_has_a_cell_for_every_place_even_without_rows():
+    """Seven places among three candidates."""
+    assert places(GRID, np.array([math.nan])).tolist() == [0] * 7
+    assert places(GRID, np.array(CELLS)).tolist() == [1] * 7

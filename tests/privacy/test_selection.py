@@ -268,3 +268,38 @@ def test_a_law_outside_its_range_is_refused(shape, stop):
     """A shape above 1 would need a probability above 1; the law has no member at the ends."""
     with pytest.raises(ParameterError):
         Repetition(shape, stop)
+
+
+@pytest.mark.parametrize("mean", [1.001, 2.0, 37.5, 1e5])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_law_of_a_mean_is_the_next_one_on_the_grid_of_stops(shape, mean):
+    """Its own mean is not above, and that of a stop smaller by 2^-40 is."""
+    law = Repetition.of_mean(shape, mean)
+    below = Repetition(shape, law.stop - Fraction(1, 2**40))
+    assert law.mean <= mean < below.mean
+    assert (2**40) % law.stop.denominator == 0
+
+
+def test_the_geometric_law_of_mean_two_stops_at_every_other_try():
+    """Its mean is 1 / stop; the ends of the grid serve means that it has no law for."""
+    assert Repetition.of_mean(Fraction(1), 2.0).stop == Fraction(1, 2)
+    assert Repetition.of_mean(Fraction(1), 0.5).stop == 1 - Fraction(1, 2**40)
+    assert Repetition.of_mean(Fraction(1), 1e13).stop == Fraction(2, 2**40)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 8.0, 400.0])
+def test_the_concentrated_base_is_the_largest_that_the_budget_admits(epsilon):
+    """It is admitted, and a billionth more is not, for budgets whose base is below 1 and far above."""
+    law, delta = Repetition(Fraction(0), Fraction(1, 20)), 1e-6
+    base = law.concentrated_base(epsilon, delta)
+    assert base == 0.0 or law._epsilon(base, delta) <= epsilon
+    assert law._epsilon(base * (1.0 + 1e-9) + 1e-300, delta) > epsilon
+
+
+@pytest.mark.parametrize(
+    ("shape", "stop"), [(Fraction(-3, 2), Fraction(1, 2)), (Fraction(1), Fraction(0)), (Fraction(1), Fraction(3, 2))]
+)
+def test_a_law_far_outside_its_range_is_refused(shape, stop):
+    """No probability is below 0 or above 1."""
+    with pytest.raises(ParameterError, match="shape in"):
+        Repetition(shape, stop)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from confide.erm.class_losses import Softmax
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.weighted_losses import Weighted
@@ -16,6 +17,7 @@ from confide.privacy.budgets import Neighbours
 from confide.privacy.sensitivity import (
     _loss_lines,
     calibrated_objective,
+    curvature_cost,
     gradient_shift,
     least_l2,
     objective_noise_rate,
@@ -276,7 +278,7 @@ def test_no_neighbour_moves_the_minimiser_further_than_the_sensitivity(neighbour
     rng = np.random.default_rng(9)
     loss = HuberHinge(0.1)
     worst = 0.0
-    for _ in range(60):
+    for _ in range(30):
         d, n = int(rng.integers(1, 3)), int(rng.integers(1, 4))
         row_norm, l2 = 2.0, float(np.exp(rng.uniform(0, 3)))
         common = rng.normal(size=(n - 1, d)) * 0.3
@@ -304,3 +306,47 @@ def test_the_hinge_attains_the_sensitivity():
     first = grid[np.argmin(np.maximum(0, 1 - grid) + l2 / 2 * grid**2)]
     second = grid[np.argmin(np.maximum(0, 1 + grid) + l2 / 2 * grid**2)]
     assert abs(first - second) == pytest.approx(output_sensitivity(1.0, 1.0, l2, REPLACE), rel=1e-4)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3), Softmax(4)], ids=lambda loss: loss.name)
+def test_the_least_ridge_leaves_the_noise_its_share(loss, share):
+    """(T / r) R^2 / (exp((1 - q) epsilon / r) - 1): there the curvature costs exactly (1 - q) epsilon."""
+    for epsilon in (0.1, 1.0, 30.0):
+        l2 = least_l2(epsilon, loss, 3.0, share)
+        exact = loss.trace / loss.rank * 9.0 / math.expm1((1.0 - share) * epsilon / loss.rank)
+        assert exact < l2 <= exact * (1.0 + 1e-11)
+        assert curvature_cost(loss, 3.0, l2) == pytest.approx((1.0 - share) * epsilon, rel=1e-9)
+
+
+def test_the_least_ridge_of_a_huge_budget_is_no_overflow():
+    """Beyond an exponent of 700 the ridge is that of 700, which is as good as 0."""
+    loss = LogisticLoss()
+    assert least_l2(1e6, loss, 1.0) == least_l2(1e7, loss, 1.0) == pytest.approx(0.25 * math.exp(-700.0), rel=1e-9)
+    assert least_l2(1300.0, loss, 1.0) == pytest.approx(0.25 * math.exp(-650.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("row_norm", [1.0, 3.0])
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("weight", [0.125, 8.0])
+def test_the_ridge_is_raised_just_where_less_than_half_of_epsilon_would_be_left(neighbours, weight, row_norm):
+    """A loss of constant curvature: half of epsilon is left at the least ridge; 1% above it nothing is raised.
+
+    Whatever the size of the loss, which the weight of a row multiplies.
+    """
+    epsilon, loss = 0.8, Weighted(HuberHinge(0.5), weight)
+    least = weight * row_norm**2 / math.expm1(0.4)
+    shift = (2.0 if neighbours is REPLACE else 1.0) * weight
+    for asked in (0.01 * least, 0.99 * least):
+        rate, total = calibrated_objective(epsilon, loss, row_norm, asked, neighbours)
+        assert total == pytest.approx(least, rel=1e-9)
+        assert rate == pytest.approx(0.4 / shift, rel=1e-6)
+    rate, total = calibrated_objective(epsilon, loss, row_norm, 1.01 * least, neighbours)
+    assert total == 1.01 * least
+    assert rate == pytest.approx((0.8 - math.log1p(math.expm1(0.4) / 1.01)) / shift, rel=1e-6)
+
+
+def test_a_ridge_that_leaves_nothing_has_the_rate_zero():
+    """And not a negative one, which would be a law of no noise."""
+    assert objective_noise_rate(0.5, HuberHinge(0.5), 1.0, 1e-3, REPLACE) == 0.0
+    assert objective_noise_rate(0.5, LogisticLoss(), 1.0, 1e-6, ADD) == 0.0

@@ -143,3 +143,14 @@ def test_the_error_of_a_gaussian_draw_is_32_units_of_what_normals_may_be(shape):
         normals = math.sqrt(shape.dimension) + math.sqrt(2.0 * (math.log(2.0) - log_failure))
         needed = 32.0 * 2.0**-53 * max(shape.gaussian_deviations(scale)) * normals
         assert needed <= shape.gaussian_error(scale, log_failure) <= 1.01 * needed
+
+
+@pytest.mark.parametrize(
+    "shape", [Ball(3, 2.0), Cylinder(4, 2.0, 1.5), Groups((3, 2, 1), (0.8, 1.3, 0.6))], ids=lambda s: s.name
+)
+def test_the_bound_on_laplace_noise_is_that_of_the_page(shape):
+    """R (1.4 (d + 1) - 2 log p) / rate, d the number of free dimensions."""
+    norm = math.sqrt(sum(scale**2 for scale in shape.scales))
+    for log_failure in (0.0, -140.0):
+        exact = norm * (1.4 * (shape.free_dimension + 1) - 2.0 * log_failure) / 0.7
+        assert shape.laplace_bound(0.7, log_failure) == pytest.approx(exact, rel=1e-12)

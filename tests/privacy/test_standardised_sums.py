@@ -314,3 +314,32 @@ def test_a_source_with_other_rows_than_the_plan_is_for_is_refused():
     rows, labels = some_rows(N + 50)
     with pytest.raises(ParameterError, match="the plan is for"):
         released(NoisyStandardisedSums().plan(training_of(), 2, ZCDP(0.1)), rows, labels, Entropy.seeded(0))
+
+
+@pytest.mark.parametrize(("neighbours", "count"), [(REPLACE, 0), (ADD, 1)], ids=["replace", "add"])
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_plan_knows_how_many_numbers_leave(k, neighbours, count):
+    """For each change a difference, a rate and three bends; and the number of rows where it is not public."""
+    plan = NoisyStandardisedSums().plan(training_of(neighbours), k, ZCDP(0.1))
+    assert plan.size == plan.lattice.dimension == 5 * k + count
+
+
+def test_the_reach_is_in_units_of_the_constant():
+    """With a constant of 2 a step moves the weight of the intercept by half as much: 1024 / R - 16 / 2."""
+    problem = training_of(intercept=2.0).problem
+    points, _ = within_reach(problem, np.array([[1e6, 0.0, 0.0]]), np.array([1.0]))
+    assert np.linalg.norm(points) == pytest.approx(1024.0 / math.sqrt(5.0) - 8.0, rel=1e-9)
+
+
+@BOTH
+def test_sums_with_a_constant_of_two_are_those_of_the_definition(neighbours):
+    """Probabilities do not depend on how the intercept is scaled, and neither does the number of rows."""
+    rows, labels = some_rows()
+    plan = NoisyStandardisedSums().plan(training_of(neighbours, intercept=2.0), 2, PureDP(math.inf))
+    points = POINTS * [1.0, 1.0, 0.5]
+    found = released(plan, rows, labels, Entropy.seeded(0), points, STEPS)
+    differences, rates, bends = expected_sums(rows)
+    np.testing.assert_allclose(found.differences, differences, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.rates, rates, rtol=1e-9)
+    np.testing.assert_allclose(found.bends, bends * [1.0, 1.0, 2.0], rtol=1e-9, atol=1e-12)
+    assert found.n_rows == pytest.approx(N)

@@ -164,3 +164,23 @@ def test_sums_of_another_plan_are_refused():
     for wrong in ((counts[::-1], moments), (counts[:1], moments), (counts, np.vstack([moments, moments]))):
         with pytest.raises(ParameterError, match="plan"):
             NoisyTables().release(plan, *wrong, Entropy.seeded(0))
+
+
+@pytest.mark.parametrize(("neighbours", "of_table", "l1", "l2"), [(REPLACE, 2.0, 2.25, 4.0), (ADD, 1.0, 2.0, 2.0)])
+def test_the_distances_are_those_of_the_page_with_what_rounding_adds(neighbours, of_table, l1, l2):
+    """Theorem 1, with 1 + 2^-16 for numbers of 20 binary digits: of moments alone, of tables alone, and of both."""
+    rounded, above = 1.0 + 2.0**-16, 1.0 + 2.0**-40
+    for tables, columns in ((0, 1), (1, 0), (3, 2)):
+        exact = tables * of_table + columns * 0.5 * l1 * rounded
+        assert l1_distance(tables, columns, neighbours) == pytest.approx(exact * above, rel=1e-14)
+        exact = math.sqrt(tables * of_table + columns * (0.5 * rounded) ** 2 * l2)
+        assert l2_distance(tables, columns, neighbours) == pytest.approx(exact * above, rel=1e-14)
+
+
+def test_the_least_plan_has_one_table_of_one_cell():
+    """Neither columns nor persons of several rows are needed; less than one row a person is refused."""
+    plan = NoisyTables().plan((1,), 0, PureDP(0.7), ADD)
+    assert (plan.sizes, plan.n_moments, plan.event.rows_per_person) == ((1,), 0, 1)
+    assert plan.lattice.scale == pytest.approx(1.0 / 0.7, rel=3e-3)
+    with pytest.raises(ParameterError, match="at least one row a person"):
+        NoisyTables().plan((1,), 0, PureDP(0.7), ADD, 0)
