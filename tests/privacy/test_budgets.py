@@ -151,3 +151,37 @@ def test_what_is_no_number_is_no_budget(value):
     with pytest.raises(ParameterError, match="must be a positive number"):
         as_budget(value)
     assert as_budget(2) == PureDP(2.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "low", "high"),
+    [
+        (PureDP, 1e-9, 1e9),
+        (ZCDP, 1e-12, 1e9),
+        (lambda e: ApproxDP(e, 1e-6), 1e-9, 1e9),
+        (lambda d: ApproxDP(1.0, d), 1e-30, 0.5),
+    ],
+)
+def test_amounts_are_accepted_from_end_to_end_of_their_ranges(make, low, high):
+    """Those of the docstrings, ends included; a tenth beyond them is refused."""
+    assert make(low) != make(high)
+    for wrong in (low / 1.1, high * 1.1):
+        with pytest.raises(ParameterError):
+            make(wrong)
+
+
+@pytest.mark.parametrize("rows", [2, 7])
+def test_the_budget_of_a_row_is_rounded_down_by_a_part_in_two_to_the_forty(rows):
+    """epsilon / k and rho / k^2; and delta (exp(epsilon / k) - 1) / (exp(epsilon) - 1)."""
+    part, epsilon = 2.0**-40, budget_of_row(PureDP(0.9), rows).epsilon
+    of_both, rho = budget_of_row(ApproxDP(0.9, 1e-6), rows), budget_of_row(ZCDP(0.9), rows).rho
+    delta = 1e-6 * math.expm1(of_both.epsilon) / math.expm1(0.9)
+    for found, exact in ((epsilon, 0.9 / rows), (of_both.epsilon, 0.9 / rows), (rho, 0.9 / rows**2), (of_both.delta, delta)):
+        assert 0.9 * part < 1.0 - found / exact < 1.1 * part
+
+
+@pytest.mark.parametrize("rho", [1e-6, 0.5, 10.0])
+def test_the_pure_epsilon_within_a_rho_is_rounded_down_by_a_part_in_two_to_the_thirty_eight(rho):
+    with mpmath.workdps(40):
+        exact = mpmath.findroot(lambda e: e * mpmath.tanh(e / 2) - rho, pure_within(rho))
+        assert 0.9 * 2.0**-38 < 1 - pure_within(rho) / exact < 1.1 * 2.0**-38

@@ -176,7 +176,7 @@ def test_several_scores_have_shares_of_shift_and_bend_that_are_rounded_up(n, sep
         assert {row.n_corners for row in rows} == {1 if separable else n - 1}
         for row in rows:
             bends = sorted((row.upper_cost[0], row.lower_cost[0]))
-            assert bends[0] == 0.0
+            assert bends[0] == row.upper_cost[1] == row.lower_cost[1] == 0.0
             assert times * 0.8 * part <= bends[1] * (1.0 + 2.0**-51) <= times * 0.8 * part * (1.0 + 2.0**-38)
             shift = times * 0.3 * (part if separable else 1.0)
             assert shift <= row.shift * (1.0 + 2.0**-51) <= shift * (1.0 + 2.0**-38)
@@ -194,13 +194,16 @@ def test_lengths_of_rows_reach_from_evenness_to_1_on_the_line_of_the_theorem(eve
     # One row has one length: up to the first, or between two; and it is in the first data set or in the second.
     assert len(lengths) == 8
     assert lengths[:4] == lengths[4:]
+    assert [len(each) for each in lengths[:4]] == [1, 2, 2, 2]
     points = [lengths[0][0], *(second for _, second in lengths[1:4])]
     assert [first for first, _ in lengths[1:4]] == points[:3]
     np.testing.assert_allclose([t**2 for t, _ in points], evenness**2 + np.arange(4) / 3.0 * (1.0 - evenness**2), rtol=1e-12)
     assert points[-1] == (1.0, 1.0)
+    assert max(part for _, part in points) == 1.0
     for t, part in points[:-1]:
         line = even_bend + (1.0 - even_bend) * (t**2 - evenness**2) / (1.0 - evenness**2)
         assert line * (1.0 + 2.0**-42) <= part <= line * (1.0 + 2.0**-38) or part == 1.0 <= line * (1.0 + 2.0**-50)
     replaced = GaussianObjective(*facts, REPLACE, True, bend=0.8, evenness=evenness, even_bend=even_bend)
-    for ((_, pair),) in accounts_of(replaced)[0]:
+    for ((share, pair),) in accounts_of(replaced)[0]:
+        assert share == 1.0
         assert pair.lengths == (points[0], points[-1])
