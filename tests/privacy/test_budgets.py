@@ -21,6 +21,7 @@ from confide.privacy.budgets import (
     as_budget,
     budget_from_dict,
     budget_of_row,
+    pure_epsilon,
     pure_within,
 )
 
@@ -143,6 +144,7 @@ def test_a_delta_may_stay_as_it_is():
 def test_a_concentrated_budget_converts_at_deltas_between_0_and_1(delta):
     with pytest.raises(ParameterError, match="strictly between 0 and 1"):
         ZCDP(0.1).to_approx(delta)
+    assert ZCDP(0.1).to_approx(0.01).delta == 0.01
 
 
 @pytest.mark.parametrize("value", ["1", None, True, [1.0], 1j])
@@ -185,3 +187,32 @@ def test_the_pure_epsilon_within_a_rho_is_rounded_down_by_a_part_in_two_to_the_t
     with mpmath.workdps(40):
         exact = mpmath.findroot(lambda e: e * mpmath.tanh(e / 2) - rho, pure_within(rho))
         assert 0.9 * 2.0**-38 < 1 - pure_within(rho) / exact < 1.1 * 2.0**-38
+
+
+def test_amounts_become_floats_and_their_refusals_name_infinity_where_it_is_allowed():
+    """An infinite delta is none."""
+    assert [type(amount) for amount in (PureDP(1).epsilon, ZCDP(np.float32(1.0)).rho)] == [float, float]
+    with pytest.raises(ParameterError, match=r"float.'inf'. for a model without privacy"):
+        PureDP(-1.0)
+    with pytest.raises(ParameterError, match=r"delta must be a number from 1e-30 to 0\.5\.$"):
+        ApproxDP(1.0, math.inf)
+
+
+def test_one_infinite_amount_is_no_privacy_and_one_negative_amount_no_sum():
+    assert not ApproxDP(math.inf, 1e-9).is_private
+    for amounts in ((-1.0, 0.1), (1.0, -0.1)):
+        with pytest.raises(ParameterError, match="not negative"):
+            ApproxDP.of_sum(*amounts)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 9.0])
+def test_the_rho_of_a_pure_budget_is_rounded_up_by_a_part_in_two_to_the_forty(epsilon):
+    with mpmath.workdps(40):
+        exact = epsilon * mpmath.tanh(mpmath.mpf(epsilon) / 2)
+        assert 0.9 * 2.0**-40 < PureDP(epsilon).to_zcdp().rho / exact - 1 < 1.1 * 2.0**-40
+    assert PureDP(math.inf).to_zcdp() == ZCDP(math.inf)
+
+
+def test_the_pure_epsilon_of_a_budget_is_its_own_or_that_within_its_rho():
+    assert [pure_epsilon(budget) for budget in (PureDP(0.3), ApproxDP(0.4, 1e-6))] == [0.3, 0.4]
+    assert pure_epsilon(ZCDP(0.2)) == pure_within(0.2)
