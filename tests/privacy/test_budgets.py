@@ -21,6 +21,7 @@ from confide.privacy.budgets import (
     as_budget,
     budget_from_dict,
     budget_of_row,
+    pure_epsilon,
     pure_within,
 )
 
@@ -143,6 +144,7 @@ def test_a_delta_may_stay_as_it_is():
 def test_a_concentrated_budget_converts_at_deltas_between_0_and_1(delta):
     with pytest.raises(ParameterError, match="strictly between 0 and 1"):
         ZCDP(0.1).to_approx(delta)
+    assert ZCDP(0.1).to_approx(0.01).delta == 0.01
 
 
 @pytest.mark.parametrize("value", ["1", None, True, [1.0], 1j])
@@ -151,3 +153,66 @@ def test_what_is_no_number_is_no_budget(value):
     with pytest.raises(ParameterError, match="must be a positive number"):
         as_budget(value)
     assert as_budget(2) == PureDP(2.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "low", "high"),
+    [
+        (PureDP, 1e-9, 1e9),
+        (ZCDP, 1e-12, 1e9),
+        (lambda e: ApproxDP(e, 1e-6), 1e-9, 1e9),
+        (lambda d: ApproxDP(1.0, d), 1e-30, 0.5),
+    ],
+)
+def test_amounts_are_accepted_from_end_to_end_of_their_ranges(make, low, high):
+    """Those of the docstrings, ends included; a tenth beyond them is refused."""
+    assert make(low) != make(high)
+    for wrong in (low / 1.1, high * 1.1):
+        with pytest.raises(ParameterError):
+            make(wrong)
+
+
+@pytest.mark.parametrize("rows", [2, 7])
+def test_the_budget_of_a_row_is_rounded_down_by_a_part_in_two_to_the_forty(rows):
+    """epsilon / k and rho / k^2; and delta (exp(epsilon / k) - 1) / (exp(epsilon) - 1)."""
+    part, epsilon = 2.0**-40, budget_of_row(PureDP(0.9), rows).epsilon
+    of_both, rho = budget_of_row(ApproxDP(0.9, 1e-6), rows), budget_of_row(ZCDP(0.9), rows).rho
+    delta = 1e-6 * math.expm1(of_both.epsilon) / math.expm1(0.9)
+    for found, exact in ((epsilon, 0.9 / rows), (of_both.epsilon, 0.9 / rows), (rho, 0.9 / rows**2), (of_both.delta, delta)):
+        assert 0.9 * part < 1.0 - found / exact < 1.1 * part
+
+
+@pytest.mark.parametrize("rho", [1e-6, 0.5, 10.0])
+def test_the_pure_epsilon_within_a_rho_is_rounded_down_by_a_part_in_two_to_the_thirty_eight(rho):
+    with mpmath.workdps(40):
+        exact = mpmath.findroot(lambda e: e * mpmath.tanh(e / 2) - rho, pure_within(rho))
+        assert 0.9 * 2.0**-38 < 1 - pure_within(rho) / exact < 1.1 * 2.0**-38
+
+
+def test_amounts_become_floats_and_their_refusals_name_infinity_where_it_is_allowed():
+    """An infinite delta is none."""
+    assert [type(amount) for amount in (PureDP(1).epsilon, ZCDP(np.float32(1.0)).rho)] == [float, float]
+    with pytest.raises(ParameterError, match=r"float.'inf'. for a model without privacy"):
+        PureDP(-1.0)
+    with pytest.raises(ParameterError, match=r"delta must be a number from 1e-30 to 0\.5\.$"):
+        ApproxDP(1.0, math.inf)
+
+
+def test_one_infinite_amount_is_no_privacy_and_one_negative_amount_no_sum():
+    assert not ApproxDP(math.inf, 1e-9).is_private
+    for amounts in ((-1.0, 0.1), (1.0, -0.1)):
+        with pytest.raises(ParameterError, match="not negative"):
+            ApproxDP.of_sum(*amounts)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 9.0])
+def test_the_rho_of_a_pure_budget_is_rounded_up_by_a_part_in_two_to_the_forty(epsilon):
+    with mpmath.workdps(40):
+        exact = epsilon * mpmath.tanh(mpmath.mpf(epsilon) / 2)
+        assert 0.9 * 2.0**-40 < PureDP(epsilon).to_zcdp().rho / exact - 1 < 1.1 * 2.0**-40
+    assert PureDP(math.inf).to_zcdp() == ZCDP(math.inf)
+
+
+def test_the_pure_epsilon_of_a_budget_is_its_own_or_that_within_its_rho():
+    assert [pure_epsilon(budget) for budget in (PureDP(0.3), ApproxDP(0.4, 1e-6))] == [0.3, 0.4]
+    assert pure_epsilon(ZCDP(0.2)) == pure_within(0.2)

@@ -68,3 +68,20 @@ def test_no_budget_and_no_privacy_convert_to_themselves():
     assert concentrated_epsilon(0.0, 1e-6) == 0.0
     assert concentrated_epsilon(math.inf, 1e-6) == math.inf
     assert concentrated_limit(1e-12, 1e-30)[0] == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1e6, 1e-5])
+def test_the_concentrated_limit_is_rounded_down_by_its_allowances(epsilon):
+    """At its own order: a part in 2^40 of epsilon and of what rho costs there, and 10^-12; 20% off is noticed."""
+    found, order = concentrated_limit(epsilon, 0.5)
+    with mpmath.workdps(40):
+        a = mpmath.mpf(order)
+        penalty = mpmath.log(1 - 1 / a) - (mpmath.log(0.5) + mpmath.log(a)) / (a - 1)
+        lowered = epsilon - (found * a + penalty)
+        lost = 2.0**-40 * (epsilon + found * order) + 1e-12
+        assert 0.8 * lost < lowered < 1.2 * lost
+
+
+def test_every_finite_rho_has_a_finite_epsilon_and_nothing_costs_nothing():
+    assert 0.0 < concentrated_epsilon(math.pi, 1e-6) < 20.0
+    assert concentrated_epsilon(0.0, 1e-30) == 0.0

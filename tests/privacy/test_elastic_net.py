@@ -224,3 +224,10 @@ def test_what_no_problem_may_be_is_refused_with_a_penalty_too():
             replace(problem(20, 2), **wrong)
         with pytest.raises(ParameterError):
             replace(facts, **wrong)
+
+
+def test_columns_are_no_levels_unless_a_schema_says_so():
+    facts = SparseProblem.of(problem(20, 2), 0.5)
+    assert not facts.has_levels
+    assert not replace(facts, l1_ratio=0.4).has_levels
+    assert SparseProblem.of(problem(20, 2), 0.5, has_levels=True).has_levels

@@ -188,3 +188,8 @@ def test_a_block_may_have_256_columns():
     for size in (256, 257):
         form = QuadraticForm.of(np.ones(size), [(0, 2.0 * np.eye(size))])
         assert may_keep_groups(form, GroupBound((size,), (1.0,))) == (size == 256)
+
+
+def test_what_no_problem_may_be_is_refused_in_the_norm_of_a_form_too():
+    with pytest.raises(ParameterError):
+        replace(facts_of(GROUPS), rows_per_person=0)
