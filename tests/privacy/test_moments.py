@@ -346,7 +346,7 @@ def test_the_rounding_bound_is_that_of_the_page(loss, depth, longest):
     problem = replace(problem_of(loss), summation_depth=depth)
     for scale in (0.1, 10.0):
         found = SecondMoments()._rounding(problem, scale, longest)
-        assert found == pytest.approx(rounding_by_hand(problem, scale, longest), rel=1e-9)
+        assert found == pytest.approx(rounding_by_hand(problem, scale, longest), rel=1e-9, abs=0.0)
 
 
 def test_a_pure_plan_adds_up_what_its_seal_covers():
@@ -363,7 +363,8 @@ def test_a_pure_plan_adds_up_what_its_seal_covers():
         failure = log_failure(PureDP(0.7), problem)
         largest = n * bound + 2.0 * noise.bound(failure)
         rounding = rounding_by_hand(problem, plan.curvature_scale, plan.largest_norm)
-        assert plan.radius == pytest.approx(rounding + noise.error(failure) + 2.0**-53 * largest, rel=1e-9)
+        exact = rounding + noise.error(failure) + 2.0**-53 * largest
+        assert plan.radius == pytest.approx(exact, rel=1e-9, abs=0.0)
         assert plan.noise.scale == pytest.approx(0.99 * 0.7, rel=1e-9)
         assert plan.noise.shape.scales[0] == pytest.approx(math.sqrt(2.0) * bound, rel=1e-9)
         assert plan.lattice.l2_sensitivity == 2.0 * plan.radius
