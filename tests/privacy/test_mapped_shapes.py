@@ -65,18 +65,17 @@ def test_there_is_no_gaussian_law():
 def test_the_mean_square_of_an_image_is_that_of_its_covariance(linked):
     """trace(M C M^T), C with one variance and one covariance within each group and 0 between groups.
 
-    In linked groups of three columns the covariance is 0; here they have four and two.
+    In a linked group of two columns the covariance is not 0, so the block lies there.
     """
-    sizes, scales = (4, 2, 1), (1.9, 1.3, 0.6)
+    sizes, scales = (2, 3, 1), (1.9, 1.3, 0.6)
     base = Linked(sizes, scales, (True, True, False)) if linked else Groups(sizes, scales)
-    matrix = np.array([[2.0, -0.9, 0.3, 0.0], [-0.9, 1.5, 0.1, 0.2], [0.3, 0.1, 0.9, -0.4], [0.0, 0.2, -0.4, 0.7]])
-    form = QuadraticForm.of(np.array([1.0, 1.0, 1.0, 1.0, 4.0, 0.25]), [(0, matrix)])
+    form = QuadraticForm.of(np.array([1.0, 1.0, 1.0, 4.0, 0.25]), [(0, np.array([[2.0, -0.9], [-0.9, 0.5]]))])
     moments = moments_of_groups(base)
     blocks = [(own - shared) * np.eye(size) + shared for size, (own, shared) in zip(sizes, moments, strict=True)]
-    images = form.sums_in_norm(np.eye(7))
+    images = form.sums_in_norm(np.eye(6))
     exact = float(np.trace(images.T @ linalg.block_diag(*blocks) @ images))
     assert shape_of_groups(base, form, 3.0).solid_mean_square() == pytest.approx(exact, rel=1e-12)
     # Without a form it is that of the base itself.
-    plain = shape_of_groups(base, QuadraticForm.of(np.ones(6)), 3.0)
+    plain = shape_of_groups(base, QuadraticForm.of(np.ones(5)), 3.0)
     assert plain.solid_mean_square() == pytest.approx(base.solid_mean_square(), rel=1e-12)
-    assert [abs(shared) > 1e-3 for _, shared in moments] == [linked, linked, False]
+    assert [abs(shared) > 1e-4 for _, shared in moments] == [linked, False, False]

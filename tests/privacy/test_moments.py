@@ -404,3 +404,11 @@ def test_moments_without_privacy_have_no_noise():
     p = 1.0 / (1.0 + np.exp(labels * (design @ weights[0])))
     np.testing.assert_allclose(found.curvature, (design * (p * (1.0 - p))[:, None]).T @ design, rtol=1e-6)
     np.testing.assert_allclose(found.slope, (design * (p**2)[:, None]).T @ design, rtol=1e-9)
+
+
+def test_moments_without_noise_have_no_account_beside_weights():
+    """A plan without privacy has no lattice, and is refused in words."""
+    budget, facts = ApproxDP(1.0, 1e-4), replace(problem_of(n=2000), l2=500.0)
+    training = ObjectivePerturbation().plan(replace(facts, beside_mu=0.1), budget)
+    with pytest.raises(ParameterError, match="does not pay"):
+        joint_event(training, SecondMoments().plan(training, PureDP(math.inf)))
