@@ -61,17 +61,21 @@ def test_there_is_no_gaussian_law():
         shape_of_groups(BASES["groups"], FORM, 3.0).gaussian_norm(1.0)
 
 
-@pytest.mark.parametrize("name", BASES)
-def test_the_mean_square_of_an_image_is_that_of_its_covariance(name):
-    """trace(M C M^T), C with one variance and one covariance within each group and 0 between groups."""
-    base = BASES[name]
-    blocks = [
-        (own - shared) * np.eye(size) + shared for size, (own, shared) in zip(SIZES, moments_of_groups(base), strict=True)
-    ]
-    images = FORM.sums_in_norm(np.eye(6))
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_mean_square_of_an_image_is_that_of_its_covariance(linked):
+    """trace(M C M^T), C with one variance and one covariance within each group and 0 between groups.
+
+    In a linked group of two columns the covariance is not 0, so the block lies there.
+    """
+    sizes, scales = (2, 3, 1), (1.9, 1.3, 0.6)
+    base = Linked(sizes, scales, (True, True, False)) if linked else Groups(sizes, scales)
+    form = QuadraticForm.of(np.array([1.0, 1.0, 1.0, 4.0, 0.25]), [(0, np.array([[2.0, -0.9], [-0.9, 0.5]]))])
+    moments = moments_of_groups(base)
+    blocks = [(own - shared) * np.eye(size) + shared for size, (own, shared) in zip(sizes, moments, strict=True)]
+    images = form.sums_in_norm(np.eye(6))
     exact = float(np.trace(images.T @ linalg.block_diag(*blocks) @ images))
-    assert shape_of_groups(base, FORM, 3.0).solid_mean_square() == pytest.approx(exact, rel=1e-12)
+    assert shape_of_groups(base, form, 3.0).solid_mean_square() == pytest.approx(exact, rel=1e-12)
     # Without a form it is that of the base itself.
     plain = shape_of_groups(base, QuadraticForm.of(np.ones(5)), 3.0)
     assert plain.solid_mean_square() == pytest.approx(base.solid_mean_square(), rel=1e-12)
-    assert name == "groups" or any(shared != 0.0 for _, shared in moments_of_groups(base))
+    assert [abs(shared) > 1e-4 for _, shared in moments] == [linked, False, False]

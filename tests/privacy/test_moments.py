@@ -347,7 +347,7 @@ def test_the_rounding_bound_is_that_of_the_page(loss, depth, longest):
     problem = replace(problem_of(loss), summation_depth=depth)
     for scale in (0.1, 10.0):
         found = SecondMoments()._rounding(problem, scale, longest)
-        assert found == pytest.approx(rounding_by_hand(problem, scale, longest), rel=1e-9)
+        assert found == pytest.approx(rounding_by_hand(problem, scale, longest), rel=1e-9, abs=0.0)
 
 
 def test_a_pure_plan_adds_up_what_its_seal_covers():
@@ -364,7 +364,8 @@ def test_a_pure_plan_adds_up_what_its_seal_covers():
         failure = log_failure(PureDP(0.7), problem)
         largest = n * bound + 2.0 * noise.bound(failure)
         rounding = rounding_by_hand(problem, plan.curvature_scale, plan.largest_norm)
-        assert plan.radius == pytest.approx(rounding + noise.error(failure) + 2.0**-53 * largest, rel=1e-9)
+        exact = rounding + noise.error(failure) + 2.0**-53 * largest
+        assert plan.radius == pytest.approx(exact, rel=1e-9, abs=0.0)
         assert plan.noise.scale == pytest.approx(0.99 * 0.7, rel=1e-9)
         assert plan.noise.shape.scales[0] == pytest.approx(math.sqrt(2.0) * bound, rel=1e-9)
         assert plan.lattice.l2_sensitivity == 2.0 * plan.radius
@@ -404,3 +405,11 @@ def test_moments_without_privacy_have_no_noise():
     p = 1.0 / (1.0 + np.exp(labels * (design @ weights[0])))
     np.testing.assert_allclose(found.curvature, (design * (p * (1.0 - p))[:, None]).T @ design, rtol=1e-6)
     np.testing.assert_allclose(found.slope, (design * (p**2)[:, None]).T @ design, rtol=1e-9)
+
+
+def test_moments_without_noise_have_no_account_beside_weights():
+    """A plan without privacy has no lattice, and is refused in words."""
+    budget, facts = ApproxDP(1.0, 1e-4), replace(problem_of(n=2000), l2=500.0)
+    training = ObjectivePerturbation().plan(replace(facts, beside_mu=0.1), budget)
+    with pytest.raises(ParameterError, match="does not pay"):
+        joint_event(training, SecondMoments().plan(training, PureDP(math.inf)))

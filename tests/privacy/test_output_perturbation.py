@@ -281,7 +281,7 @@ def test_the_seal_of_spherical_noise_covers_what_the_page_says(tolerance, n, bud
     longest = facts.rounding(30.0).minimiser_norm(0.0)
     assert longest == pytest.approx(math.sqrt(2.0 * n * math.log(2.0) / 30.0), rel=1e-3)
     exact = tolerance / 30.0 + noise.error(failure) + 2.0**-53 * 2.0 * (longest + noise.bound(failure))
-    assert plan.radius == pytest.approx(exact, rel=1e-9)
+    assert plan.radius == pytest.approx(exact, rel=1e-9, abs=0.0)
     assert plan.radius > exact
     assert plan.noise.scale == pytest.approx(0.99 * budget.epsilon, rel=1e-9)
     assert plan.lattice.epsilon == pytest.approx(0.01 * budget.epsilon, rel=1e-9)

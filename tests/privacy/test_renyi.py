@@ -192,7 +192,7 @@ def test_beyond_the_last_order_rho_is_that_of_theorem_6(mu, n_outputs, neighbour
     if neighbours is Neighbours.REPLACE_ONE:
         corners = 3 if n_outputs == 1 else 2 ** (2 * n_outputs) - 1
     exact = 0.5 * (shift**2 + 0.25 * mu**2) + (0.2 * mu + math.log(2.0 * max(3, corners)) / x) / x
-    assert concentrated_rho.__wrapped__(curve) == pytest.approx(exact, rel=1e-9)
+    assert concentrated_rho.__wrapped__(curve) == pytest.approx(exact, rel=1e-9, abs=0.0)
 
 
 def test_the_grid_of_orders_is_fine_where_rho_is_decided():

@@ -613,4 +613,4 @@ def test_the_rounding_of_statistics_is_that_of_theorem_3(square, neighbours):
     f = (math.sqrt(1.5) if neighbours is REPLACE else 0.5) if square else 0.0
     terms = facts.summation_depth + 2 * 5 + 14
     exact = 1.52 * math.sqrt(1.0 + 0.5 * f**2) * 2.0**-53 * facts.n_rows_high * facts.row_norm**2 * terms
-    assert facts.rounding == pytest.approx(exact, rel=1e-9)
+    assert facts.rounding == pytest.approx(exact, rel=1e-9, abs=0.0)
