@@ -53,13 +53,19 @@ def medians(
 def passes(
     runs: int, name: str, source: Callable[[int], MemorySource], row_sum: RowSum, module: Kernel, read: Any = None
 ) -> None:
-    """One line: a pass by NumPy and by the kernel, over that of reading, and what more threads gain."""
+    """One line: a pass by NumPy, by the kernel, and for a certificate; over that of reading, and what more threads gain."""
     weights = np.random.default_rng(1).normal(size=(1, row_sum.n_weights(source(1).n_features))) * 0.1
     asked = CompiledSum(module, (code_of(row_sum.loss) or (0, 0.0, 0.0, 0.0)), row_sum.intercept, 1.0, np.inf)
     stored = {threads: source(threads).as_stored(shortened=False) for threads in THREADS}
+
+    def exact(setting: str) -> None:
+        os.environ["CONFIDE_COMPILED"] = setting
+        source(1).sum_over_rows(row_sum, weights)
+
     works = {
-        "NumPy": lambda: source(1).sum_over_rows(row_sum, weights),
+        "NumPy": lambda: exact("0"),
         "kernel": lambda: stored[1].sum_over_rows(asked, weights),  # type: ignore[union-attr]
+        "for a certificate": lambda: exact("1"),
     }
     if read is not None:
         works["reading"] = lambda: np.add.reduce(read, axis=None)
@@ -78,9 +84,15 @@ def over_arrays(runs: int, scale: float, module: Kernel) -> None:
     for rows, columns in ((5_000_000, 20), (1_000_000, 100)):
         X = rng.standard_normal((int(rows * scale), columns))
         y = rng.choice([-1, 1], len(X)).astype(np.int8)
-        row_sum = RowSum(LogisticLoss(), BallBound(np.inf), 0.0, 1)
+        X /= 1.3 * np.sqrt(columns)  # a few of a hundred rows are longer than 1
+        row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
         made = {n: MemorySource(ArrayBlocks(X), y, n_threads=n) for n in THREADS}
         passes(runs, f"{len(X)} x {columns} doubles", made.__getitem__, row_sum, module, X)
+        model = LogisticRegression(
+            confide.ApproxDP(1.0, 1e-8), classes=[-1, 1], mechanism="objective", centre=False, random_state=0
+        )
+        labels = np.where(X[:, 0] + rng.logistic(size=len(X)) > 0, 1, -1)
+        fits(runs, f"  {len(X)} x {columns} doubles", model, X, labels)
         del X, made
 
 

@@ -29,14 +29,17 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import _pytest.config
 import pytest
 from scripts.mutants import Mutant
 from scripts.reached_functions import CallRecorder, Reach, function_name
 
-_LIMIT = (20.0, 6.0)
+_LIMIT = (10.0, 6.0)
 """Seconds of processor time until a mutant counts as one without an end: so many, and so many times what its tests take."""
 _WAITING = 4.0
 """The same by the clock, as a multiple: a mutant that waits for ever uses no processor."""
+_QUICK = 0.3
+"""Seconds of a test that may be tried before others because it noticed most."""
 _MEMORY = 6 * 1024**3
 _BESIDE = ("tests", "benchmarks", "experiments", "conftest")
 """Packages that may have imported what is changed, besides the changed one."""
@@ -171,6 +174,7 @@ class Trials:
         seconds = _LIMIT[0] + _LIMIT[1] * sum(self._terms.reach[test].seconds for test in tests)
         out, inside = os.pipe()
         folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+        folder.chmod(0o755)  # a database server of another user has its files in it
         pid = os.fork()
         if pid:
             os.close(inside)
@@ -210,7 +214,7 @@ class Trials:
         return name, live, code
 
     def _tests_for(self, mutant: Mutant, function: str) -> list[str]:
-        """Tests in order: three that noticed most in this file, those of its module, then others, the quick ones first."""
+        """Tests in order: quick ones that noticed most in this file, then by time, half of it for the module's own."""
         module = f"{mutant.path.parent.name}/{mutant.path.name}"
         own = f"tests/{mutant.path.parent.name}/test_{mutant.path.stem}.py::"
         if function and function not in self._at_import:
@@ -225,9 +229,10 @@ class Trials:
             )
             wanted = self._tests_of[module].union(looking)
         wanted = wanted & self._items.keys()
-        first = {name for name, _ in self._noticing[mutant.path].most_common(3)}
         seconds = {name: self._terms.reach[name].seconds for name in wanted}
-        ordered = sorted(wanted, key=lambda name: (name not in first, not name.startswith(own), seconds[name]))
+        noticing = (name for name, _ in self._noticing[mutant.path].most_common() if seconds.get(name, 1.0) < _QUICK)
+        first = set(itertools.islice(noticing, 3))
+        ordered = sorted(wanted, key=lambda name: (name not in first, seconds[name] / (1 + name.startswith(own))))
         sums = list(itertools.accumulate(seconds[name] for name in ordered))
         return ordered[: max(1, sum(so_far <= self._terms.seconds for so_far in sums))]
 
@@ -303,6 +308,8 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _run_anew(mutant: Mutant, source: Path, tests: Sequence[str]) -> str | None:
     """Import our modules anew, one of them changed, and run tests; the first that fails, or that something else did."""
+    # Pytest remembers the classes of warnings that filters name.
+    _pytest.config.parse_warning_filter.cache_clear()
     forgotten = {source.name, *_BESIDE}
     # A compiled module cannot be initialised twice.
     for name in [name for name in sys.modules if name.split(".")[0] in forgotten and not name.endswith("._kernel")]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.forked import run_script
+
+# A forked child that exits is no test of its own; numpy's threads are idle.
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "experiments"
@@ -37,13 +40,14 @@ def first_script():
 
 def run(name, *arguments, **environment):
     """What a script prints."""
-    source = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
-    given = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", **environment}
-    done = subprocess.run(
-        [sys.executable, FOLDER / f"{name}.py", *arguments], env=given, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    for needed in ("confide.estimators", "confide.inference", "confide.planning", "pandas", "sklearn.model_selection"):
+        importlib.import_module(needed)
+    if importlib.util.find_spec("matplotlib"):
+        importlib.import_module("matplotlib.backends.backend_svg")
+        importlib.import_module("matplotlib.figure")
+    code, printed = run_script(FOLDER / f"{name}.py", *arguments, environment=environment)
+    assert code == 0, printed
+    return printed
 
 
 def lines_of(name):

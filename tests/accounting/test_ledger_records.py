@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 import threading
 import time
 
 import pytest
 
+import confide
 from confide.accounting.events import Event
-from confide.accounting.ledger_records import Entry, Header, Note, Record, RecordsInMemory, _Turns, following, is_note
+from confide.accounting.ledger_records import (
+    Entry,
+    Header,
+    Note,
+    Record,
+    RecordsInMemory,
+    _Turns,
+    following,
+    is_note,
+    one_at_a_time,
+)
 from confide.errors import LedgerError
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
@@ -116,26 +130,83 @@ def waiting(turns, told, name):
 def test_a_thread_that_asks_again_at_once_is_not_served_before_one_that_waits():
     """Twenty times: the thread that had the lock gets it again after the other."""
     turns, told = _Turns(), []
-    turns.acquire()
     for _ in range(20):
-        other = waiting(turns, told, "other")
-        turns.release()
-        turns.acquire()
-        told.append("again")
+        with turns:
+            other = waiting(turns, told, "other")
+        with turns:
+            told.append("again")
         other.join()
     assert told == ["other", "again"] * 20
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_starts_without_the_threads_that_waited():
-    """One held the lock and one waited behind it: neither is there any more."""
-    turns, told = _Turns(), []
-    turns.acquire()
-    held = turns._held
-    other = waiting(turns, told, "other")
-    turns.forget()
-    with turns:
-        told.append("child")
-    turns._held.acquire()  # which the thread, that no fork would have copied, gives back
-    held.release()
+    """One thread has the lock and another waits behind it: in the child the lock is free, and here it is still held."""
+    one_at_a_time.acquire()
+    other = waiting(one_at_a_time, [], "other")
+    child = os.fork()
+    if child == 0:
+        is_free = not one_at_a_time._next.locked() and not one_at_a_time._is_owned()
+        os._exit(0 if is_free and one_at_a_time.acquire(blocking=False) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert other.is_alive()
+    one_at_a_time.release()
     other.join()
-    assert told[0] == "child"
+
+
+class Interrupt(BaseException):
+    """What may come between any two steps of a thread, as KeyboardInterrupt does in the main thread."""
+
+
+@pytest.fixture
+def quick_switches():
+    """Threads give way after 0.1 ms, so that interrupts come soon and at many steps."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(before)
+
+
+def is_free(turns):
+    """Whether another thread than those that were interrupted gets its turn."""
+    return not turns._next.locked() and turns.acquire(timeout=5) and turns.release() is None
+
+
+@pytest.mark.usefixtures("quick_switches")
+def test_no_interrupt_leaves_the_lock_held():
+    """100 times, at whatever step a thread is that takes turn after turn: nobody waits for ever afterwards."""
+    turns, ready, stopped, left_held = _Turns(), threading.Event(), threading.Event(), []
+
+    def take_turns():
+        try:
+            ready.set()
+            while True:
+                with turns:
+                    pass
+        except Interrupt:
+            stopped.set()
+
+    interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    for _ in range(100):
+        ready.clear()
+        stopped.clear()
+        thread = threading.Thread(target=take_turns)
+        thread.start()
+        ready.wait()
+        interrupt(ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupt))
+        thread.join()
+        assert stopped.is_set()
+        if not is_free(turns):
+            left_held.append(turns)
+            break
+    assert left_held == []
+
+
+def test_a_thread_that_has_a_turn_is_refused_another():
+    """A charge within a charge would be granted on a remainder that the outer one has read already."""
+    ledger = confide.Ledger(limit=1.0)
+    with one_at_a_time, pytest.raises(LedgerError, match=r"still in use by this thread.*Nothing was used or charged"):
+        ledger.charge(0.5)
+    ledger.charge(1.0)
+    assert ledger.spent() == PureDP(1.0)

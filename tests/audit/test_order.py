@@ -23,7 +23,7 @@ from tests.audit.attacks import lower_bound
 
 EPSILON = 1.0
 MOST_RIGHT = math.exp(EPSILON) / (1.0 + math.exp(EPSILON))
-FEW, SMALL, LARGE = 40, 60, 1000
+FEW, SMALL, LARGE = 34, 60, 1000
 """Releases from either table."""
 N_ROWS = 600
 

@@ -65,7 +65,7 @@ static int dense_case(void)
     const int odd = drawn(3) == 0;
     const ptrdiff_t n = (ptrdiff_t)drawn(600), d = 1 + (ptrdiff_t)drawn(drawn(8) ? 60 : 400), size = drawn(2) ? 8 : 4;
     const ptrdiff_t gap = (ptrdiff_t)drawn(4), by_columns = drawn(3) == 0, both = drawn(6) == 0;
-    struct dense given = {.d = d, .size = size, .radius = drawn(2) ? HUGE_VAL : 0.7};
+    struct dense given = {.d = d, .size = size, .radius = drawn(2) ? HUGE_VAL : 0.7, .farthest = drawn(2) ? HUGE_VAL : 30.0};
     given.column_stride = by_columns ? (n + gap) * size : (both ? 2 : 1) * size;
     given.row_stride = by_columns ? (both ? 2 : 1) * size : (2 * d + gap) * size;
     if (by_columns && both)
@@ -86,6 +86,17 @@ static int dense_case(void)
     job.out = other;
     dense_pass(&job, &given, 1);
     int right = same(out, other, d + 1, odd);
+    /* Once more, block by block: the same sums, and both kinds of instructions tell of the same far rows. */
+    double *of_block = room((d + 1) * 8), *blocks = calloc(d + 1, 8);
+    const ptrdiff_t rows_in_block = 1 + (ptrdiff_t)drawn(drawn(2) ? 70 : 700);
+    job.out = blocks;
+    const int near = clipped_pass(&job, &given, rows_in_block, of_block, 1);
+    right = right && (!near || same(blocks, other, d + 1, odd));
+    double *others = calloc(d + 1, 8);
+    job.out = others;
+    right = right && near == clipped_pass(&job, &given, rows_in_block, of_block, 0);
+    right = right && (!near || same(blocks, others, d + 1, odd));
+    free(of_block), free(blocks), free(others);
     const int constant = (int)drawn(2);
     if (right && d + constant <= MOST_BENT) {
         /* The gradients once more, and sums of products, which are in single precision. */
@@ -121,7 +132,7 @@ static int scaled_case(void)
         for (ptrdiff_t i = 0; i < n; i++)
             beside[k][i] = fabs(number(odd));
     }
-    struct dense given = {(char *)rows, d, (d + gap) * 8, 8, 8, HUGE_VAL};
+    struct dense given = {(char *)rows, d, (d + gap) * 8, 8, 8, HUGE_VAL, HUGE_VAL};
     struct scaled scaled = {beside[0], drawn(2) ? beside[1] : NULL, beside[2], number(odd), NULL};
     struct job job = job_of(n, d, odd, weights, labels, targets, counts);
     for (int plain = 0; plain < 2; plain++) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,6 +97,22 @@ def test_hessians_of_every_loss_that_the_kernel_knows(compiled, instructions, lo
     np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-9)
     np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-5, atol=1e-5 * expected.hessian.max())
     assert expected.hessian.max() > 0.1
+
+
+@pytest.mark.parametrize("n_rows", [3, 50, 300])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_hessian_of_a_part_of_the_rows_stands_for_all_of_them(compiled, instructions, n_rows, weighted):
+    """That of the first rows of each block, in proportion; gradients are those of all rows."""
+    rows, labels = made_up(n_rows, 13, "float64")
+    counts = np.random.default_rng(3).uniform(0.0, 1.5, n_rows) if weighted else None
+    part, weights = slice(0, -(-n_rows // 8)), np.linspace(-1.0, 1.0, 14)[None]
+    asked = CompiledSum(compiled, code_of(LogisticLoss()), 0.7, 1.5, 0.6, order=2)
+    found, whole, of_part = (asked.start(1, 13) for _ in range(3))
+    replace(asked, share=8).add_block(found, StoredArray(rows), labels, weights, counts)
+    asked.add_block(whole, StoredArray(rows), labels, weights, counts)
+    asked.add_block(of_part, StoredArray(rows[part]), labels[part], weights, None if counts is None else counts[part])
+    np.testing.assert_allclose(found.gradient, whole.gradient, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.hessian, of_part.hessian * (n_rows / part.stop), rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from confide.compiled import scaled_sums
+from confide.compiled import scaled_sums, trials
 from confide.compiled.scaled_sums import ScaledSums, with_kernel
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.centred_rows import Centred
@@ -326,7 +326,7 @@ def test_a_kernel_that_adds_up_wrongly_is_not_used(monkeypatch, compiled, untrie
         arguments[place] = change(arguments[place])
         return arguments
 
-    monkeypatch.setattr(scaled_sums, "kernel", lambda: _Wrong(compiled, changed))
+    monkeypatch.setattr(trials, "kernel", lambda: _Wrong(compiled, changed))
     with pytest.warns(RuntimeWarning, match="adds up wrongly"):
         assert with_kernel(scaled_once(KNOWN, np.ones((5, 5)))).fused is None
 
@@ -343,7 +343,7 @@ def test_a_module_of_another_version_is_not_used_and_ends_no_fit(monkeypatch, co
         raise fails
 
     older = _Older() if fails is None else _Wrong(compiled, failing)
-    monkeypatch.setattr(scaled_sums, "kernel", lambda: older)
+    monkeypatch.setattr(trials, "kernel", lambda: older)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert with_kernel(scaled_once(KNOWN, np.ones((5, 5)))).fused is None
@@ -353,7 +353,7 @@ def test_a_module_of_another_version_is_not_used_and_ends_no_fit(monkeypatch, co
 @pytest.mark.parametrize("kept", [0, 2**20], ids=["large arrays", "small arrays"])
 def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, size, kept):
     """Its warning would tell how large rows are, or how many. Other sums have no need of it."""
-    monkeypatch.setattr(scaled_sums, "kernel", lambda: _Older())
+    monkeypatch.setattr(trials, "kernel", lambda: _Older())
     monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", kept)
     source = MemorySource(ArrayBlocks(np.full((30, 5), size)), np.ones(30, np.int8))
     with warnings.catch_warnings():

@@ -54,7 +54,7 @@ def test_rows_are_those_of_the_whole_file(monkeypatch, size, end, separator):
     monkeypatch.setattr(csv_batches, "_PIECE_BYTES", size)
     monkeypatch.setattr(csv_batches, "_READ_BYTES", max(1, size // 2))
     rng = np.random.default_rng(size)
-    rows = [ROWS[0], *(ROWS[at] for at in rng.integers(1, len(ROWS), 60))]
+    rows = [ROWS[0], *(ROWS[at] for at in rng.integers(1, len(ROWS), 40))]
     types = {"c": pa.string(), "a": pa.float64()}
     for last in ("", end, 3 * end):
         for first in ("", "\ufeff", 2 * end):
@@ -143,3 +143,33 @@ def test_threads_end_with_the_reader():
         n_rows.extend(batch.num_rows for batch in csv_batches.csv_batches(opened, CsvForm(",", ["a", "b"], types)))
     assert 300_000 < sum(n_rows) < 600_001
     assert threading.active_count() == before
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 11, 64])
+@pytest.mark.parametrize("n_before", [0, 1, 2, 7])
+def test_what_a_row_holds_does_not_depend_on_the_rows_before(monkeypatch, size, n_before):
+    """Wherever pieces and blocks end: a mark of byte order begins a cell, and CR LF stands in one."""
+    monkeypatch.setattr(csv_batches, "_PIECE_BYTES", size)
+    monkeypatch.setattr(csv_batches, "_READ_BYTES", max(1, size // 2))
+    monkeypatch.setattr(csv_batches, "_BLOCK_BYTES", size)
+    types = {"a": pa.string(), "b": pa.string()}
+    cells = [("\ufeffx", "\r\n"), ("\ufeff", "y\r\n"), ("z\r\n\r\n", "\ufeffz"), ("\ufeff5", "\r")]
+    rows = [*([("1", "x")] * n_before), *cells * 5]
+    text = text_of([["a", "b"], *rows]).encode()
+    found = in_pieces(text, types, ["a", "b"])
+    assert list(zip(*(found[name].to_pylist() for name in "ab"), strict=True)) == rows
+
+
+@pytest.mark.parametrize("size", range(24, 48))
+def test_what_a_row_of_the_rest_holds_does_not_depend_on_the_rows_before(monkeypatch, size):
+    """The same where quotes are not plain from some row on, in which streams have blocks of any size."""
+    monkeypatch.setattr(csv_batches, "_PIECE_BYTES", 16)
+    monkeypatch.setattr(csv_batches, "_READ_BYTES", 8)
+    monkeypatch.setattr(csv_batches, "_ROW_BYTES", size)
+    types = {"a": pa.string(), "b": pa.string()}
+    rows = [("1", "x"), ("\ufeff2", '5" pipe'), *[("\r\n", "y\r\n")] * 9, ("\ufeff3", "\r"), ("z", "\r\n")]
+    text = text_of([["a", "b"], *rows]).replace('"5" pipe"', '5" pipe').encode()
+    for last in (b"", b"\r", b"\r\n"):
+        found = in_pieces(text + last, types, ["a", "b"])
+        assert list(zip(*(found[name].to_pylist() for name in "ab"), strict=True)) == rows

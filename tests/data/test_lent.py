@@ -271,7 +271,8 @@ def test_what_is_lent_can_be_lent_on(name):
     twice = source.lent().lent()
     row_sum, weights = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), np.ones((1, source.n_features))
     expected = source.sum_over_rows(row_sum, weights).gradient
-    np.testing.assert_array_equal(twice.sum_over_rows(row_sum, weights).gradient, expected)
+    # The compiled kernel makes no sums for a foreign source that was lent: they are the same to rounding.
+    np.testing.assert_allclose(twice.sum_over_rows(row_sum, weights).gradient, expected, rtol=1e-13)
     if isinstance(source, MemorySource):
         which = np.array([5, 2])
         ours, theirs = (blocks.taken(which).block(0, 2) for blocks in (source.blocks, twice.blocks))

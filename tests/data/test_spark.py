@@ -40,6 +40,11 @@ def spark():
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
+        # For some hundred queries over few rows, most of the time is that of compiling code.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.python.daemon.module": "tests.data.spark_daemon",
     }
     builder = SparkSession.builder.master("local[2, 3]")
     for key, value in settings.items():

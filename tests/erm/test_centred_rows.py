@@ -17,6 +17,7 @@ from confide.erm.centred_rows import LEAST_RADIUS, Centred, CentredRows
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.group_bounds import BoxBound, GroupBound
 from confide.erm.hinges import HuberHinge
+from confide.erm.joined_rows import JoinedRows
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -218,3 +219,81 @@ def test_it_is_a_value_that_can_be_copied_and_pickled():
         assert other == bound
         assert hash(other) == hash(bound)
         assert np.array_equal(other.clip(np.eye(2)), bound.clip(np.eye(2)))
+
+
+@pytest.mark.parametrize(("d", "margin"), [(1, 2.0**-40), (504, 2.0**-40), (505, 513 * 2.0**-49), (2000, 2008 * 2.0**-49)])
+def test_the_radius_has_the_margin_of_the_proof(d, margin):
+    """2^-40, or d + 8 units of 2^-49: a row as far as that is magnified alone, one farther is shortened to it."""
+    bound = Centred(BallBound(4.0), (0.0,) * d, 2.0)
+    radius = 2.0 * (1.0 - margin)
+    for distance, expected in ((radius, 2.0 * radius), (math.nextafter(radius, 3), 2.0 * radius), (3.0, 2.0 * radius)):
+        rows = np.zeros((1, d))
+        rows[0, -1] = distance
+        for form in (rows, scipy.sparse.csr_array(rows)):
+            moved = bound.clip(form)
+            entry = (moved if form is rows else moved.dense())[0, -1]
+            assert entry == pytest.approx(expected, rel=2.0**-51, abs=0.0)
+    assert bound._factors(np.array([radius * radius, np.nan]))[0] == 2.0
+    assert bound._factors(np.array([4.0 * radius * radius]))[0] == 1.0
+
+
+def test_the_ranges_of_centres_and_radii_have_both_their_ends():
+    """A centre may be as long as the bound, with 2^-40 for its rounding; a radius is half of the bound to all of it."""
+    for radius in (1.0, 2.0):
+        assert Centred(BallBound(2.0), (0.0, 2.0), radius).magnification == 2.0 / radius
+    assert Centred(BallBound(2.0), (2.0 * (1.0 + 2.0**-40), 0.0), 1.0).centre == (2.0 * (1.0 + 2.0**-40), 0.0)
+    for centre, radius in (
+        ((2.0 * (1.0 + 2.0**-39), 0.0), 1.0),
+        ((2.0, 0.0), math.nextafter(1.0, 0.0)),
+        ((2.0, 0.0), math.nextafter(2.0, 3.0)),
+        ((1.5, -1.5), 1.5),
+    ):
+        with pytest.raises(ParameterError, match="a centre must obey the bound"):
+            Centred(BallBound(2.0), centre, radius)
+
+
+def test_a_bound_is_shown_and_written_without_what_is_computed():
+    """And a file has no centre, which is not public until it is released."""
+    bound = Centred(BallBound(1.0), (0.5, 0.25), 0.75)
+    assert repr(bound) == "Centred(inner=BallBound(norm=1.0), centre=(0.5, 0.25), radius=0.75)"
+    assert bound.to_dict() == {"kind": "centred", "inner": {"kind": "ball", "norm": 1.0}}
+    from_whole_numbers = Centred(BallBound(2.0), [1, 0], np.float32(1.5))
+    assert {type(each) for each in (*from_whole_numbers.centre, from_whole_numbers.radius)} == {float}
+    unmoved = Centred.unmoved(BallBound(2.0), 3)
+    assert (unmoved.centre, unmoved.radius, unmoved.magnification) == ((0.0, 0.0, 0.0), 2.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "coded", "joined"])
+def test_products_with_centred_rows_are_those_of_their_definition(kind):
+    """Scores, sums, squared lengths and the sums of numbers, each by the rows that were moved by hand."""
+    rng, blocks = np.random.default_rng(5), [coded(20, 1), coded(7, 2)]
+    whole = np.vstack([each.dense() for each in blocks])
+    rows = {"sparse": scipy.sparse.csr_array(whole), "coded": coded(27, 1), "joined": JoinedRows.of(blocks)}[kind]
+    whole = rows.dense() if kind == "coded" else whole
+    centre, factors = rng.normal(size=9), rng.uniform(0.5, 2.0, 27)
+    moved = (whole - centre) * factors[:, None]
+    lengths = ((whole - centre) ** 2).sum(axis=1)
+    block = CentredRows(rows, factors, centre, lengths)
+    vectors, numbers = rng.normal(size=(9, 2)), rng.normal(size=(27, 2))
+    assert block.shape == (27, 9)
+    np.testing.assert_allclose(block.times(vectors), moved @ vectors, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(block.weighted_sums(numbers), numbers.T @ moved, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(block.sums_of(numbers), numbers.sum(axis=0), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(block.squares(), (moved**2).sum(axis=1), rtol=1e-12)
+    if kind != "joined":
+        np.testing.assert_allclose(block.dense(), moved, rtol=1e-12)
+    if kind == "sparse":
+        weights = rng.normal(size=27)
+        np.testing.assert_allclose(block.products(weights), (moved * weights[:, None]).T @ moved, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(block.column_squares(), (moved**2).sum(axis=0), rtol=1e-12)
+
+
+def test_squared_lengths_that_rounding_makes_negative_are_none():
+    """A row at its centre, and columns that are constant, have no length; a root of less would be no number."""
+    rng, found = np.random.default_rng(6), []
+    for _ in range(50):
+        row = rng.normal(size=(1, 5))
+        bound = Centred(BallBound(10.0), tuple(row[0]), 10.0)
+        block = bound.clip(scipy.sparse.csr_array(np.repeat(row, 3, axis=0)))
+        found += [*block.squared_lengths, *block.squares(), *block.column_squares()]
+    assert 0.0 <= min(found) <= max(found) < 1e-13

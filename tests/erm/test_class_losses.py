@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -271,3 +272,69 @@ def test_constants_with_roots_are_rounded_upwards(loss):
         pairs = [(loss.lipschitz, loss.n_outputs * Fraction(loss.loss.lipschitz) ** 2)]
     for found, square in pairs:
         assert 1 + Fraction(1, 2**51) < Fraction(found) ** 2 / square < 1 + Fraction(1, 2**48)
+
+
+def test_softmax_by_hand():
+    """Probabilities 1/8, 1/4 and 5/8: the value log(4) of the class with 1/4, p - e_y, and diag(p) - p p^T."""
+    p, loss = np.array([0.125, 0.25, 0.625]), Softmax(3)
+    scores = np.log(np.concatenate([p, 16.0 * p[::-1]]))[None]
+    assert loss.of_scores(scores, np.array([1]), 0).value == pytest.approx(np.log([[4.0, 4.0]]), rel=1e-14)
+    terms = loss.of_scores(scores, np.array([1]), 2)
+    np.testing.assert_allclose(terms.slope, [[0.125, -0.75, 0.625, 0.625, -0.75, 0.125]], rtol=1e-14)
+    bends = np.diag(p) - np.outer(p, p)
+    np.testing.assert_allclose(terms.curvature, [[*bends.ravel(), *bends[::-1, ::-1].ravel()]], rtol=1e-13)
+
+
+def test_the_curvature_of_softmax_at_a_slope_by_hand():
+    """2 m - a^2 with m = a sqrt(1 - 1/o), at most 1: for four classes the trace 3/4 at a = sqrt(3)/2, and 0 at both ends."""
+    slopes = np.array([0.0, 0.5, math.sqrt(0.75), 1.25, math.sqrt(2.0), math.nextafter(Softmax.lipschitz, 2)])
+    expected = [0.0, math.sqrt(0.75) - 0.25, 0.75, 2.0 - 1.5625, 0.0, 0.0]
+    found = Softmax(4).curvature_at_slope(slopes)
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+    assert (found >= 0.0).all()
+
+
+@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
+def test_what_is_not_asked_for_is_not_computed(loss):
+    """The value alone for order 0, the slope for order 1, and the curvature beside it for order 2."""
+    given = [[part is not None for part in loss.of_scores(np.zeros((1, 3)), np.zeros(1, int), order)] for order in (0, 1, 2)]
+    assert given == [[True, False, False], [False, True, False], [False, True, True]]
+
+
+def test_the_flags_of_class_losses():
+    """Softmax is monotone, tapered and self-concordant, and not separable; one-vs-rest is as its loss is."""
+    loss = Softmax(5)
+    assert (loss.monotone, loss.by_length, loss.tapered, loss.separable, loss.self_concordant) == (
+        True,
+        False,
+        True,
+        False,
+        True,
+    )
+    assert (loss.smoothness, loss.rank, loss.trace, loss.name, loss.margin, loss.smoothing) == (
+        0.5,
+        4,
+        0.8,
+        "softmax",
+        1.0,
+        None,
+    )
+    for one, tapered in ((LogisticLoss(), True), (HuberHinge(0.5), False)):
+        loss = OneVsRest(one, 3)
+        flags = (loss.monotone, loss.by_length, loss.tapered, loss.separable, loss.self_concordant)
+        assert flags == (True, False, tapered, True, tapered)
+
+
+def test_the_constants_of_one_vs_rest_follow_from_those_of_one_loss():
+    """L = sqrt(o) L_1 and its tail, c = c_1, rank o, trace o c_1, at 0 o times as much; the worst slope has equal parts."""
+    one = SimpleNamespace(
+        name="made up", lipschitz=2.0, smoothness=3.0, value_at_zero=5.0, tapered=True, self_concordant=False, rounding=7.0,
+        margin=11.0, smoothing=13.0, curvature_at_slope=lambda slope: 3.0 - slope,
+    )  # fmt: skip
+    loss = OneVsRest(one, 4)
+    constants = (loss.smoothness, loss.value_at_zero, loss.rank, loss.trace, loss.rounding, loss.margin, loss.smoothing)
+    assert constants == (3.0, 20.0, 4, 12.0, 7.0, 11.0, 13.0)
+    assert loss.lipschitz == loss.tail == 4.0 * (1.0 + 2.0**-50)
+    assert loss.name == "one-vs-rest made up"
+    # Four slopes of a / 2 each, and no steeper than the steepest.
+    np.testing.assert_array_equal(loss.curvature_at_slope(np.array([0.0, 1.0, 4.0, loss.lipschitz])), [12.0, 10.0, 4.0, 4.0])

@@ -119,3 +119,34 @@ def test_there_are_no_sums_of_values_or_curvatures(order):
     """There need not be a function whose slopes these are."""
     with pytest.raises(ParameterError, match="order 1 alone"):
         ClippedSlopes(LogisticLoss(), 0.2).of_scores(np.zeros((1, 1)), np.ones(1), order)
+
+
+def test_slopes_by_hand():
+    """A slope of -1/2 is cut to -1/8 for a limit of 1/16 and a row of half the largest length; (1, -2, 1)/3 is shortened."""
+    one, zeros = ClippedSlopes(LogisticLoss(), 0.0625), np.zeros((2, 1))
+    found = one.of_scores(zeros, np.array([1, -1]), 1, np.array([[2.0], [16.0]]))
+    assert (found.slope.tolist(), found.value, found.curvature) == ([[-0.125], [0.5]], None, None)
+    several = ClippedSlopes(Softmax(3), 0.5)
+    slopes = several.of_scores(np.zeros((3, 3)), np.full(3, 1), 1, np.array([[1.0], [2.0], [np.inf]])).slope
+    plain = np.array([1.0, -2.0, 1.0]) / 3.0
+    np.testing.assert_allclose(slopes, [plain * 0.5 / np.sqrt(2 / 3), plain, plain], rtol=1e-14)
+
+
+def test_what_is_no_number_counts_as_the_steepest_slope():
+    """Of a user's loss of one score: downwards, as far as the limit allows."""
+
+    class NoNumber(LogisticLoss):
+        """Slopes that are none."""
+
+        def derivative(self, margin):
+            """NaN."""
+            return np.full_like(margin, np.nan)
+
+    found = ClippedSlopes(NoNumber(), 0.25).of_scores(np.zeros((1, 1)), np.ones(1, np.int8), 1, 2.0).slope
+    assert found.tolist() == [[-0.5]]
+
+
+def test_rows_are_as_long_as_the_bound_where_nothing_is_said():
+    """The stretch of a row is 1 then, so that the limit is the one that was given."""
+    found = ClippedSlopes(LogisticLoss(), 0.125).of_scores(np.zeros((1, 1)), np.ones(1, np.int8), 1).slope
+    assert found.tolist() == [[-0.125]]

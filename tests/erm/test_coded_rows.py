@@ -62,7 +62,7 @@ def test_the_dense_rows_hold_the_entries_in_their_columns():
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, CodedLayout(8, ((1, 4), (4, 8)), ()), CodedLayout(8, (), ((0, 2), (2, 8)))])
-@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("k", [1, 2, 3])
 def test_products_are_those_of_the_dense_rows(layout, k):
     """Scores, sums and norms, of all rows and of a part of them."""
     rng, rows = np.random.default_rng(1), made_up(50, layout)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -39,3 +41,24 @@ def test_products_are_added_to_the_upper_triangle_alone():
     add_products(found, ROWS)
     np.testing.assert_allclose(np.triu(found), np.triu(7.0 + ROWS.T @ ROWS), rtol=1e-12)
     assert (found[np.tril_indices(4, -1)] == 7.0).all()
+
+
+@pytest.mark.parametrize("intercept", [0.0, 2.0])
+def test_one_row_by_hand(intercept):
+    """A curvature of 4 and a row (1, -3), with its constant; a row of another problem counts for that one alone."""
+    found = np.zeros((2, 2 + (intercept > 0), 2 + (intercept > 0)))
+    x = np.array([1.0, -3.0, intercept])[: found.shape[1]]
+    for rows in (np.array([[1.0, -3.0]]), scipy.sparse.csr_array([[1.0, -3.0]])):
+        add_curvatures(found, rows, np.array([[4.0, 0.25]]), LogisticLoss(), intercept)
+    np.testing.assert_array_equal(np.triu(found[0]), np.triu(8.0 * np.outer(x, x)))
+    np.testing.assert_array_equal(np.triu(found[1]), np.triu(0.5 * np.outer(x, x)))
+
+
+def test_products_of_several_classes_may_have_any_sign():
+    """The curvature of two different scores is negative for softmax; its block lies above the diagonal."""
+    found = np.zeros((1, 4, 4))
+    matrix = np.array([[2.0, -1.0], [-1.0, 3.0]])
+    pair = SimpleNamespace(n_outputs=2, separable=False)
+    add_curvatures(found, np.array([[1.0]]), matrix.reshape(1, 4), pair, 0.5)
+    x = np.array([1.0, 0.5])
+    np.testing.assert_array_equal(np.triu(found[0]), np.triu(np.kron(matrix, np.outer(x, x))))

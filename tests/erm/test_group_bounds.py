@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.group_bounds import BoxBound, GroupBound
 from confide.errors import FileError, ParameterError
 from confide.saved_models.reading import row_bound_from_dict
@@ -281,3 +282,169 @@ def test_groups_of_more_columns_than_a_file_has_weights_are_refused_before_they_
     with pytest.raises(FileError, match="do not fit"):
         row_bound_from_dict(described, 5)
     assert row_bound_from_dict({"kind": "groups", "sizes": [4, 1], "scales": [1.0, 1.0]}, 5).n_features == 5
+
+
+def test_the_norm_of_groups_by_hand():
+    """The root of the sum of squares of the scales, rounded outwards by 2^-50, whatever the sizes are."""
+    assert GroupBound((2, 7), (3.0, 4.0)).l2_norm == 5.0 * (1.0 + 2.0**-50)
+    assert GroupBound((1,), (2.0**-300,)).l2_norm == 2.0**-300 * (1.0 + 2.0**-50)
+    assert BoxBound([2.0**300] * 4).l2_norm == 2.0**301 * (1.0 + 2.0**-50)
+
+
+@pytest.mark.parametrize(
+    "scale", [0.0, math.nextafter(2.0**-300, 0.0), math.nextafter(2.0**300, math.inf), math.inf, math.nan]
+)
+def test_scales_beyond_their_range_are_refused_by_one_rounding(scale):
+    """The ends themselves are taken, of boxes too."""
+    for low_or_high in (2.0**-300, 2.0**300):
+        assert BoxBound([low_or_high, 1.0]) == GroupBound((1, 1), (low_or_high, 1.0))
+    with pytest.raises(ParameterError, match=r"between 2\^-300 and 2\^300"):
+        GroupBound((3, 1), (1.0, scale))
+    with pytest.raises(ParameterError, match="limit for each column"):
+        BoxBound([1.0, scale])
+
+
+def test_bounds_are_compared_and_shown_by_what_they_say():
+    """By sizes, scales and links, and without what is computed from these."""
+    bound = GroupBound((1, 3, 1, 2), (0.5, 1.0, 2.0, 1.0), (True, False, False, True))
+    assert repr(bound) == ("GroupBound(sizes=(1, 3, 1, 2), scales=(0.5, 1.0, 2.0, 1.0), linked=(True, False, False, True))")
+    twin = GroupBound([1, 3, 1, 2], [0.5, 1, 2, 1], [True, False, False, True])
+    assert (twin, hash(twin)) == (bound, hash(bound))
+    assert len({bound, twin, BoxBound([1.0, 2.0]), BoxBound([1.0, 2.0]), BoxBound([2.0, 1.0])}) == 3
+    assert bound.to_dict() == {
+        "kind": "groups", "sizes": [1, 3, 1, 2], "scales": [0.5, 1.0, 2.0, 1.0], "linked": [True, False, False, True],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "scale"), [(2, 1.0), (3, 1.0), (4, 8.0), (30, 0.25)])
+def test_groups_keep_the_margin_of_the_proof(size, scale):
+    """A computed norm within the scale by size + 4 units of 2^-52 is left alone, one nearer is scaled down to that."""
+    radius = scale * (1.0 - (size + 4) * 2.0**-52)
+    bound = GroupBound((1, size), (scale, scale))
+    rows = np.zeros((1, 1 + size))
+    rows[0, -2:] = 0.5 * scale, -(radius - 0.5 * scale)
+    assert bound.clip(rows) is rows
+    nearer = rows.copy()
+    nearer[0, -1] = -(radius + scale * 2.0**-52 - 0.5 * scale)
+    clipped = bound.clip(nearer)
+    assert clipped is not nearer
+    assert np.abs(clipped).sum() == pytest.approx(radius, rel=2.0**-52, abs=0.0)
+    # One entry alone needs no margin.
+    for entry in (scale, -scale):
+        alone = np.zeros((1, 1 + size))
+        alone[0, [0, 2]] = entry
+        assert bound.clip(alone) is alone
+        alone[0, 2] *= 1.0 + 2.0**-52
+        assert np.abs(bound.clip(alone)[0, 1:]).sum() == pytest.approx(radius, rel=2.0**-52, abs=0.0)
+
+
+@pytest.mark.parametrize(("size", "scale"), [(2, 1.0), (3, 8.0), (30, 0.25)])
+def test_coded_pairs_keep_the_margin_of_the_proof(size, scale):
+    """As dense groups do; the limit of another group is of no concern, nor is the number of rows."""
+    radius = scale * (1.0 - (size + 4) * 2.0**-52)
+    layout = CodedLayout(3 + size, singles=((0, 3),), pairs=((3, 3 + size),))
+    for other in (1e-3, 1e3):
+        bound = GroupBound((3, size), (other, scale))
+        for second, stays in ((radius - 0.5 * scale, True), (radius + scale * 2.0**-52 - 0.5 * scale, False)):
+            for sign in (1.0, -1.0):
+                entries = np.array([other, -other, 0.5 * scale, scale, sign * second, 0.0])
+                rows = CodedRows(layout, np.array([1, 2, 3, 3, 4, 4], np.int32), entries)
+                assert (bound.clip(rows) is rows) == stays
+    assert GroupBound((3, size), (1.0, scale)).clip(rows[:0]).shape == (0, 3 + size)
+
+
+def test_each_pair_is_held_to_the_margin_of_its_own_group():
+    """Also where another one has a smaller radius, so that each is looked at; and one entry needs no margin there."""
+    layout, bound = CodedLayout(4, singles=(), pairs=((0, 2), (2, 4))), GroupBound((2, 2), (1.0, 8.0))
+    radii = np.array([1.0, 8.0]) * (1.0 - 6.0 * 2.0**-52)
+    columns = np.array([0, 2, 1, 3], np.int32)
+    for first, second, stays in (
+        ([0.5, 4.0], radii - [0.5, 4.0], True), ([0.5, 4.0], radii - [0.5 - 2.0**-52, 4.0], False),
+        ([0.5, 4.0], radii - [0.5, 4.0 - 2.0**-49], False), ([1.0, 0.0], [0.0, 8.0], True), ([0.0, 8.0], [-1.0, 0.0], True),
+        ([1.0, 4.0], [2.0**-60, 0.0], False), ([0.0, 8.0], [0.25, 2.0**-60], False),
+    ):  # fmt: skip
+        rows = CodedRows(layout, columns, np.concatenate([first, second]).astype(np.float64))
+        assert (bound.clip(rows) is rows) == stays
+
+
+def test_a_group_is_looked_at_beside_groups_that_are_plainly_within():
+    """Two entries in one group and one in another: nothing is copied, and nothing is counted for the group beside it."""
+    bound = GroupBound((2, 3, 2), (1.0, 2.0, 1.0), (False, False, True))
+    rows = np.array([[1.0, 0.0, 1.0, 0.0, 0.5, 0.0, 1.0], [0.25, -0.5, 0.0, 0.0, -2.0, 1.0, 0.0]])
+    assert bound.clip(rows) is rows
+    spoilt = rows.copy()
+    spoilt[1, 0] = 0.75
+    clipped = bound.clip(spoilt)
+    np.testing.assert_allclose(clipped[1, :2], [0.6, -0.4], rtol=2.0**-48)
+    assert clipped[:, 2:].tolist() == rows[:, 2:].tolist()
+    assert clipped[0].tolist() == rows[0].tolist()
+
+
+@pytest.mark.parametrize(("stored", "stays"), [(-1.0, False), (0.5, False), (math.nextafter(1.0, 0), False), (1.0, True)])
+def test_a_coded_entry_of_a_linked_group_is_its_scale(stored, stays):
+    """Nothing less; an entry of a group that is not linked may be anything up to its scale."""
+    layout = CodedLayout(5, singles=((0, 3), (3, 5)), pairs=())
+    rows = CodedRows(layout, np.array([1, 4], np.int32), np.array([stored, 1.0]))
+    assert (GroupBound((3, 2), (1.0, 1.0), (True, True)).clip(rows) is rows) == stays
+    assert (GroupBound((3, 2), (1.0, 1.0), (True, False)).clip(rows) is rows) == stays
+    assert GroupBound((3, 2), (1.0, 1.0), (False, True)).clip(rows) is rows
+    # The first of the largest entries: a column before it, if it is negative.
+    mended = dense(GroupBound((3, 2), (1.0, 1.0), (True, True)).clip(rows))
+    assert mended.tolist() == [[1.0, 0.0, 0.0, 0.0, 1.0] if stored < 0 else [0.0, 1.0, 0.0, 0.0, 1.0]]
+
+
+GROUPS_OF_INTERVALS = {
+    "as they are": ((3, 2, 4), True),
+    "a wider group, with columns that are never used before": ((4, 2, 4), True),
+    "two intervals in one group": ((5, 4), False),
+    "an interval that begins before its group": ((2, 3, 4), False),
+    "an interval that ends behind its group": ((3, 1, 5), False),
+    "a group without an interval": ((3, 2, 4, 1), True),
+}
+
+
+@pytest.mark.parametrize(("sizes", "own"), GROUPS_OF_INTERVALS.values(), ids=GROUPS_OF_INTERVALS)
+def test_coded_rows_stay_where_each_interval_has_a_group_of_its_own(sizes, own):
+    """Otherwise they are clipped as dense rows, although their entries are small. A linked group needs an interval too."""
+    before = sizes[0] - 3 if sizes[0] > 3 and len(sizes) == 3 else 0
+    layout = CodedLayout(
+        sum(sizes), singles=((before, before + 3),), pairs=((before + 3, before + 5), (before + 5, before + 9))
+    )
+    rows = CodedRows(layout, np.array([0, 3, 5, 4, 6], np.int32) + np.int32(before), np.array([1.0, 0.1, 0.1, 0.1, 0.1]))
+    clipped = GroupBound(sizes, (2.0,) * len(sizes)).clip(rows)
+    assert (clipped is rows) == own
+    if not own:
+        np.testing.assert_array_equal(clipped, rows.dense())
+    for linked in range(len(sizes)):
+        links = tuple(group == linked for group in range(len(sizes)))
+        clipped = GroupBound(sizes, (1.0,) * len(sizes), links).clip(rows)
+        assert (clipped is rows) == (own and linked == 0)
+
+
+def test_entries_of_sparse_rows_that_are_no_numbers_become_the_ends():
+    """In a box: the lower end for what is not a number, and either end for infinities."""
+    rows = scipy.sparse.csr_array(np.array([[math.nan, 0.0, math.inf], [0.0, -math.inf, 0.25]]))
+    assert BoxBound([1.0, 2.0, 0.5]).clip(rows).toarray().tolist() == [[-1.0, 0.0, 0.5], [0.0, -2.0, 0.25]]
+
+
+@pytest.mark.parametrize("group", [0, 15, 16, 31, 32])
+def test_one_group_outside_is_clipped_beside_any_number_of_groups_within(group):
+    """Of 33 groups of two columns and two rows, one group of one row is too long; nothing else changes."""
+    bound = GroupBound((2,) * 33, (1.0,) * 33)
+    rows = np.full((2, 66), 0.25)
+    rows[1, 2 * group : 2 * group + 2] = 3.0, -1.0
+    clipped = bound.clip(rows)
+    np.testing.assert_allclose(clipped[1, 2 * group : 2 * group + 2], [0.75, -0.25], rtol=1e-14)
+    assert (np.delete(clipped, [2 * group, 2 * group + 1], axis=1) == 0.25).all()
+    assert (clipped[0] == 0.25).all()
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_one_number_outside_is_clipped_beside_groups_within(column):
+    """A group of one beside one of two, whichever comes first."""
+    sizes = (1, 2) if column == 0 else (2, 1)
+    rows = np.full((2, 3), 0.25)
+    rows[0, 2 * column] = -7.0
+    expected = rows.copy()
+    expected[0, 2 * column] = -1.0
+    assert GroupBound(sizes, (1.0, 1.0)).clip(rows).tolist() == expected.tolist()

@@ -94,3 +94,23 @@ def test_constants_and_orders():
     np.testing.assert_array_equal(loss.curvature_at_slope(np.ones(2)), [12.0, 12.0])
     with pytest.raises(ParameterError, match="order 1 alone"):
         loss.of_scores(np.zeros((1, 1)), np.ones(1), 2)
+
+
+def test_slopes_between_multiples_by_hand():
+    """A quarter of the way from one multiple to the next, on both sides of 0, for two problems at once."""
+
+    class Cubic:
+        """Slopes 0, 1, 8 at multiples of 1."""
+
+        def derivative(self, score, target):
+            """The cube of the residual."""
+            return (score - target) ** 3
+
+    loss = InterpolatedSlopes(declared(Cubic(), 1.0, 100.0), 1.0)
+    found = loss.of_scores(np.array([[1.25, -1.25], [2.5, 2.0]]), np.array([0.0, 1.0]), 1).slope
+    assert found.tolist() == [[1.0 + 7.0 / 4.0, -(1.0 + 7.0 / 4.0)], [4.5, 1.0]]
+    # A multiple is half as far apart from the next for half the width.
+    narrow = InterpolatedSlopes(declared(Cubic(), 1.0, 100.0), 0.5)
+    assert narrow.of_scores(np.array([[1.25]]), np.zeros(1), 1).slope == 0.5 * (1.0 + 1.5**3)
+    assert (loss.trace, loss.rank, loss.separable, loss.margin) == (200.0, 1, True, 1.0)
+    assert repr(loss).endswith("width=1.0, smoothing=None)")

@@ -88,3 +88,20 @@ def test_columns_of_joined_blocks_are_counted_up_to_the_largest_32_bit_integer()
     one = CodedRows(layout, np.array([5], np.int32), np.ones(1))
     assert JoinedRows.of([one]) is not None
     assert JoinedRows.of([one, one]) is None
+
+
+def test_joined_rows_by_hand():
+    """Two blocks of three columns: their matrices are diagonal blocks, and sums are added up over them."""
+    layout = CodedLayout(3, ((0, 1),), ((1, 3),))
+    blocks = [
+        CodedRows(layout, np.array([0, 0, 1, 1, 2, 2], np.int32), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
+        CodedRows(layout, np.array([0, 1, 2], np.int32), np.array([7.0, 8.0, 9.0])),
+    ]
+    rows = JoinedRows.of(blocks)
+    assert rows.shape == (3, 3)
+    assert rows.starts.tolist() == [0, 2]
+    assert rows.stacked.toarray().tolist() == [[1, 3, 5, 0, 0, 0], [2, 4, 6, 0, 0, 0], [0, 0, 0, 7, 8, 9]]
+    assert rows.transposed.toarray().tolist() == rows.stacked.toarray().T.tolist()
+    assert rows.times(np.array([[1.0], [10.0], [100.0]])).tolist() == [[531.0], [642.0], [987.0]]
+    assert rows.weighted_sums(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]])).tolist() == [[3, 7, 11], [16, 20, 24]]
+    assert rows.sums_of(np.array([[1.0, 5.0], [2.0, 6.0], [4.0, 7.0]])).tolist() == [7.0, 18.0]

@@ -53,3 +53,20 @@ def test_the_least_squares_sum_of_one_row_is_its_term_alone():
     x = np.array([0.6, -0.8, 0.5])
     np.testing.assert_allclose(totals.hessian[0], np.outer(x, x), rtol=1e-11)
     np.testing.assert_allclose(totals.gradient[0], -2.0 * x, rtol=1e-11)
+
+
+@pytest.mark.parametrize("intercept", [0.0, 0.5])
+def test_least_squares_sums_by_hand(intercept):
+    """Targets beyond the bound: half of y^T y, -X^T y and X^T X, for two problems alike; weights do not count."""
+    row_sum = LeastSquaresSum(BallBound(10.0), intercept, 2.0)
+    totals = row_sum.start(2, 2)
+    width = 2 + (intercept > 0.0)
+    assert [part.shape for part in (totals.value, totals.gradient, totals.hessian)] == [(2,), (2, width), (2, width, width)]
+    rows, targets = np.array([[1.0, 2.0], [3.0, -1.0]]), np.array([5.0, -1.0])
+    row_sum.add_block(totals, rows, targets, np.ones((2, width)), np.array([9.0, 9.0]))
+    row_sum.add_block(totals, rows[:1], np.array([-9.0]), np.ones((2, width)))
+    totals = row_sum.completed(totals)
+    design = np.hstack([rows[[0, 1, 0]], np.full((3, 1), intercept)])[:, :width]
+    assert totals.value.tolist() == [0.5 * (4.0 + 1.0 + 4.0)] * 2
+    assert totals.gradient.tolist() == [(-design.T @ [2.0, -1.0, -2.0]).tolist()] * 2
+    assert totals.hessian.tolist() == [(design.T @ design).tolist()] * 2

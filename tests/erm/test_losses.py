@@ -76,3 +76,30 @@ def test_the_computed_logistic_slope_is_within_its_stated_rounding(smoothing):
             for c, m in zip(computed, z, strict=True)
         )
     assert worst <= loss.rounding * 2.0**-53
+
+
+def test_the_logistic_loss_by_hand():
+    """At odds of 3 to 1 and 1 to 3: log(4/3) and log 4, slopes -1/4 and -3/4, curvature 3/16; and what it says of itself."""
+    loss, margins = LogisticLoss(), np.array([np.log(3.0), -np.log(3.0)])
+    np.testing.assert_allclose(loss.value(margins), [np.log(4.0 / 3.0), np.log(4.0)], rtol=1e-15)
+    np.testing.assert_allclose(loss.derivative(margins), [-0.25, -0.75], rtol=1e-15)
+    np.testing.assert_allclose(loss.second_derivative(margins), [3 / 16, 3 / 16], rtol=1e-15)
+    np.testing.assert_array_equal(loss.curvature_at_slope(np.array([0.0, 0.25, 0.5, 1.0])), [0.0, 3 / 16, 0.25, 0.0])
+    flags = (loss.monotone, loss.by_length, loss.tapered, loss.self_concordant, loss.separable)
+    assert flags == (True, False, True, True, True)
+    constants = (loss.lipschitz, loss.smoothness, loss.trace, loss.tail, loss.rounding, loss.margin)
+    assert constants == (1.0, 0.25, 0.25, 1.0, 12.0, 1.0)
+    assert (loss.n_outputs, loss.rank, loss.smoothing, loss.name) == (1, 1, None, "logistic")
+
+
+def test_slopes_in_scores_have_the_sign_of_the_label():
+    """For two problems, by labels of any type; the value alone for order 0, and curvatures for order 2."""
+    loss, scores = HuberHinge(0.5), np.array([[0.75, 1.25], [-0.75, 3.0]])
+    for labels in (np.array([1, -1], np.int8), np.array([1.0, -1.0])):
+        given = [loss.of_scores(scores, labels, order) for order in (0, 1, 2)]
+        assert given[0].value.tolist() == [[9 / 32, 1 / 32], [9 / 32, 4.0]]
+        for each in given[1:]:
+            assert each.slope.tolist() == [[-0.75, -0.25], [0.75, 1.0]]
+        assert given[2].curvature.tolist() == [[1.0, 1.0], [1.0, 0.0]]
+        assert [part is None for part in (*given[0][1:], given[1].value, given[1].curvature, given[2].value)] == [True] * 5
+    assert scores.tolist() == [[0.75, 1.25], [-0.75, 3.0]]

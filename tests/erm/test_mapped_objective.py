@@ -52,3 +52,34 @@ def test_what_solvers_know_of_a_row_is_its_length_in_the_norm():
     own, _ = objectives()
     assert own.row_norm == 9.0
     assert own.smoothness == pytest.approx(3.0 + 30 * 0.25 * 81.0)
+
+
+class Doubled:
+    """A map that is plain to see: weights are doubled, and sums are tripled, but for the intercept."""
+
+    def weights_of(self, coef):
+        """2 v."""
+        return coef * [2.0, 1.0]
+
+    def sums_in_norm(self, sums):
+        """3 g."""
+        return sums * [3.0, 1.0]
+
+
+def test_an_objective_by_hand():
+    """One row of 1/2 with the constant 1 at score 0: log 2, slope -1/2, curvature 1/4; a ridge of 4 and a linear term."""
+    source = MemorySource(ArrayBlocks(np.array([[0.5]])), np.ones(1, np.int8))
+    linear = np.array([[1.0, 10.0]])
+    own = MappedObjective(source, LogisticLoss(), BallBound(1.0), 1.0, 4.0, linear, form=Doubled(), mapped_norm=2.0)
+    weights = np.array([[1.0, -1.0]])
+    assert own.evaluate(weights, 0).value == pytest.approx(np.log(2.0) + 4.0 + 1.0 - 10.0, rel=1e-14)
+    gradient = [[-0.75 + 4.0 + 1.0, -0.5 - 4.0 + 10.0]]
+    for order in (1, 2):
+        found = own.evaluate(weights, order)
+        assert found.gradient.tolist() == own.gradients(weights).tolist() == gradient
+    np.testing.assert_allclose(found.hessian, [[[9.0 / 16.0 + 4.0, 0.375], [0.375, 0.25 + 4.0]]], rtol=1e-14)
+    assert own.evaluate(weights, 1).hessian.shape == (1, 0, 0)
+    lent = own.lent()
+    assert (lent.mapped_norm, lent.intercept, lent.l2, lent.largest_weight) == (2.0, 1.0, 4.0, 1.0)
+    lent.linear[...] = 0.0
+    assert own.linear.tolist() == [[1.0, 10.0]]

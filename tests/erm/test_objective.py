@@ -107,3 +107,47 @@ def test_a_number_that_is_none_is_never_known():
     problems.evaluate(lost, order=1)
     assert np.isnan(problems.gradients(lost)).all()
     assert problems.source.passes == 2
+
+
+def test_an_objective_by_hand():
+    """One row of 1/2 with the constant 1 at score 0: log 2, slope -1/2, curvature 1/4; a ridge of 4 and a linear term."""
+    source = MemorySource(ArrayBlocks(np.array([[0.5]])), np.ones(1, np.int8), np.array([9.0]))
+    own = Objective(source, LogisticLoss(), BallBound(2.0), 1.0, 4.0, np.array([[1.0, 10.0]]), 3.0)
+    weights = np.array([[2.0, -1.0]])
+    assert own.evaluate(weights, 0).value == pytest.approx(3.0 * np.log(2.0) + 10.0 + 2.0 - 10.0, rel=1e-14)
+    for order in (1, 2):
+        found = own.evaluate(weights, order)
+        assert found.gradient.tolist() == own.gradients(weights).tolist() == [[-0.75 + 8.0 + 1.0, -1.5 - 4.0 + 10.0]]
+    np.testing.assert_allclose(found.hessian, [[[3.0 / 16.0 + 4.0, 0.375], [0.375, 0.75 + 4.0]]], rtol=1e-14)
+    assert own.evaluate(weights, 1).hessian.shape == (1, 0, 0)
+    assert (own.loss_bounds.lipschitz, own.ridges) == (3.0, 4.0)
+
+
+def test_the_smoothness_by_hand():
+    """l2 + n W c (R^2 + intercept^2), rounded upwards by 2^-40 and hardly more."""
+    own = replace(objective(), intercept=2.0, l2=8.0, largest_weight=0.5)
+    assert own.row_norm == pytest.approx(5.0**0.5, rel=1e-14)
+    assert own.smoothness / (8.0 + 500 * 0.5 * 0.25 * 5.0) - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
+
+
+def test_what_is_lent_cannot_be_used_to_change_an_objective():
+    """It has the same numbers, and linear terms of its own; restricted or replaced ones have their parts."""
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    own = Objective(
+        MemorySource(ArrayBlocks(rows), np.ones(20, np.int8)),
+        HuberHinge(0.25),
+        BallBound(1.5),
+        0.5,
+        3.0,
+        np.ones((2, 3)),
+        2.0,
+    )
+    lent = own.lent()
+    names = ("loss", "row_bound", "intercept", "l2", "largest_weight")
+    assert [getattr(lent, name) for name in names] == [getattr(own, name) for name in names]
+    lent.linear[...] = 7.0
+    assert (own.linear == 1.0).all()
+    assert own.restrict(np.array([1])).linear.shape == (1, 3)
+    assert own.replaced(l2=5.0).l2 == 5.0
+    assert "_sums" not in repr(own)
+    assert own == replace(own)

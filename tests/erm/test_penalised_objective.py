@@ -13,7 +13,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.penalised_objective import PenalisedObjective
 from confide.erm.row_bounds import BallBound
-from confide.erm.strongly_convex import slopes_of
+from confide.erm.strongly_convex import StronglyConvex, slopes_of
 from confide.solvers.objectives import on_part
 from tests.privacy.own_penalties import CONVEXITY, LOG_COSH, OF_LENGTH, hessian
 
@@ -74,3 +74,39 @@ def test_the_smoothness_bounds_how_fast_gradients_change():
     first, second = np.zeros((1, 3)), np.array([[1e-4, 0.0, 0.0]])
     rate = np.linalg.norm(own.gradients(first) - own.gradients(second)) / 1e-4
     assert 0.95 * own.smoothness <= rate <= own.smoothness
+
+
+def test_differences_of_gradients_have_steps_of_the_size_of_the_weights():
+    """A ridge written as a penalty: its Hessian is the identity at weights of 2^40 beside small ones, and at 0."""
+    ridge = StronglyConvex(lambda w: 0.5 * w @ w, lambda w: w, 1.0, 1.0)
+    own, bare = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), np.zeros((1, 3)), 1.0)
+    own = replace(own, penalty=ridge)
+    for weights in (np.array([[2.0**40, 0.5, -1.0]]), np.array([[0.5, -1.0, 1.0]]), np.zeros((1, 3))):
+        found = own.evaluate(weights, 2).hessian - bare.evaluate(weights, 2).hessian
+        np.testing.assert_allclose(found[0], L2 * np.eye(3), rtol=1e-9, atol=1e-9)
+        assert np.array_equal(found[0], found[0].T)
+    assert own.evaluate(weights, 1).hessian.shape == (1, 0, 0)
+
+
+def test_an_objective_without_an_intercept_has_the_penalty_alone():
+    """Of all its weights; l2 / m times as strong, for a penalty of m = 1/2."""
+    half = StronglyConvex(lambda w: 0.25 * w @ w + 0.25 * np.sum(w**4), lambda w: 0.5 * w + w**3, 0.5, 0.5)
+    linear = np.array([[1.0, -1.0]])
+    own, bare = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), linear, 0.0)
+    own, weights = replace(own, penalty=half), np.array([[2.0, -4.0]])
+    assert own.evaluate(weights, 0).value - bare.evaluate(weights, 0).value == pytest.approx(
+        [2.0 * L2 * (5.0 + 68.0)], rel=1e-12
+    )
+    difference = own.evaluate(weights, 1).gradient - bare.evaluate(weights, 1).gradient
+    np.testing.assert_allclose(difference, 2.0 * L2 * (0.5 * weights + weights**3), rtol=1e-13)
+    np.testing.assert_allclose(own.gradients(weights) - bare.gradients(weights), difference, rtol=1e-13)
+
+
+def test_the_smoothness_by_hand():
+    """l2 M / m + n c (R^2 + intercept^2): 3 times as steep as the ridge within it, rounded upwards by twice 2^-40."""
+    own, _ = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), np.zeros((1, 3)))
+    own = replace(own, penalty=LOG_COSH, l2=1e12)
+    assert own.smoothness / (3e12 + 20 * 0.25 * 3.25) - 1.0 == pytest.approx(2.0**-39, rel=0.01, abs=0.0)
+    other = replace(own, l2=1.0, largest_weight=1e12)
+    assert other.smoothness / (3.0 + 20 * 0.25e12 * 3.25) - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
+    assert other.lent().largest_weight == 1e12

@@ -95,3 +95,27 @@ def test_the_declared_rounding_counts():
 def test_far_scores_are_multiples_themselves(score):
     """From 2^52 widths on the slope is that of the loss at the score, exactly."""
     assert slopes(made(Insensitive(), 2.0**-8), [score], 0.5)[0][0] == np.sign(score)
+
+
+def test_slopes_and_curvatures_by_hand():
+    """Slopes 0, 0, 1, 1 at 0, 1/4, 1/2, 3/4 of the absolute error beyond 0.3; what falls by mistake has no curvature."""
+    loss = made(Insensitive(), 0.25)
+    scores = np.array([0.125, 0.25, 0.375, 0.4375, 0.5, 0.7])
+    found, curvature = slopes(loss, scores, 0.0, order=2)
+    assert found.tolist() == [0.0, 0.0, 0.5, 0.75, 1.0, 1.0]
+    assert curvature.tolist() == [0.0, 4.0, 4.0, 4.0, 0.0, 0.0]
+    assert slopes(loss, scores, 0.0)[1] is None
+    assert (loss.smoothness, loss.value_at_zero) == (8.0, 1.7 + 0.25)
+    one_sign = made(Insensitive(), 0.25, lipschitz=3.0, monotone=True)
+    assert (one_sign.smoothness, one_sign.value_at_zero) == (12.0, 1.7 + 0.375)
+
+    class Falling:
+        """No convex function."""
+
+        def derivative(self, score, target):
+            """-s, or what is no number above 2."""
+            return np.where(score > 2.0, np.nan, -score)
+
+    found, curvature = slopes(made(Falling(), 0.5, lipschitz=5.0), [0.25, 2.25, 3.25], 0.0, order=2)
+    assert found.tolist() == [-0.25, -3.5, -5.0]
+    assert curvature.tolist() == [0.0, 0.0, 0.0]

@@ -9,11 +9,16 @@ import scipy.sparse
 from confide.data import arrays
 from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, rows_in_sparse_block, summation_depth
 from confide.data.sparse import SparseBlocks
+from confide.erm.class_losses import Softmax
+from confide.erm.clipped_rows import ClippedRows
+from confide.erm.coded_rows import CodedLayout, CodedRows
+from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import HuberHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.row_sums import RowSum
+from confide.erm.row_sums import RowSum, Totals
+from confide.erm.target_losses import SquaredLoss
 
 LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
 
@@ -236,3 +241,146 @@ def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():
     np.testing.assert_allclose(state.hessian, hessians + 3.0 * np.eye(5), atol=1e-11)
     assert np.linalg.eigvalsh(state.hessian).max() <= objective.smoothness
     assert objective.smoothness == pytest.approx(3.0 + 50 * 0.25 * 2.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize(("intercept", "width"), [(0.0, 4), (2.0**-40, 5)])
+@pytest.mark.parametrize(("loss", "n_outputs"), [(LogisticLoss(), 1), (Softmax(3), 3)])
+def test_totals_over_no_rows_have_the_shapes_that_the_order_asks_for(order, intercept, width, loss, n_outputs):
+    """Zeros: k values, and k vectors and matrices of o D numbers, or of none where the order has no derivatives."""
+    row_sum = RowSum(loss, BallBound(1.0), intercept, order)
+    totals, n = row_sum.start(2, 4), n_outputs * width
+    assert row_sum.n_weights(4) == n
+    shapes = [part.shape for part in (totals.value, totals.gradient, totals.hessian)]
+    assert shapes == [(2,), (2, n if order else 0), (2, n if order == 2 else 0, n if order == 2 else 0)]
+    assert not any(part.any() for part in (totals.value, totals.gradient, totals.hessian))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_completed_totals_have_values_for_order_0_alone_and_symmetric_hessians(order):
+    """Upper triangles are copied, diagonals stay, and what stood below them is not read."""
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, order)
+    totals = row_sum.start(1, 2)
+    totals.value[...] = 3.0
+    if order == 2:
+        totals.hessian[...] = [[[1.0, 2.0], [99.0, 4.0]]]
+    completed = row_sum.completed(totals)
+    assert completed is totals
+    np.testing.assert_array_equal(completed.value, [3.0 if order == 0 else np.nan])
+    assert completed.hessian.tolist() == ([[[1.0, 2.0], [2.0, 4.0]]] if order == 2 else [[]])
+
+
+def test_totals_are_added_part_by_part():
+    """In place, and the other ones stay."""
+    first, other = (Totals(np.full(1, x), np.full((1, 2), 2.0 * x), np.full((1, 2, 2), 3.0 * x)) for x in (1.0, 10.0))
+    first.add(other)
+    assert (first.value.tolist(), first.gradient.tolist()) == ([11.0], [[22.0, 22.0]])
+    assert first.hessian.tolist() == [[[33.0, 33.0], [33.0, 33.0]]]
+    assert (other.value.tolist(), other.gradient.tolist(), other.hessian.sum()) == ([10.0], [[20.0, 20.0]], 120.0)
+
+
+@pytest.mark.parametrize("largest_weight", [0.25, 1.0, 4.0])
+def test_rows_without_weights_count_1_or_the_largest_weight(largest_weight):
+    """Whichever is less: one row of score 0, whose logistic loss is log 2, slope -1/2 and curvature 1/4."""
+    counts = min(1.0, largest_weight)
+    for order in (0, 1, 2):
+        row_sum = RowSum(LogisticLoss(), BallBound(8.0), 0.5, order, largest_weight)
+        totals = row_sum.start(1, 1)
+        row_sum.add_block(totals, np.array([[4.0]]), np.ones(1, np.int8), np.zeros((1, 2)))
+        if order == 0:
+            assert totals.value == pytest.approx([counts * np.log(2.0)], rel=1e-15, abs=0.0)
+        else:
+            assert totals.gradient.tolist() == [[-2.0 * counts, -0.25 * counts]]
+        if order == 2:
+            np.testing.assert_allclose(
+                np.triu(totals.hessian[0]), counts * np.array([[4.0, 0.5], [0.0, 0.0625]]), rtol=1e-15
+            )
+
+
+@pytest.mark.parametrize(
+    "bound", [BallBound(1.0), GroupBound((1, 49), (0.5, 2.0)), BallBound(np.inf)], ids=["ball", "groups", "none"]
+)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+def test_long_rows_have_the_totals_of_their_definition_under_any_bound(bound, k, intercept):
+    """Rows of 50 numbers, beyond `LONG_ROW`, whose scores are made otherwise where no bound has read them."""
+    rows, labels = made_up(n=30, d=50)
+    rows, weights = rows / 4.0, np.random.default_rng(7).normal(size=(k, 50 + (intercept > 0)))
+    expected = plain_totals(LogisticLoss(), bound, intercept, rows, labels, weights)
+    for order in (0, 2):
+        row_sum = RowSum(LogisticLoss(), bound, intercept, order)
+        totals = row_sum.start(k, 50)
+        row_sum.add_block(totals, rows, labels, weights)
+        totals = row_sum.completed(totals)
+        names = ("value",) if order == 0 else ("gradient", "hessian")
+        for name in names:
+            wanted = expected[("value", "gradient", "hessian").index(name)]
+            np.testing.assert_allclose(getattr(totals, name), wanted, rtol=1e-11, atol=1e-11)
+
+
+def test_the_stretch_of_a_row_by_hand():
+    """The bound over the length: 10 / 5, and with an intercept of 12 sqrt(244) / 13; a row of zeros has no limit."""
+    rows = np.array([[3.0, 4.0], [0.0, 0.0]])
+    for form in (rows, scipy.sparse.csr_array(rows)):
+        assert RowSum(LogisticLoss(), BallBound(10.0), 0.0, 1).stretch(form).tolist() == [[2.0], [np.inf]]
+        with_intercept = RowSum(LogisticLoss(), BallBound(10.0), 12.0, 1).stretch(form)
+        np.testing.assert_allclose(with_intercept, np.sqrt(244.0) / np.array([[13.0], [12.0]]), rtol=1e-14)
+
+
+def test_a_row_counts_1_at_most_unless_a_sum_says_otherwise():
+    """The largest weight is 1 where none is given."""
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
+    assert row_sum.largest_weight == 1.0
+    totals = row_sum.start(1, 1)
+    row_sum.add_block(totals, np.full((3, 1), 0.5), np.ones(3, np.int8), np.zeros((1, 1)), np.array([0.5, 5.0, np.nan]))
+    assert totals.gradient.tolist() == [[-0.25 * 1.5]]
+
+
+class Recorded:
+    """In the place of sums that are made in one pass: remembers what it was asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def add_to(self, gradient, labels, weights, row_weights):
+        """Add 1 to each entry."""
+        self.asked.append((labels.tolist(), weights.tolist(), row_weights))
+        gradient += 1.0
+
+
+def test_sums_in_one_pass_are_for_one_problem_alone():
+    """They add to its gradient; two problems at once have the sums of the rows."""
+    row_sum, fused = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), Recorded()
+    rows, labels = np.array([[0.5], [0.25]]), np.array([1, 1], np.int8)
+    block = ClippedRows(row_sum, rows, 1.0, fused)
+    one, two = row_sum.start(1, 1), row_sum.start(2, 1)
+    row_sum.add_block(one, block, labels, np.array([[3.0]]))
+    assert one.gradient.tolist() == [[1.0]]
+    assert fused.asked == [([1, 1], [3.0], None)]
+    row_sum.add_block(two, block, labels, np.zeros((2, 1)))
+    assert two.gradient.tolist() == [[-0.375]] * 2
+    assert len(fused.asked) == 1
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("k", [1, 33])
+def test_coded_rows_have_the_totals_of_dense_ones(order, k):
+    """For few scores and for more than `MANY_SCORES`, with Hessians and without."""
+    layout = CodedLayout(3, singles=((0, 2),), pairs=())
+    rows = CodedRows(layout, np.array([0, 1, 1], np.int32), np.array([0.5, -0.25, 4.0]))
+    row_sum, weights = RowSum(LogisticLoss(), BallBound(2.0), 0.5, order), np.linspace(-1.0, 1.0, 4 * k).reshape(k, 4)
+    coded, plain = row_sum.start(k, 3), row_sum.start(k, 3)
+    for totals, form in ((coded, rows), (plain, rows.dense())):
+        row_sum.add_block(totals, form, np.array([1, -1, 1], np.int8), weights)
+    for name in ("value", "gradient", "hessian"):
+        np.testing.assert_allclose(getattr(coded, name), getattr(plain, name), rtol=1e-14, atol=1e-15)
+
+
+def test_a_short_row_has_a_higher_limit_where_losses_are_clipped_by_length():
+    """A row of half the bound has twice the limit of its slope; without such a loss its length is of no concern."""
+    rows, targets = np.array([[1.0], [0.5]]), np.zeros(2)
+    for by_length, expected in ((True, 0.25 * 1.0 + 0.5 * 0.5), (False, 0.25 * 1.0 + 0.25 * 0.5)):
+        row_sum = RowSum(SquaredLoss(1.0, 0.25, by_length=by_length), BallBound(1.0), 0.0, 1)
+        totals = row_sum.start(1, 1)
+        row_sum.add_block(totals, rows, targets, np.full((1, 1), 8.0))
+        assert totals.gradient[0, 0] == pytest.approx(expected, rel=1e-11)

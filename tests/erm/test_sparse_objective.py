@@ -35,3 +35,14 @@ def test_what_a_solver_writes_changes_nothing():
     np.testing.assert_array_equal(objective.gradients(weights), before)
     np.testing.assert_array_equal(objective.restrict(np.array([0])).l1, objective.l1)
     np.testing.assert_array_equal(objective.replaced(l2=1.0).l1, objective.l1)
+
+
+def test_a_lent_objective_keeps_every_part():
+    """The largest weight, the intercept and the ridge, and linear terms of its own."""
+    objective, _ = made()
+    objective = objective.replaced(largest_weight=0.5)
+    lent = objective.lent()
+    names = ("loss", "row_bound", "intercept", "l2", "largest_weight")
+    assert [getattr(lent, name) for name in names] == [getattr(objective, name) for name in names]
+    lent.linear[...] = 7.0
+    assert not objective.linear.any()

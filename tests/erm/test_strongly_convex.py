@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.erm.strongly_convex import slopes_of, values_of
+from confide.erm.strongly_convex import StronglyConvex, slopes_of, values_of
 from tests.privacy.own_penalties import LOG_COSH, OF_LENGTH
 
 
@@ -49,3 +49,20 @@ def test_it_shows_its_name_and_constants_and_is_equal_to_its_copy():
         "rounding": 1024.0,
     }
     assert 3.0 < LOG_COSH.steepness < 3.0 + 1e-10
+
+
+def test_the_steepness_is_rounded_upwards():
+    """M / m by 2^-40 more; and what is not said of a penalty is a name and a rounding of 1024 units."""
+    penalty = StronglyConvex(None, None, 0.75, 3.0)
+    assert penalty.steepness == 4.0 * (1.0 + 2.0**-40)
+    assert (penalty.rounding, penalty.name) == (1024.0, "a penalty of the user's own")
+
+
+def test_a_function_that_overflows_or_prints_warnings_is_heard_of_by_its_result_alone():
+    """Whatever NumPy's settings are: a warning might name a number."""
+    with np.errstate(all="raise"):
+        found = slopes_of(replace(LOG_COSH, gradient=lambda w: w * 1e308 * 1e10), np.ones((1, 2)))
+        assert found.tolist() == [[np.inf, np.inf]]
+        assert values_of(replace(LOG_COSH, value=lambda w: np.float64(1.0) / np.float64(0.0)), np.ones((1, 2))).tolist() == [
+            np.inf
+        ]

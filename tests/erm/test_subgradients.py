@@ -26,3 +26,12 @@ def test_what_is_not_a_number_stays_so():
     """A certificate must not pass for weights or gradients that are no numbers."""
     found = least_subgradients(np.array([[np.nan, 0.0]]), np.array([[np.nan, np.nan]]), np.ones(2))
     assert np.isnan(found).all()
+
+
+def test_least_subgradients_by_hand():
+    """At a weight of 0 what the penalty cannot take up; elsewhere the penalty's slope on top; strengths for each weight."""
+    weights = np.array([[0.0, 0.0, 0.0, 2.0, -2.0], [1.0, -0.0, 0.0, -0.0, 0.0]])
+    gradients = np.array([[3.0, -3.0, 0.5, 0.5, 0.5], [-2.0, 1.0, 1.5, 0.25, -4.0]])
+    l1 = np.array([1.0, 1.0, 1.0, 2.0, 3.0])
+    expected = [[2.0, -2.0, 0.0, 2.5, -2.5], [-1.0, 0.0, 0.5, 0.0, -1.0]]
+    assert least_subgradients(weights, gradients, l1).tolist() == expected

@@ -31,3 +31,17 @@ def test_its_value_is_the_sum_of_scores():
     loss = SumOfRows()
     assert (loss.lipschitz, loss.smoothness, loss.trace) == (1.0, 0.0, 0.0)
     assert not loss.curvature_at_slope(np.ones(2)).any()
+
+
+def test_nothing_is_claimed_of_the_sum_of_rows():
+    """It rises, is no loss of one sign, and is computed without rounding; slopes of 1 and no curvature."""
+    loss = SumOfRows()
+    flags = (loss.monotone, loss.by_length, loss.tapered, loss.self_concordant, loss.separable)
+    assert flags == (False, False, False, False, True)
+    assert (loss.name, loss.value_at_zero, loss.rounding, loss.rank) == ("sum of rows", 0.0, 0.0, 1)
+    scores = np.array([[3.0, -2.0]])
+    given = [loss.of_scores(scores, np.ones(1), order) for order in (0, 1, 2)]
+    assert given[0].value.tolist() == scores.tolist()
+    assert [each.slope is None for each in given] == [True, False, False]
+    assert [each.curvature is None for each in given] == [True, True, False]
+    assert (given[1].slope.tolist(), given[2].curvature.tolist()) == ([[1.0, 1.0]], [[0.0, 0.0]])

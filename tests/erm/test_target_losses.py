@@ -152,3 +152,92 @@ def test_thresholds_outside_their_range_are_refused(wrong):
     for loss in (SquaredLoss, PoissonLoss):
         with pytest.raises(ParameterError):
             loss(1e10, wrong)
+
+
+HALF = {0.0: (0, 0, 1), 0.25: (1 / 32, 0.25, 1), 0.5: (0.125, 0.5, 1), 0.625: (0.1875, 0.5, 0), 2.0: (0.875, 0.5, 0)}
+ONE_AND_A_HALF = 1.5 - 1.0 - math.log(1.5)
+BY_HAND = [
+    *((SquaredLoss(1.0, 0.5), t + side * r, t, 1.0, (v, side * s, c)) for r, (v, s, c) in HALF.items() for t in (0.25, -1)
+      for side in (1, -1)),
+    *((SquaredLoss(1.0, 0.25, by_length=True), r, 0.0, 2.0, terms_there) for r, terms_there in HALF.items()),
+    (SquaredLoss(1.0, 0.5), 2.0, 0.0, 9.0, HALF[2.0]),
+    # Half the deviance of a mean e^s from a count: 1 from 1, 1.25 from 1, beyond 1.5 from 1, and from none.
+    (COUNTS, 0.0, 1.0, 1.0, (0, 0, 1)),
+    (COUNTS, math.log(1.25), 1.0, 1.0, (0.25 - math.log(1.25), 0.25, 1.25)),
+    (COUNTS, math.log(0.75), 1.0, 1.0, (-0.25 - math.log(0.75), -0.25, 0.75)),
+    (COUNTS, 2.0, 1.0, 1.0, (ONE_AND_A_HALF + 0.5 * (2.0 - math.log(1.5)), 0.5, 0)),
+    (COUNTS, -1.0, 1.0, 1.0, (-0.5 - math.log(0.5) + 0.5 * (1.0 + math.log(0.5)), -0.5, 0)),
+    (COUNTS, -1.0, 0.0, 1.0, (math.exp(-1.0), math.exp(-1.0), math.exp(-1.0))),
+    (COUNTS, 0.0, 0.5, 1.0, (0.5 + 0.5 * math.log(0.5), 0.5, 1)),
+    (COUNTS, 0.0, 0.0, 1.0, (0.5 - 0.5 * math.log(0.5), 0.5, 0)),
+    (COUNTS, 0.0, 4.0, 1.0, (3.5 - 4.0 - 4.0 * math.log(3.5 / 4.0) + 0.5 * math.log(3.5), -0.5, 0)),
+    # A mean of 12 from a count of 2, and of 1/8 from 2: far from the minimum, where no limit binds.
+    (MANY, math.log(12.0), 2.0, 1.0, (10.0 - 2.0 * math.log(6.0), 10.0, 12.0)),
+    (MANY, math.log(0.125), 2.0, 1.0, (-1.875 + 2.0 * math.log(16.0), -1.875, 0.125)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "score", "target", "stretch", "expected"), BY_HAND)
+def test_losses_by_hand(loss, score, target, stretch, expected):
+    """Value, slope and curvature; a limit counts as bent, and only a loss clipped by length has its limit stretched."""
+    found = np.ravel(terms(loss, np.array([score]), target, stretch))
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+
+
+def test_constants_by_hand():
+    """Huber's value at 0 is that of the farthest target, the square's has no limit, and counts have it at either end."""
+    assert (HUBER.lipschitz, HUBER.smoothness, HUBER.rounding, HUBER.trace) == (0.1, 1.0, 3.0, 1.0)
+    assert SquaredLoss(1.0, 0.5).value_at_zero == 0.375
+    assert SquaredLoss(2.0, 3.0).value_at_zero == 2.0
+    assert SquaredLoss(5.0, 0.5, by_length=True).value_at_zero == 12.5
+    assert (COUNTS.lipschitz, COUNTS.smoothness, COUNTS.rounding) == (0.5, 4.5, 9.0 * 9.0 + 3.0)
+    np.testing.assert_array_equal(COUNTS.curvature_at_slope(np.array([0.0, 0.5])), [4.0, 4.5])
+    np.testing.assert_array_equal(HUBER.curvature_at_slope(np.array([0.0, 0.1])), [1.0, 1.0])
+    for loss, largest in (
+        (COUNTS, 0.5 + 0.5 * math.log(2.0)),
+        (MANY, 1.0),
+        (PoissonLoss(20.0, 30.0), 20.0 * math.log(20.0) - 19),
+    ):
+        # Rounded up by 2^-40: more than any rounding, and next to nothing.
+        assert loss.value_at_zero / largest - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
+    assert [loss.name for loss in (HUBER, CLIPPED, COUNTS)] == ["huber", "clipped_squared", "poisson"]
+    assert [loss.by_length for loss in (HUBER, CLIPPED, COUNTS)] == [False, True, False]
+    for loss in (HUBER, CLIPPED, COUNTS):
+        assert (loss.monotone, loss.tapered, loss.self_concordant, loss.separable, loss.n_outputs) == (
+            False,
+            False,
+            False,
+            True,
+            1,
+        )
+
+
+@pytest.mark.parametrize("loss", [HUBER, COUNTS], ids=["huber", "poisson"])
+def test_what_is_not_asked_for_is_not_computed(loss):
+    """The value alone for order 0, the slope for order 1, and the curvature beside it for order 2."""
+    given = [[part is not None for part in loss.of_scores(np.zeros((1, 1)), np.ones(1), order)] for order in (0, 1, 2)]
+    assert given == [[True, False, False], [False, True, False], [False, True, True]]
+
+
+@pytest.mark.parametrize("kind", [SquaredLoss, PoissonLoss])
+def test_the_range_of_thresholds_has_both_its_ends(kind):
+    """2^-300 to 2^300, and 2^-100 of the bound on targets, but for a bound that is infinite; by one rounding."""
+    for bound, threshold in (
+        (2.0**-300, 2.0**-300),
+        (1.0, 2.0**300),
+        (2.0**100, 1.0),
+        (1.0, 2.0**-100),
+        (math.inf, 2.0**-300),
+    ):
+        assert kind(bound, threshold).threshold == threshold
+    for bound, threshold in (
+        (2.0**-300, math.nextafter(2.0**-300, 0)), (1.0, math.nextafter(2.0**300, math.inf)),
+        (2.0**100, math.nextafter(1.0, 0)), (math.nextafter(2.0**-300, 0), 1.0), (math.nan, 1.0), (math.inf, 0.0),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match=r"2\^-100 of target_bound"):
+            kind(bound, threshold)
+
+
+def test_rows_are_as_long_as_the_bound_where_nothing_is_said():
+    """The stretch of a row is 1 then, so that the limit is the threshold."""
+    assert CLIPPED.of_scores(np.full((1, 1), 5.0), np.zeros(1), 1).slope.tolist() == [[0.1]]

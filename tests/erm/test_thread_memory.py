@@ -32,3 +32,14 @@ def test_threads_share_no_memory():
     thread.start()
     thread.join()
     assert not np.shares_memory(scratch((50, 4)), found[0])
+
+
+def test_memory_grows_only_when_it_has_to():
+    """Exactly as large a block fits; one more row does not. Each purpose keeps its last memory."""
+    first = scratch((3, 5), "exactly")
+    assert np.shares_memory(first, scratch((5, 3), "exactly"))
+    assert np.shares_memory(first, scratch((14, 1), "exactly"))
+    assert not np.shares_memory(first, scratch((4, 5), "exactly"))
+    single = scratch((2, 3), "exactly", np.float32)
+    assert (single.shape, single.dtype) == ((2, 3), np.float32)
+    assert np.shares_memory(scratch((7, 2)), scratch((1, 1), "rows"))

@@ -90,3 +90,79 @@ def test_what_is_no_such_loss_is_refused(arguments, what):
     """Before anything is planned."""
     with pytest.raises(ParameterError, match=what):
         TiltedLoss(*arguments)
+
+
+def test_a_joint_by_hand():
+    """Slopes -1/4 and 3/4 with h = 1/2: at each residual the value, the slope and the curvature, ends of the joint in it."""
+    loss = TiltedLoss(2.0, -0.25, 0.75, 0.5)
+    by_hand = {
+        -1.0: (0.25, -0.25, 0), math.nextafter(-0.5, -1): (0.125, -0.25, 0), -0.5: (0.125, -0.25, 1), -0.25: (3 / 32, 0, 1),
+        0.0: (0.125, 0.25, 1), 0.25: (7 / 32, 0.5, 1), 0.5: (0.375, 0.75, 1), 1.0: (0.75, 0.75, 0),
+    }  # fmt: skip
+    residuals = np.array(list(by_hand))
+    for target in (0.0, 2.0, -2.0):
+        value, found = terms(loss, residuals + target, target, 0).value, terms(loss, residuals + target, target, 2)
+        all_found = np.hstack([value, found.slope, found.curvature])[[0, 2, 3, 4, 5, 6, 7] if target else slice(None)]
+        expected = np.array([by_hand[r] for r in (residuals[[0, 2, 3, 4, 5, 6, 7]] if target else residuals)])
+        np.testing.assert_allclose(all_found, expected, rtol=0, atol=1e-15)
+    assert (loss.lipschitz, loss.smoothness, loss.value_at_zero) == (0.75, 1.0, 1.5 + 0.125)
+    assert TiltedLoss.absolute(2.0).value_at_zero == 2.0
+    assert TiltedLoss(2.0, -1.0, 1.0, 0.5).value_at_zero == 2.25
+    assert TiltedLoss(2.0, -0.25, 0.75).value_at_zero == 1.5
+    assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).smoothness == 6.0
+    assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).lipschitz == 0.5
+    np.testing.assert_array_equal(loss.curvature_at_slope(np.array([0.0, 0.75])), [1.0, 1.0])
+
+
+def test_a_kink_by_hand():
+    """max(low r, high r), and slope 0 at the kink, whether or not there are curvatures."""
+    loss, residuals = TiltedLoss(2.0, -0.25, 0.75), np.array([-2.0, -1.0, 0.0, 1.0])
+    np.testing.assert_array_equal(terms(loss, residuals, 0.0, 0).value[:, 0], [0.5, 0.25, 0.0, 0.75])
+    for order in (1, 2):
+        np.testing.assert_array_equal(terms(loss, residuals, 0.0, order).slope[:, 0], [-0.25, -0.25, 0.0, 0.75])
+    np.testing.assert_array_equal(terms(loss, residuals, 0.0, 2).curvature, np.zeros((4, 1)))
+
+
+@pytest.mark.parametrize("smoothing", [None, 0.5])
+def test_what_is_not_asked_for_is_not_computed(smoothing):
+    """The value alone for order 0, the slope for order 1, and the curvature beside it for order 2."""
+    given = [
+        [part is not None for part in terms(TiltedLoss(1.0, -0.5, 0.5, smoothing), [0.0], 0.0, order)] for order in (0, 1, 2)
+    ]
+    assert given == [[True, False, False], [False, True, False], [False, True, True]]
+
+
+def test_the_ends_of_every_range_are_taken():
+    """Slopes from 2^-20 to 1 in size, targets up to 2^300, and any joint that is positive and finite."""
+    for low, high in ((-(2.0**-20), 1.0), (-1.0, 2.0**-20), (-1.0, 1.0), (-(2.0**-20), 2.0**-20)):
+        assert TiltedLoss(1.0, low, high).lipschitz == max(-low, high)
+    for bound in (2.0**-300, 2.0**300):
+        assert TiltedLoss(bound, -0.5, 0.5).value_at_zero == 0.5 * bound
+    for smoothing in (2.0**-1000, 1e300):
+        assert TiltedLoss(1.0, -0.5, 0.5, smoothing).smoothness == 0.5 / smoothing
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ((1.0, -math.nextafter(2.0**-20, 0), 0.5), "sizes"), ((1.0, -0.5, math.nextafter(2.0**-20, 0)), "sizes"),
+        ((1.0, -math.nextafter(1, 2), 0.5), "sizes"), ((1.0, -0.5, math.nextafter(1, 2)), "sizes"),
+        ((1.0, math.nan, 0.5), "sizes"), ((math.nan, -0.5, 0.5), "target_bound"),
+        ((math.nextafter(2.0**-300, 0), -0.5, 0.5), "target_bound"), ((1.0, -0.5, 0.5, -1.0), "smoothing"),
+        ((math.nextafter(2.0**300, math.inf), -0.5, 0.5), "target_bound"), ((1.0, -0.5, 0.5, math.inf), "smoothing"),
+        ((1.0, -0.5, 0.5, math.nan), "smoothing"),
+    ],
+)  # fmt: skip
+def test_whatever_lies_just_beyond_is_refused(arguments, what):
+    """By one rounding, and what is no number."""
+    with pytest.raises(ParameterError, match=what):
+        TiltedLoss(*arguments)
+
+
+def test_the_flags_of_tilted_losses():
+    """Slopes have either sign, and nothing is tapered; names tell the absolute error from quantiles."""
+    for loss in (TiltedLoss.absolute(1.0), TiltedLoss.of_quantile(0.5, 1.0), TiltedLoss(1.0, -1.0, 0.5, 0.1)):
+        flags = (loss.monotone, loss.by_length, loss.tapered, loss.self_concordant, loss.separable)
+        assert flags == (False, False, False, False, True)
+        assert (loss.rounding, loss.n_outputs, loss.rank, loss.trace) == (12.0, 1, 1, loss.smoothness)
+        assert loss.name == ("absolute" if loss.low == -loss.high == -1.0 else "quantile")

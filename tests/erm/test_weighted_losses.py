@@ -7,6 +7,7 @@ import pytest
 
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
+from confide.erm.target_losses import SquaredLoss
 from confide.erm.weighted_losses import Weighted
 
 LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.5)]
@@ -27,3 +28,16 @@ def test_the_constants_of_weighted_losses_are_those_of_the_heaviest(loss):
             assert (curvatures <= slopes * (1.0 - slopes / bounds.lipschitz) + 1e-12).all()
     curved = (slopes > 0.001) & (slopes < 4.999)
     np.testing.assert_allclose(curvatures[curved], heights[curved], rtol=1e-6)
+
+
+def test_weighted_constants_by_hand():
+    """Slopes and curvatures are W times as large, and the curvature at a slope is that at a W-th of it."""
+    loss = Weighted(HuberHinge(0.25), 3.0)
+    assert (loss.lipschitz, loss.smoothness, loss.trace, loss.value_at_zero) == (3.0, 6.0, 6.0, 3.0)
+    assert (loss.rounding, loss.tail, loss.rank, loss.n_outputs, loss.name) == (13.0, 1.0, 1, 1, "huber_hinge")
+    flags = (loss.monotone, loss.by_length, loss.tapered, loss.separable, loss.self_concordant)
+    assert flags == (True, False, False, True, False)
+    bent = Weighted(LogisticLoss(), 4.0)
+    np.testing.assert_array_equal(bent.curvature_at_slope(np.array([0.0, 1.0, 2.0, 4.0])), [0.0, 0.75, 1.0, 0.0])
+    clipped = Weighted(SquaredLoss(1.0, 0.5, by_length=True), 2.0)
+    assert (clipped.by_length, clipped.lipschitz, clipped.monotone) == (True, 1.0, False)

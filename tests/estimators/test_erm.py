@@ -134,7 +134,7 @@ def test_one_check_of_scikit_learn_asks_for_a_smaller_ridge_than_hinges_get(loss
     """Class weights of 1000: the automatic ridge of losses without a theorem for Newton's method grows with them."""
     failed = failed_checks(ERMClassifier(1e6, row_norm=1e3, loss=loss))
     assert {line.split(":")[0] for line in failed.splitlines()} <= {"check_class_weight_classifiers", ""}
-    assert not failed_checks(ERMClassifier(1e6, row_norm=10.0, loss=loss))
+    assert not failed_checks(ERMClassifier(1e6, row_norm=10.0, loss=loss), "check_class_weight_classifiers")
 
 
 def test_scikit_learns_checks_pass_for_a_regressor_with_a_loss_of_the_users_own():

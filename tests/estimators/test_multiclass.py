@@ -284,7 +284,7 @@ def test_own_losses_are_for_two_classes_and_named_ones_for_more():
         confide.ERMClassifier(1.0, loss=Own()).fit(X, Y)
 
 
-KERNEL = KernelSVC(1e8, length_scale=1.0, n_features=256)
+KERNEL = KernelSVC(1e8, length_scale=1.0, n_features=64)
 
 
 @pytest.mark.slow

@@ -166,7 +166,7 @@ def test_it_survives_a_file(rows, tmp_path):
     "model",
     [
         LinearSVC(1e6, row_norm=1e3),
-        KernelSVC(1e8, length_scale=1.0, n_features=256),
+        KernelSVC(1e8, length_scale=1.0, n_features=64),
         LinearSVC(1e6, row_norm=1e3, loss="hinge"),
         LinearSVC(1e6, row_norm=1e3, loss="logistic_hinge"),
     ],

@@ -224,7 +224,7 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_the_populations_coefficients(name):
-    """100 samples: coverage of the regularised minimiser near 0.95, over four coefficients."""
+    """60 samples: coverage of the regularised minimiser near 0.95, over four coefficients. 30% off is noticed."""
     arguments, n = CASES[name]
     arguments = dict(arguments)
     kind = arguments.pop("kind", LogisticRegression)
@@ -233,7 +233,7 @@ def test_intervals_hold_the_populations_coefficients(name):
     population = kind(math.inf, alpha=model.plan(n, 3).alpha, classes=[0, 1]).fit(X, y)
     target = np.append(population.coef_[0], population.intercept_)
     hits, rng = [], np.random.default_rng(11)
-    for trial in range(100):
+    for trial in range(60):
         drawn = rng.integers(400_000, size=n)
         ends = model.set_params(random_state=trial).fit(X[drawn], y[drawn]).uncertainty().intervals(0.95)
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))

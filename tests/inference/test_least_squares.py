@@ -145,7 +145,7 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_the_populations_coefficients(name):
-    """120 samples of 3,000 rows: coverage of both targets near 0.95, over four coefficients."""
+    """72 samples of 3,000 rows: coverage of both targets near 0.95, over four coefficients."""
     model = Ridge(intervals=True, target_bound=1.0, **CASES[name])
     X, y = sample(200_000, 10)
     design = with_constant(X)
@@ -156,14 +156,14 @@ def test_intervals_hold_the_populations_coefficients(name):
         "unregularised": np.linalg.solve(design.T @ design, design.T @ y),
     }
     rng, hits = np.random.default_rng(11), {target: [] for target in targets}
-    for trial in range(120):
+    for trial in range(72):
         drawn = rng.integers(200_000, size=3000)
         model.set_params(random_state=trial).fit(X[drawn], y[drawn])
         for target, weights in targets.items():
             ends = model.uncertainty(target).intervals(0.95)
             hits[target].append((ends[:, 0] <= weights) & (weights <= ends[:, 1]))
     for target in targets:
-        assert 0.915 <= np.mean(hits[target]) <= 0.98
+        assert 0.925 <= np.mean(hits[target]) <= 0.98
 
 
 def test_many_numbers_with_laplace_noise_are_taken_for_gaussian():

@@ -133,3 +133,21 @@ def test_a_budget_that_cannot_be_shared_by_a_persons_rows_says_so():
     for budget, rows in ((ApproxDP(1e4, 1e-6), 2), (ZCDP(1e-11), 10), (PureDP(1e-9), 2)):
         with pytest.raises(ParameterError, match=f"{rows} rows of one person"):
             budget_of_row(budget, rows)
+
+
+def test_a_delta_may_stay_as_it_is():
+    assert ApproxDP(1.0, 1e-6).to_approx(1e-6) == ApproxDP(1.0, 1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, 1.5, -0.1, math.nan])
+def test_a_concentrated_budget_converts_at_deltas_between_0_and_1(delta):
+    with pytest.raises(ParameterError, match="strictly between 0 and 1"):
+        ZCDP(0.1).to_approx(delta)
+
+
+@pytest.mark.parametrize("value", ["1", None, True, [1.0], 1j])
+def test_what_is_no_number_is_no_budget(value):
+    """A truth value neither, although Python counts it as a number."""
+    with pytest.raises(ParameterError, match="must be a positive number"):
+        as_budget(value)
+    assert as_budget(2) == PureDP(2.0)

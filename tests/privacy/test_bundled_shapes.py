@@ -249,3 +249,10 @@ def test_linked_groups_need_an_intercept_of_their_own():
     """The last group is one column, and free."""
     with pytest.raises(ParameterError, match="intercept"):
         Bundles((2, 2), (1.0, 1.0), (True, False), ((0,), (1,)), (512, 512))
+
+
+def test_the_public_bound_of_short_rows_is_short():
+    """Scales of a hundredth: the length of a row counts, however small."""
+    shape = Bundles((1, 1), (0.01, 0.02), (False, False), ((0,), (1,)), (256, 768))
+    farthest = max(0.01 * 4.0, 0.02 * 1024 / 768)
+    assert shape.laplace_bound(2.0, -30.0) == pytest.approx(farthest * (1.4 * 4 + 60.0) / 2.0)

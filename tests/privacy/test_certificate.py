@@ -17,6 +17,7 @@ from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.erm.target_losses import SquaredLoss
 from confide.erm.weighted_losses import Weighted
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy.budgets import PureDP
@@ -51,8 +52,10 @@ def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w, counts):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_the_rounding_bound_covers_adversarial_rows(loss):
+@pytest.mark.parametrize("setting", ["0", "plain", "1"], ids=["NumPy", "plain kernel", "kernel"])
+def test_the_rounding_bound_covers_adversarial_rows(loss, setting, monkeypatch):
     """Cancelling margins and rows, scales from e^-8 to e^8, float32, sparse, weights: error over bound at most 1."""
+    monkeypatch.setenv("CONFIDE_COMPILED", setting)
     mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(4)
     worst = 0.0
@@ -279,3 +282,22 @@ def test_priors_at_which_squares_could_overflow_are_refused():
                 replace(problem(), prior=(0.0, weight))
     with pytest.raises(ParameterError, match="a prior needs 2 weights"):
         replace(problem(), prior=(0.0,))
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(3.0, 2.0, by_length=True)], ids=["plain", "by length"])
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(("n", "l2"), [(50, 2.0), (1, 1e12)])
+def test_the_bound_has_every_term_of_the_formula(n, l2, centred, loss):
+    """Theorem 2 here, and for centred rows that of centring.md, with exact numbers of roundings; three for the ridge."""
+    found = GradientRounding(loss, 3.0, n, 7, 20, l2, centred, intercept=1.5)
+    of_sums, of_scores, of_loss = 20 + 7 + 5, 2 * 7 + 5, loss.rounding
+    if centred:
+        of_sums, of_scores = 4 * 20 + 11 * 7 + 58, 15 * 7 + 57
+    if loss.by_length:
+        # (3 / 1.5)^2 = 4.
+        of_loss += 2 * 7 + 12 + (10 * (7 + 3) * 4 if centred else 0)
+    unit = 2.0**-53
+    for weights, noise, gradient in ((0.0, 0.0, 0.0), (1e3, 0.0, 0.0), (0.0, 1e9, 0.0), (0.0, 0.0, 1e9), (5.0, 7.0, 9.0)):
+        slopes = loss.lipschitz * (of_sums + of_loss) + of_scores * loss.smoothness * 3.0 * weights
+        expected = 1.01 * unit * n * 3.0 * slopes + 3.0 * unit * (l2 * weights + noise) + 3.0 * unit * gradient
+        assert found.bound(weights, noise, gradient) == pytest.approx(expected, rel=1e-9, abs=0.0)

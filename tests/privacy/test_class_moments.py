@@ -28,6 +28,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.training.non_private import NonPrivate
 from tests.privacy.class_densities import slope_and_curvature
+from tests.privacy.problems import SummedOnce
 from tests.privacy.test_moments import ADD, BUDGETS, REPLACE, check_law, computed, plan_of, problem_of, source_of
 
 LOSSES = [Softmax(3), Softmax(4), Softmax(8), OneVsRest(LogisticLoss(), 3), OneVsRest(HuberHinge(0.3), 4)]
@@ -263,7 +264,7 @@ def test_released_moments_scatter_by_the_theorems_law(name, neighbours, loss, pe
     plan = plan_of(problem, BUDGETS[name])
     rng = np.random.default_rng(0)
     source, weights = source_of(rng.normal(size=(12, 2)), rng.integers(3, size=12)), rng.normal(size=(1, 9))
-    exact, entropy = computed(plan, source, weights), Entropy.seeded(1)
+    exact, entropy, source = computed(plan, source, weights), Entropy.seeded(1), SummedOnce(source)
     size = 42 if loss.name == "softmax" else 36
     assert exact.size == size
     bounds = [0, 6] if loss.name == "softmax" else [0, 3, 6, 9]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import pytest
 from scipy.optimize import minimize_scalar
 
+from confide.privacy import conversions
 from confide.privacy.budgets import (
     ZCDP,
 )
@@ -36,3 +38,33 @@ def test_the_concentrated_limit_is_the_inverse_on_the_private_side(epsilon, delt
     assert concentrated_epsilon(rho, delta) <= epsilon
     assert concentrated_epsilon(1.002 * rho, delta) > epsilon
     assert order > 1.0
+
+
+@pytest.mark.parametrize("rho", [1e-9, 0.1, 30.0, 1e6])
+def test_conversions_end_above_the_least_order_of_the_grid(rho):
+    """Epsilon is a little above the exact value at each order of the grid, where the least of them is taken."""
+    orders = conversions._ORDERS
+    with mpmath.workdps(40):
+
+        def exact(order):
+            a = mpmath.mpf(float(order))
+            return rho * a + mpmath.log(1 - 1 / a) - (mpmath.log(mpmath.mpf(1e-6)) + mpmath.log(a)) / (a - 1)
+
+        at = int((rho * orders + conversions._order_penalty(1e-6)).argmin())
+        least = min(exact(order) for order in orders[max(0, at - 1) : at + 2])
+        found = concentrated_epsilon(rho, 1e-6)
+        assert least + 0.5e-12 + 2.0**-41 * least <= found <= least + 2e-12 + 2.0**-39 * least
+
+
+def test_the_orders_reach_from_near_1_to_where_tiny_budgets_have_their_best():
+    """A ten-thousandth above 1 and 10^8, in steps of less than one part in a thousand of the excess."""
+    excess = conversions._ORDERS - 1.0
+    assert excess[0] == pytest.approx(1e-4, rel=1e-6)
+    assert excess[-1] == pytest.approx(1e8)
+    assert 0.0008 < (excess[1:] / excess[:-1] - 1.0).max() < 0.001
+
+
+def test_no_budget_and_no_privacy_convert_to_themselves():
+    assert concentrated_epsilon(0.0, 1e-6) == 0.0
+    assert concentrated_epsilon(math.inf, 1e-6) == math.inf
+    assert concentrated_limit(1e-12, 1e-30)[0] == 0.0

@@ -114,3 +114,10 @@ def test_a_plan_without_cells_is_refused():
     """Before any row."""
     with pytest.raises(ParameterError, match="at least one cell"):
         NoisyCounts().plan(0, PureDP(1.0), REPLACE)
+
+
+def test_one_cell_is_enough():
+    """The number of all rows: its noise is that of one count."""
+    assert NoisyCounts().plan(1, PureDP(1.0), ADD).n_cells == 1
+    with pytest.raises(ParameterError, match="at least one row a person"):
+        NoisyCounts().plan(1, PureDP(1.0), ADD, 0)

@@ -228,3 +228,19 @@ def test_what_the_proof_does_not_cover_is_refused(changed):
 def test_a_plan_of_another_mechanism_is_refused():
     with pytest.raises(ParameterError, match="another mechanism"):
         NoisyCurvature().release(ObjectivePerturbation().plan(problem_of(), PureDP(1.0)), WEIGHTS, None, Entropy.seeded(0))
+
+
+@pytest.mark.parametrize(("norm", "covered"), [(2.0**250, True), (2.0**251, False), (2.0**-250, True), (2.0**-251, False)])
+def test_the_norms_of_rows_that_are_covered_end_where_the_message_says(norm, covered):
+    """From 2^-250 to 2^250, ends included."""
+    facts = problem_of(row_bound=BallBound(norm), intercept=0.0)
+    if covered:
+        refuse_other_losses(facts)
+    else:
+        with pytest.raises(ParameterError, match="row norm from"):
+            refuse_other_losses(facts)
+
+
+def test_without_privacy_no_weights_are_shortened():
+    plan = plan_of(PureDP(math.inf))
+    assert (plan.largest_norm, plan.lattice) == (math.inf, None)

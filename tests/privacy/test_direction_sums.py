@@ -277,3 +277,10 @@ def test_the_rounding_bound_is_above_the_error_in_double_precision():
     bound = NoisyDirectionSums()._rounding(facts.problem, 10.0, 2)
     error = float(np.linalg.norm((computed - expected).astype(np.float64)))
     assert 0.0 < error <= bound <= 1e-8
+
+
+def test_units_are_those_of_slopes_curvatures_and_squared_slopes():
+    """Of a row that counts three times: a slope of 3, a curvature of 3 / 4, and 9, over the scales."""
+    plan = NoisyDirectionSums().plan(training_of(largest_weight=3.0), 2, ZCDP(0.1))
+    first, second = plan.scales
+    np.testing.assert_allclose(plan.units, [3.0, 0.75 / first, 9.0 / second])

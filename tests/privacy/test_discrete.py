@@ -250,3 +250,21 @@ def test_the_tail_is_that_of_the_law():
         expected = 2.0 * ratio**size / (1.0 + ratio)
         assert stats.binomtest(int((draws >= size).sum()), 10**6, expected).pvalue > ACCEPT
     assert Counter(np.sign(discrete_laplace(Fraction(2), 1000, Entropy.seeded(9)).astype(int)).tolist()).keys() == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("scale", [Fraction(3, 4), Fraction(17, 3), Fraction(41)])
+@pytest.mark.parametrize("law", [discrete_laplace, discrete_gaussian])
+def test_exact_exponents_are_those_of_the_probabilities_in_doubles(law, scale, monkeypatch):
+    """Further bits decide one event in 20,000, by the exact exponent: it must be of the same event."""
+    events, seen = discrete._events, []
+
+    def compared(near, exponent, odds, shape, entropy):
+        for i, found in enumerate(np.broadcast_to(near, shape).ravel()[:50].tolist()):
+            p = math.exp(-exponent(i))
+            seen.append(odds)
+            assert found == pytest.approx(p / (1.0 + p) if odds else p, rel=1e-9)
+        return events(near, exponent, odds, shape, entropy)
+
+    monkeypatch.setattr(discrete, "_events", compared)
+    law(scale, 20, Entropy.seeded(3))
+    assert set(seen) == {False, True}

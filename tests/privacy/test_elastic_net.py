@@ -214,3 +214,13 @@ def test_a_share_that_leaves_doubles_no_room_is_refused():
     """The penalty's own rounding would be larger than the ridge can cover."""
     with pytest.raises(ParameterError, match="Raise alpha"):
         OUTPUT.plan(SparseProblem.of(problem(20, 2), 1.0 - 2.0**-50), ZCDP(0.1))
+
+
+def test_what_no_problem_may_be_is_refused_with_a_penalty_too():
+    """A person without rows, and bounds on the number of rows that cross."""
+    facts = SparseProblem.of(problem(20, 2), 0.5)
+    for wrong in ({"rows_per_person": 0}, {"n_rows_low": 30, "n_rows_high": 20}):
+        with pytest.raises(ParameterError):
+            replace(problem(20, 2), **wrong)
+        with pytest.raises(ParameterError):
+            replace(facts, **wrong)

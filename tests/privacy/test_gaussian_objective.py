@@ -14,7 +14,8 @@ from scipy import stats
 
 from confide.erm.hinges import HuberHinge, LogisticHinge
 from confide.erm.losses import LogisticLoss
-from confide.errors import InsufficientRegularisation
+from confide.errors import InsufficientRegularisation, ParameterError
+from confide.privacy import gaussian_objective
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
 from confide.privacy.gaussian import mu_within
 from confide.privacy.gaussian_objective import GaussianObjective
@@ -27,6 +28,7 @@ from tests.privacy.densities import (
     bent_profile,
     ends_renyi,
     flat,
+    gaussian_profile,
     log_determinant,
     noise_behind,
     objective_delta,
@@ -399,3 +401,156 @@ def test_there_is_no_account_below_the_cost_of_the_curvature():
         curve = GaussianObjective(0.01, 0.5, math.inf, 0.0, neighbours, True)
         assert curve.delta(0.5) == curve.delta(0.2) == 1.0
         assert curve.delta(0.9) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n", "separable", "neighbours", "squares"),
+    [
+        # One score, and two of which one is free: one corner for each row, and both at once.
+        (1, True, ADD, {1.0: 1}),
+        (1, True, REPLACE, {4.0: 1, 1.0: 2}),
+        (1, False, REPLACE, {4.0: 1, 1.0: 2}),
+        (2, False, ADD, {1.0: 1}),
+        (2, False, REPLACE, {4.0: 1, 1.0: 2}),
+        # Softmax of three: two corners, four pairs of which two are opposite and two at 60 degrees, and four alone.
+        (3, False, REPLACE, {4.0: 2, 3.0: 2, 1.0: 4}),
+        # Softmax of four: three corners, nine pairs of which three are opposite and six at 60 degrees, and six alone.
+        (4, False, ADD, {1.0: 3}),
+        (4, False, REPLACE, {4.0: 3, 3.0: 6, 1.0: 6}),
+        # A square of two scores: s of two, and s of four.
+        (2, True, ADD, {1 / 2: 2, 1.0: 1}),
+        (2, True, REPLACE, {1.0: 4, 2.0: 6, 3.0: 4, 4.0: 1}),
+        # A cube of three scores: s of three, and s of six with twice the square.
+        (3, True, ADD, {1 / 3: 3, 2 / 3: 3, 1.0: 1}),
+        (3, True, REPLACE, {2 / 3: 6, 4 / 3: 15, 2.0: 20, 8 / 3: 15, 10 / 3: 6, 4.0: 1}),
+    ],
+)
+def test_the_corners_of_slopes_are_those_counted_by_hand(n, separable, neighbours, squares):
+    """Squared shifts over mu^2 and how many there are, proofs/multiclass.md, theorem 3: not below, and a rounding above."""
+    curve = GaussianObjective(0.3, 0.1, math.inf, 0.0, neighbours, True, n, separable)
+    found = dict(curve.corners())
+    assert list(found.values()) == list(squares.values())
+    for shift, square in zip(found, squares, strict=True):
+        assert square <= shift**2 * (1.0 + 2.0**-52) <= square * (1.0 + 2.0**-38)
+    assert n > 1 or all(shift**2 in squares for shift in found)
+
+
+@pytest.mark.parametrize("room", [0.05, 0.8, 2.0])
+@pytest.mark.parametrize("share", [0.3, 0.97, 1.03, 3.0])
+def test_slopes_of_either_sign_cost_two_pairs_of_opposite_corners(room, share):
+    """Theorem 2 of target_losses.md: pairs of full length and of none where the curve is convex, else both of full length.
+
+    `share` is that of (2 mu)^2 + nu^2 in the largest square at which the curve is convex.
+    """
+    square, curvature = share * 2.0 * (math.sqrt(1.0 + room**2) - 1.0), 0.4
+    mu, seal = math.sqrt(0.9 * square) / 2.0, math.sqrt(0.1 * square)
+    of_seal, of_both = (gaussian_profile(room, size) for size in (seal, math.sqrt(square)))
+    replaced = GaussianObjective(mu, curvature, math.inf, seal, REPLACE).delta(curvature + room)
+    second = of_seal if share < 1.0 else of_both
+    assert replaced == pytest.approx(min(1.0, of_seal + 2.0 * of_both + 2.0 * second), rel=1e-6)
+    removed = GaussianObjective(mu, curvature, math.inf, seal, ADD).delta(curvature + room)
+    assert removed == pytest.approx(of_seal + 2.0 * gaussian_profile(room, math.hypot(mu, seal)), rel=1e-6)
+
+
+@pytest.mark.parametrize("room", [0.05, 0.8, 2.0])
+def test_a_curve_that_is_convex_but_for_rounding_counts_both_pairs_in_full(room):
+    """One part in 2^41 below the inflection of the curve, where rounding might decide, the larger sum is taken."""
+    mu = math.sqrt((math.sqrt(1.0 + room**2) - 1.0) / 2.0 * (1.0 - 2.0**-41))
+    found = GaussianObjective(mu, 0.0, math.inf, 0.0, REPLACE).delta(room)
+    assert found == pytest.approx(4.0 * gaussian_profile(room, 2.0 * mu), rel=1e-6)
+
+
+@pytest.mark.parametrize("seal", [0.05, 0.3])
+@pytest.mark.parametrize("epsilon", [0.45, 0.8, 2.0])
+def test_the_curve_with_a_seal_is_the_sum_of_theorem_4(epsilon, seal):
+    """Both forms for replace-one and that of c_J for add-or-remove-one, from the exact curve of one Gaussian."""
+    mu, curvature = 0.25, 0.3
+
+    def profile(shift, cost=0.0):
+        return gaussian_profile(epsilon - cost, math.hypot(shift, seal))
+
+    for kappa in (0.2, 0.35, 0.42):
+        of_curvature = profile(0.0, curvature) + profile(2 * mu, curvature) + 2 * profile(mu, curvature)
+        of_kappa = profile(0.0, kappa) + profile(2 * mu) + profile(mu) + profile(mu, kappa)
+        found = GaussianObjective(mu, curvature, kappa, seal, REPLACE, True).delta(epsilon)
+        assert found == pytest.approx(min(of_curvature, of_kappa), rel=1e-6)
+    found = GaussianObjective(mu, curvature, math.inf, seal, ADD, True).delta(epsilon)
+    assert found == pytest.approx(profile(0.0, curvature) + profile(mu, curvature), rel=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "kappa"), [(1.0, 0.9), (1.0, 0.2), (2.0, 1.2)])
+def test_where_kappa_is_below_epsilon_a_row_costs_little_more_than_its_shift(epsilon, kappa):
+    """Add-or-remove-one, with a seal of a tenth of the shift: the mean over the seal of the bent losses, within 1.5%."""
+    mu = 0.4 * epsilon
+    exact = bent_profile(epsilon, mu, kappa, 0.1 * mu)
+    assert exact <= GaussianObjective(mu, 1e9, kappa, 0.1 * mu, ADD, True).delta(epsilon) <= 1.015 * exact
+
+
+def test_far_above_kappa_one_row_is_a_gaussian_and_the_seal():
+    """Where the seal cannot reach from epsilon to kappa, delta is that of mu and the seal together, to ten digits."""
+    found = GaussianObjective(0.3, 1e9, 0.1, 0.01, ADD, True).delta(0.6)
+    assert found == pytest.approx(gaussian_profile(0.6, math.hypot(0.3, 0.01)), rel=2e-9)
+
+
+def test_delta_of_one_row_is_never_above_one():
+    """A shift at which everything leaks, above and below kappa."""
+    for kappa in (0.05, 5000.0):
+        assert GaussianObjective(50.0, 0.05, kappa, 50.0, ADD, True).delta(0.1) == 1.0
+
+
+def test_slopes_of_either_sign_and_several_scores_have_no_account():
+    with pytest.raises(ParameterError, match="one sign"):
+        GaussianObjective(0.3, 0.1, math.inf, 0.1, ADD, False, 2)
+
+
+@pytest.mark.parametrize(("monotone", "n"), [(False, 1), (True, 2)])
+def test_kappa_has_a_meaning_for_falling_losses_of_one_score_alone(monotone, n):
+    """For others a kappa of 0 changes nothing, although it would make the curvature free."""
+    kappas = (0.0, math.inf)
+    curves = [GaussianObjective(0.1, 0.3, kappa, 0.05, ADD, monotone, n) for kappa in kappas]
+    assert curves[0].delta(0.5) == curves[1].delta(0.5) > GaussianObjective(0.1, 0.3, 0.0, 0.05, ADD, True).delta(0.5)
+    assert [curve.kappa for curve in curves] == [math.inf, math.inf]
+
+
+def test_releases_beside_the_seal_are_rounded_up():
+    """The whitened sensitivity of seal and releases together is not below the exact root, and a part in 10^11 above."""
+    for seal, beside in ((0.3, 0.4), (0.1, 1e-3), (1e-9, 2.0)):
+        found = GaussianObjective(0.1, 0.1, math.inf, seal, ADD, True, beside_mu=beside).added_mu
+        assert 0.0 < found - math.hypot(seal, beside) < 1e-11 * found
+    assert GaussianObjective(0.1, 0.1, math.inf, 0.3, ADD, True).added_mu == 0.3
+
+
+def test_facts_that_are_not_given_are_those_that_cost_most_or_those_of_one_score():
+    """No sign of slopes, no taper, no other releases, and rows of a ball."""
+    curve = GaussianObjective(0.3, 0.1, 0.2, 0.1, ADD)
+    assert (curve.monotone, curve.n_outputs, curve.separable, curve.beside_mu) == (False, 1, True, 0.0)
+    assert (curve.kappa, curve.bend, curve.evenness, curve.even_bend) == (math.inf, math.inf, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("cells", [[0.0, 0.01], [0.0, 0.5, 1.0], [0.0, 2.0, 9.0, 20.0]])
+def test_below_kappa_any_cells_give_an_upper_bound(cells, monkeypatch):
+    """Each cell counts at its upper end, and what is before the first and beyond the last one in full."""
+    monkeypatch.setattr(gaussian_objective, "_CELLS", np.array(cells))
+    for epsilon, mu, kappa, seal in ((1.0, 0.5, 1.5, 0.05), (0.3, 0.1, 0.3, 0.02), (0.3, 3.0, 2.0, 0.3)):
+        found = GaussianObjective(mu, 1e9, kappa, seal, ADD, True).delta(epsilon)
+        assert bent_profile(epsilon, mu, kappa, seal) <= found <= 1.0
+
+
+def test_bent_losses_are_moved_up_by_a_part_in_two_to_the_forty():
+    """Without a seal, for losses that hardly vary: kappa / 4 if the shift is tiny, and the loss itself if it is huge."""
+    part = 2.0**-40
+    for kappa in (1.0, 1000.0):
+        curve = GaussianObjective(1e-16 * kappa, 1e9, kappa, 0.0, ADD, True)
+        found = [curve.delta(kappa / 4.0 + moved * kappa * part) for moved in (0.25, 0.75, 1.25)]
+        assert found[:2] == pytest.approx([0.75 * kappa * part, 0.25 * kappa * part], rel=0.01)
+        assert found[2] < 1e-200
+    curve = GaussianObjective(1e16, 1e9, 1.0, 0.0, ADD, True)
+    assert [curve._bent_delta(5e31 * (1.0 + moved * part)) > 0.5 for moved in (0.75, 1.25)] == [True, False]
+
+
+def test_a_delta_that_underflows_counts_as_the_least_that_is_told():
+    """It is neither 0 nor negative, below kappa and above."""
+    for kappa, epsilon in ((10.0, 9.9), (1.0, 9.9), (math.inf, 9.9)):
+        found = GaussianObjective(1e-3, 1.0, kappa, 1e-3, ADD, True)
+        assert 2.0**-1000 <= found.delta(epsilon) < 1e-200
+    assert 2.0**-990 <= GaussianObjective(1e-3, 1e9, 10.0, 1e-3, ADD, True).delta(9.9) < 2.0**-988

@@ -498,3 +498,22 @@ def test_sums_over_centred_rows_are_within_the_rounding_bound(kind):
         error = np.linalg.norm(np.float64(computed - (slopes * counts) @ x))
         worst = max(worst, error / descent.rounding(facts))
     assert 1e-6 < worst <= 1.0
+
+
+def test_the_largest_radius_is_covered_and_its_rounding_is_what_refuses_it():
+    """2^520 itself is no fault of the descent."""
+    with pytest.raises(ParameterError, match="too inexact"):
+        mean_of_sums(radius=2.0**520).plan(facts_of(), ZCDP(0.1))
+
+
+def test_points_outside_come_a_part_in_a_million_inside():
+    """1 - 2^-20 of the radius, which is more than the norm of any number of weights may round."""
+    found = _within(np.array([[3.0, 4.0]]), 2.0)
+    np.testing.assert_allclose(found, np.array([[1.2, 1.6]]) * (1.0 - 2.0**-20), rtol=1e-12)
+
+
+def test_rows_that_the_plan_is_not_for_are_refused():
+    """Another number of columns, before any sum is made."""
+    plan = mean_of_sums().plan(facts_of(d=2), ZCDP(0.1))
+    with pytest.raises(ParameterError, match="the plan is for"):
+        mean_of_sums().release(plan, rows_of(facts_of(d=3), np.random.default_rng(0), 8), None, Entropy.seeded(0))

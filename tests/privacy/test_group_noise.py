@@ -49,3 +49,51 @@ def test_linked_draws_agree_with_rejection_sampling(monkeypatch):
     assert disagreement(points(), expected) > ACCEPT / 10
     monkeypatch.setattr(group_noise, "cell_weights", lambda levels: group_shapes.cell_counts(levels)[-1])
     assert disagreement(points(), expected) < REJECT
+
+
+class Given:
+    """Draws that are told."""
+
+    def __init__(self, numbers):
+        self.numbers, self.asked = list(numbers), []
+
+    def exponential(self, n):
+        """The next numbers."""
+        found, self.numbers = self.numbers[:n], self.numbers[n:]
+        return np.array(found)
+
+    def below(self, n):
+        """The next number."""
+        self.asked.append(n)
+        return self.numbers.pop(0)
+
+
+def test_choices_have_exactly_the_chances_of_their_weights():
+    """Of all 10 numbers below the sum of the weights, 3 choose the first, none the second, and so on."""
+    weights, entropy = [3, 0, 5, 2], Given(range(10))
+    assert [group_noise._choice(entropy, weights) for _ in range(10)] == [0] * 3 + [2] * 5 + [3] * 2
+    assert set(entropy.asked) == {10}
+
+
+def test_points_of_a_simplex_are_shares_of_their_sum():
+    np.testing.assert_allclose(group_noise._simplex(Given([1.0, 2.0, 5.0]), 3), [0.125, 0.25, 0.625])
+
+
+def test_points_of_a_section_lie_in_the_ball_and_in_the_space_of_the_rows():
+    """Linked groups add up to the constant, and no group has an L1 norm above 1; free groups between them."""
+    shape, source = Linked((4, 2, 3, 1), (1.0, 2.0, 1.0, 0.5), (True, False, True, False)), Entropy.seeded(1)
+    for _ in range(50):
+        first, free, last, constant = group_noise._section(source, shape)
+        assert [len(part) for part in (first, free, last, constant)] == [4, 2, 3, 1]
+        np.testing.assert_allclose([first.sum(), last.sum()], constant[0], atol=1e-12)
+        assert max(np.abs(part).sum() for part in (first, free, last, constant)) <= 1.0 + 1e-12
+
+
+def test_contrasts_lie_in_their_ball():
+    """They add up to 0, and their distances from the median to at most 1."""
+    source = Entropy.seeded(1)
+    for size in (2, 3, 4, 7):
+        for _ in range(20):
+            point = group_noise._contrasts(source, size)
+            assert abs(point.sum()) < 1e-12
+            assert np.abs(point - np.median(point)).sum() <= 1.0 + 1e-12

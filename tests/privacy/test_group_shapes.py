@@ -59,3 +59,10 @@ def test_linked_groups_need_an_intercept_of_their_own():
     for sizes, flags in (((2, 2), (True, False)), ((2, 1), (True, True))):
         with pytest.raises(ParameterError):
             Linked(sizes, (1.0, 1.0), flags)
+
+
+def test_a_linked_group_of_one_column_is_not_linked():
+    """It would be constant: its noise is that of a column of its own."""
+    shape = Linked((3, 1, 1), (1.0, 2.0, 1.0), (True, True, False))
+    assert tuple(shape.linked) == (True, False, False)
+    assert shape.levels == (2,)

@@ -160,7 +160,7 @@ def test_forms_across_groups_and_losses_by_length_are_refused():
     wide = GroupBound((300,), (1.0,))
     assert not may_keep_groups(QuadraticForm.of(np.ones(300), [(0, 2.0 * np.eye(300))]), wide)
     plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=L2)
-    by_length, of_classes = SquaredLoss(1.0, 2.0, by_length=True), OneVsRest(LogisticLoss(), 3)
+    by_length, of_classes = SquaredLoss(1.0, 2.0, by_length=True), OneVsRest(LogisticLoss(), 2)
     for facts, form in ((plain, across), (replace(plain, loss=by_length), FORM), (replace(plain, loss=of_classes), FORM)):
         with pytest.raises(ParameterError, match="within groups"):
             GroupedFormProblem.of(facts, form)
@@ -181,3 +181,10 @@ def test_sums_over_rows_as_they_are_have_the_noise_of_such_rows(strength):
     moments = SecondMoments().plan(OBJECTIVE.plan(facts, PureDP(1.0)), PureDP(1.0))
     bound = math.sqrt(2.0) * joint_bound(facts.loss_bounds, moments.curvature_scale) * plain**2
     assert moments.noise.shape.l2_norm == pytest.approx(bound, rel=1e-6)
+
+
+def test_a_block_may_have_256_columns():
+    """One more is too large."""
+    for size in (256, 257):
+        form = QuadraticForm.of(np.ones(size), [(0, 2.0 * np.eye(size))])
+        assert may_keep_groups(form, GroupBound((size,), (1.0,))) == (size == 256)

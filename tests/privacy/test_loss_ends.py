@@ -111,3 +111,17 @@ def test_the_accounts_know_relations_and_losses():
     assert (cube.shift, cube.upper_cost[0]) == (pytest.approx(0.15), pytest.approx(0.4))
     # Whether the curvature of several scores is c_J is not known here.
     assert accounts_of(GaussianObjective(*tapered, ADD, True, 4, True)) == []
+
+
+def test_ends_are_moved_by_more_than_their_rounding():
+    """2^-44 of M (1 + M) + B, where the exact end is 0: upwards and downwards."""
+    ends, margin = RowEnds(3.0, (0.5, 0.5), (2.0, 0.0), (1.0, 0.0)), 2.0**-44
+    assert ends.upper(np.array([-40.0])) == pytest.approx(14.0 * margin, rel=1e-9, abs=0.0)
+    assert ends.lower(np.array([40.0])) == pytest.approx(-13.0 * margin, rel=1e-9, abs=0.0)
+
+
+def test_a_loss_that_is_not_tapered_costs_its_curvature_everywhere():
+    """c_J on one side, nothing on the other, and no bend."""
+    ((above, below),) = accounts_of(GaussianObjective(0.3, 0.1, math.inf, 0.0, ADD, True))
+    assert [(row.upper_cost, row.lower_cost) for _, row in above] == [((0.0, 0.1), (0.0, 0.0))]
+    assert [(row.upper_cost, row.lower_cost) for _, row in below] == [((0.0, 0.0), (0.0, 0.1))]

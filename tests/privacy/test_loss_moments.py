@@ -133,3 +133,64 @@ def test_no_law_between_the_ends_has_a_larger_moment(two_sided):
             assert math.log(moment) <= bound * (1.0 + 1e-6)
             best = max(best, math.log(moment))
     assert best > (0.9 if two_sided else 0.97) * bound
+
+
+def test_what_lies_beyond_either_last_node_is_counted_from_the_larger_end():
+    """The same whichever side has the larger end."""
+    ends, raised = np.array([1.3, 0.0, 0.2]), np.array([[1.0]])
+    assert loss_moments._beyond(raised, 0.5, ends) == loss_moments._beyond(raised, 0.5, ends[::-1])
+
+
+@pytest.mark.parametrize(("n_scores", "side"), [(1, 1.0), (2, -1.0)])
+def test_the_mean_of_sums_counts_noise_beyond_the_nodes(n_scores, side):
+    """Ends of slope 18, so that half of E exp(18 Z) = exp(162) comes from beyond: above, and at most half as much again."""
+    ends = 18.0 * loss_moments._NODES
+    (found,) = loss_moments._of_sums(np.array([[side]]), ends, n_scores, 18.0)
+    assert 1.0 <= found / math.exp(162.0 * n_scores) <= 2.2**n_scores
+
+
+@pytest.mark.parametrize("n_scores", [1, 2])
+def test_a_mean_that_is_too_small_for_doubles_counts_as_a_part_in_two_to_the_forty(n_scores):
+    """Of each score: an end of 1000 everywhere."""
+    ends = np.full(len(loss_moments._NODES), 1000.0)
+    (found,) = loss_moments._of_sums(np.array([[-1.0]]), ends, n_scores, 0.0)
+    assert 1.0 + found == pytest.approx(2.0 ** (-40 * n_scores), rel=1e-3, abs=2.0**-53)
+
+
+def test_what_lies_beyond_the_nodes_is_added_for_both_ends(monkeypatch):
+    """The upper end with a - 1, and the lower one with the charge; once for each corner."""
+    raised, charge = np.array([[0.5], [2.0]]), np.array([[0.3], [0.7]])
+    one = RowEnds(0.4, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0))
+    above, below = one.upper(loss_moments._NODES), one.lower(loss_moments._NODES)
+    found = []
+    for size in (0.0, 1.0):
+        monkeypatch.setattr(
+            loss_moments,
+            "_beyond",
+            lambda raised, shift, ends, size=size: size * raised[:, 0] * shift * max(ends[0], ends[-1]),
+        )
+        corners = RowEnds(0.4, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0), n_corners=3)
+        found.append(
+            [
+                loss_moments._together(one, above, below, raised, charge),
+                loss_moments._apart(corners, above, below, raised, 1),
+            ]
+        )
+    largest, least = 0.4 * 18.0 + 0.08, 0.4 * 18.0 - 0.08
+    of_ends = 0.4 * raised[:, 0] * largest + 0.4 * least * np.array([charge[:, 0], raised[:, 0]])
+    np.testing.assert_allclose(np.subtract(found[1], found[0]), of_ends * [[1.0], [3.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("shift", "finite"), [(17.9, True), (18.5, False)])
+def test_exponents_are_bounded_by_the_farthest_end(shift, finite):
+    """18 M + M^2 / 2 is 483 and 504, at an order at which exp(-loss) is the largest exponential."""
+    rows = [(1.0, RowEnds(shift, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0)))]
+    assert np.isfinite(log_moments(rows, np.array([1.2]), 1)).tolist() == [finite]
+
+
+def test_where_no_chord_is_steep_enough_the_steepest_is_the_charge():
+    """Chords at order 1.5 of two nodes, by their definition, where the mean of exp(-loss) stays below 1 on both ends."""
+    above, below = np.array([2.0, 1.0]), np.array([0.1, 0.1])
+    (((found,),)) = loss_moments._charges(np.array([[0.5]]), np.array([0.5, 0.5]), above, below)
+    chords = [(math.exp(0.5 * end) - math.exp(0.05)) / (math.exp(-0.1) - math.exp(-end)) for end in above]
+    assert found == pytest.approx(max(chords))

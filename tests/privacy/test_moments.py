@@ -42,6 +42,7 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball
 from confide.training.non_private import NonPrivate
+from tests.privacy.problems import SummedOnce
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.4), SquaredLoss(3.0, 0.2)]
@@ -208,7 +209,7 @@ def test_released_moments_scatter_by_the_theorems_law(name, neighbours, persons)
     plan = plan_of(problem, BUDGETS[name])
     rng = np.random.default_rng(0)
     source, weights = source_of(rng.normal(size=(12, 3)), rng.choice([-1, 1], 12)), rng.normal(size=(1, 4))
-    exact, entropy = computed(plan, source, weights), Entropy.seeded(1)
+    exact, entropy, source = computed(plan, source, weights), Entropy.seeded(1), SummedOnce(source)
     assert exact.size == 20
     upper = np.triu_indices(4, 1)
 

@@ -278,7 +278,7 @@ def test_no_neighbour_moves_the_minimiser_further_than_the_sensitivity(neighbour
     rng = np.random.default_rng(9)
     loss = HuberHinge(0.1)
     worst = 0.0
-    for _ in range(60):
+    for _ in range(30):
         d, n = int(rng.integers(1, 3)), int(rng.integers(1, 4))
         row_norm, l2 = 2.0, float(np.exp(rng.uniform(0, 3)))
         common = rng.normal(size=(n - 1, d)) * 0.3

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import stat
+import sys
 
 import numpy as np
 import pandas as pd
@@ -331,6 +332,29 @@ def test_damaged_files_are_refused(tmp_path, content):
     """Empty, cut short, or not text."""
     path = tmp_path / "m.json"
     path.write_bytes(content)
+    with pytest.raises(FileError):
+        confide.load(path)
+
+
+@pytest.mark.parametrize("depth", [900, 980])
+def test_parts_within_parts_are_refused_in_words(rows, tmp_path, depth):
+    """A forged file whose bound on rows holds another, and so on: more than Python reads, adds up or understands."""
+    from confide.files import _checksum
+
+    path = tmp_path / "m.json"
+    LogisticRegression(1.0, row_norm=1.0).fit(*rows).save(path)
+    document, limit = json.loads(path.read_text()), sys.getrecursionlimit()
+    form = {"scales": [1.0] * rows[0].shape[1], "blocks": []}
+    for _ in range(depth):
+        document["content"]["row_bound"] = {
+            "kind": "form", "norm": 1.0, "form": form, "inner": document["content"]["row_bound"]
+        }  # fmt: skip
+    try:
+        sys.setrecursionlimit(10_000)
+        document["checksum"] = _checksum(document["content"])
+        path.write_text(json.dumps(document))
+    finally:
+        sys.setrecursionlimit(limit)
     with pytest.raises(FileError):
         confide.load(path)
 

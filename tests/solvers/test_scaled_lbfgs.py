@@ -98,7 +98,7 @@ def test_sparse_rows_in_single_precision_and_dense_ones_have_the_same_minimiser(
 @pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=["softmax", "one-vs-rest"])
 def test_several_classes_have_scales_of_columns_too(monkeypatch, loss):
     """Approximate sums are for losses of one score, so none is made here."""
-    exact = problems(words(n=33_000, d=100, entries=6), loss)
+    exact = problems(words(n=33_000, d=40, entries=6), loss)
     kinds = kinds_of_passes(monkeypatch, exact.source.n_rows)
     solution = ColumnScaledLimitedMemory().solve(exact, np.zeros_like(exact.linear), 1e-6)
     assert ApproximateSum not in kinds

@@ -31,33 +31,39 @@ NOTED = ("model", "sha256")
 _LONGEST_DETAIL = 1000
 
 
-class _Turns:
-    """A lock that no thread gets twice while another waits.
+_Reentrant: Any = type(threading.RLock())
 
-    With a plain lock, a thread that asks again at once is served before those that wait, for minutes.
+
+class _Turns(_Reentrant):  # type: ignore[misc]  # a class that is written in C
+    """A lock that no thread gets twice while another waits, and that no interrupt leaves held.
+
+    With a plain lock, a thread that asks again at once is served before those that wait, for minutes. An interrupt, such as
+    Ctrl-C, is raised where a function of Python begins or after it called another. So the end of a `with` block must be no
+    function of Python: `__exit__` is that of the class in C, and the thread that holds a lock of this class is known.
     """
 
     def __init__(self) -> None:
-        self.forget()
+        self._next = threading.Lock()
 
     def forget(self) -> None:
         """Be free again, as in a process that was forked, which has none of the threads that held it or waited."""
-        self._next, self._held = threading.Lock(), threading.Lock()
-
-    def acquire(self) -> None:
-        """Wait for a turn. One thread waits for the lock, and all others, who may have just had it, wait behind that one."""
-        with self._next:
-            self._held.acquire()
-
-    def release(self) -> None:
-        """End the turn."""
-        self._held.release()
+        self._next = threading.Lock()
+        self._at_fork_reinit()
 
     def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
+        """Wait for a turn. One thread waits for the lock, and all others, who may have just had it, wait behind that one."""
+        if self._is_owned():
+            raise LedgerError(
+                "a ledger is still in use by this thread: either this use began within another, or another was interrupted. "
+                "Nothing was used or charged. Use ledgers one after the other; after an interrupt, start the program anew."
+            )
+        try:
+            with self._next:
+                self.acquire()
+        except BaseException:
+            if self._is_owned():
+                self.release()
+            raise
 
 
 one_at_a_time = _Turns()

@@ -6,7 +6,7 @@ exponential of their own. Their rounding error is of the same size, but nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,6 +53,7 @@ class CompiledSum:
     largest_weight : bound on the weight of a row
     radius : rows are shortened to this length; inf for rows as they are
     order : 1 for gradients; 2 for Hessians too, of rows of an array with at most `MOST_BENT` weights
+    share : Hessians are made from the first of so many parts of each block, and stand for all of it
     """
 
     kernel: Kernel
@@ -61,6 +62,7 @@ class CompiledSum:
     largest_weight: float
     radius: float
     order: int = 1
+    share: int = 1
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
@@ -93,7 +95,7 @@ class CompiledSum:
         sums = np.zeros(n_features + 1)
         if self.order >= 2 and isinstance(rows, StoredArray):
             products = np.zeros(hessian.shape)
-            rows.add_bent(sums, products, self.kernel, asked)
+            self._add_bent(sums, products, rows, asked)
             products[:, n_features:] *= self.intercept
             products[n_features:] *= self.intercept
             hessian += products
@@ -102,6 +104,18 @@ class CompiledSum:
         gradient[:n_features] += sums[:n_features]
         if self.intercept > 0.0:
             gradient[n_features] += self.intercept * sums[n_features]
+
+    def _add_bent(self, sums: Array, products: Array, rows: StoredArray, asked: SumOfSlopes) -> None:
+        if self.share == 1:
+            rows.add_bent(sums, products, self.kernel, asked)
+            return
+        rows.add_to(sums, self.kernel, asked)
+        n_rows = rows.shape[0]
+        part = slice(0, -(-n_rows // self.share))
+        counts = None if asked.counts is None else asked.counts[part]
+        of_part = replace(asked, labels=asked.labels[part], counts=counts)
+        rows[part].add_bent(np.zeros_like(sums), products, self.kernel, of_part)
+        products *= n_rows / part.stop
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian."""

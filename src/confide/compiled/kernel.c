@@ -1,8 +1,9 @@
 /* Gradients over blocks of rows in one pass: the compiled module `_kernel`, which confide.compiled loads if it was built.
 
-   Solvers use it for their first steps; the gradient on which a certificate rests is computed by NumPy. `scaled_sums` alone
-   makes sums that are released, with noise: privacy/proofs/gradient.md, section 4. Every size, offset and level that could
-   lead outside of an array is checked here. Rows are read and never written to, and Python's lock is free during a pass.
+   Solvers use it for their first steps. `clipped_sums` makes the gradients over arrays on which certificates rest, and
+   `scaled_sums` sums that are released with noise: privacy/proofs/certificate.md and gradient.md, section 4 of each. Every size,
+   offset and level that could lead outside of an array is checked here. Rows are read and never written to, and Python's lock is
+   free during a pass.
 
    With -DKERNEL_TEST this file has no Python in it; tests/compiled/fuzz.c includes it so. */
 
@@ -57,7 +58,8 @@ struct job {
 struct dense {
     const char *rows;
     ptrdiff_t d, row_stride, column_stride, size;
-    double radius; /* rows are shortened to it; HUGE_VAL for rows as they are */
+    double radius;   /* rows are shortened to it; HUGE_VAL for rows as they are */
+    double farthest; /* squared lengths beyond it are told of, where rows are shortened */
 };
 
 /* Rows that stand for scale x - shift c, c a centre. */
@@ -105,6 +107,11 @@ typedef double pair __attribute__((vector_size(16)));
 #define LOAD(at) ((vec) * (const loose *)(at))
 #define STORE(at, x) (*(loose *)(at) = (x))
 #define SELECT(where, x, y) ((vec)(((ints)(where) & (ints)(x)) | (~(ints)(where) & (ints)(y))))
+#ifndef __clang__
+#define SHUFFLE(x, y, i, j, k, l) __builtin_shuffle(x, y, (ints){i, j, k, l})
+#else
+#define SHUFFLE(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
+#endif
 #define CONVERT(x) __builtin_convertvector(x, vec)
 
 #define NAME(name) name##_plain
@@ -133,15 +140,36 @@ static int has_avx2(void)
 #endif
 }
 
-static void dense_pass(const struct job *job, const struct dense *given, int plain)
+static int dense_pass(const struct job *job, const struct dense *given, int plain)
 {
 #ifdef HAS_AVX2
-    if (!plain && has_avx2()) {
-        dense_pass_avx2(job, given);
-        return;
-    }
+    if (!plain && has_avx2())
+        return dense_pass_avx2(job, given);
 #endif
-    dense_pass_plain(job, given);
+    return dense_pass_plain(job, given);
+}
+
+/* The same for sums on which a certificate rests: each block of rows is summed up by itself, in `of_block` (d + 1), so that
+   chains of additions stay short. Returns whether no row was farther than `given->farthest`; otherwise the sums are of no use. */
+static int clipped_pass(const struct job *job, const struct dense *given, ptrdiff_t rows_in_block, double *of_block, int plain)
+{
+    int near = 1;
+    for (ptrdiff_t first = 0; near && first < job->n; first += rows_in_block) {
+        struct job own = *job;
+        struct dense rows = *given;
+        own.n = job->n - first < rows_in_block ? job->n - first : rows_in_block;
+        own.small_labels = job->small_labels ? job->small_labels + first : NULL;
+        own.targets = job->targets ? job->targets + first : NULL;
+        own.counts = job->counts ? job->counts + first : NULL;
+        own.out = of_block;
+        rows.rows += first * given->row_stride;
+        for (ptrdiff_t j = 0; j <= job->d; j++)
+            of_block[j] = 0.0;
+        near = dense_pass(&own, &rows, plain);
+        for (ptrdiff_t j = 0; j <= job->d; j++)
+            job->out[j] += of_block[j];
+    }
+    return near;
 }
 
 static void scaled_pass(const struct job *job, const struct dense *given, const struct scaled *scaled, int plain)
@@ -353,8 +381,9 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     struct held held = {views, 0};
     struct job job;
     struct dense given;
+    double radius;
     int plain;
-    if (!PyArg_ParseTuple(arguments, "OdOOdOdidddOOp", &rows, &given.radius, &labels, &counts, &job.largest, &weights, &job.offset,
+    if (!PyArg_ParseTuple(arguments, "OdOOdOdidddOOp", &rows, &radius, &labels, &counts, &job.largest, &weights, &job.offset,
                           &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &products, &plain))
         return NULL;
     if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
@@ -369,11 +398,7 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (sound && products != Py_None)
         sound = squares_of(&held, products, job.d, &upper, &constant);
     if (sound) {
-        given.rows = matrix.buf;
-        given.d = matrix.shape[1];
-        given.row_stride = matrix.strides[0];
-        given.column_stride = matrix.strides[1];
-        given.size = matrix.itemsize;
+        given = (struct dense){matrix.buf, matrix.shape[1], matrix.strides[0], matrix.strides[1], matrix.itemsize, radius, HUGE_VAL};
         Py_BEGIN_ALLOW_THREADS
         if (upper)
             dense_curvatures_pass(&job, &given, constant, upper, plain);
@@ -386,6 +411,47 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!sound)
         return NULL;
     Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(clipped_sums_doc,
+             "clipped_sums(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, plain)\n\n"
+             "Adds the same sums over rows (n, d) that are shortened to the radius, block by block. Returns False where the squared\n"
+             "length of a row is beyond `farthest`, or is no number; what was added then is of no use.");
+
+static PyObject *clipped_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *rows, *labels, *counts, *weights, *out;
+    Py_buffer views[MOST_BUFFERS], matrix;
+    struct held held = {views, 0};
+    struct job job;
+    double radius, farthest, *of_block = NULL;
+    Py_ssize_t rows_in_block;
+    int plain, near = 0;
+    if (!PyArg_ParseTuple(arguments, "OddnOOdOdidOp", &rows, &radius, &farthest, &rows_in_block, &labels, &counts, &job.largest,
+                          &weights, &job.offset, &job.loss.kind, &job.loss.a, &out, &plain))
+        return NULL;
+    job.loss.low = job.loss.high = 0.0;
+    if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
+        return NULL;
+    const char *format = matrix.format ? matrix.format : "B";
+    int sound = matrix.ndim == 2 && (!strcmp(format, "d") || !strcmp(format, "f")) && rows_in_block > 0;
+    if (!sound)
+        PyErr_SetString(PyExc_ValueError, "the kernel needs rows in a matrix of doubles or floats, and blocks of one row or more.");
+    sound = sound && common(&held, &job, matrix.shape[0], matrix.shape[1], labels, counts, weights, out);
+    if (sound && !(of_block = malloc((size_t)(job.d + 1) * sizeof(double)))) {
+        PyErr_NoMemory();
+        sound = 0;
+    }
+    if (sound) {
+        struct dense given = {matrix.buf, job.d, matrix.strides[0], matrix.strides[1], matrix.itemsize, radius, farthest};
+        Py_BEGIN_ALLOW_THREADS
+        near = clipped_pass(&job, &given, rows_in_block, of_block, plain);
+        Py_END_ALLOW_THREADS
+    }
+    free(of_block);
+    let_go(&held);
+    PyBuffer_Release(&matrix);
+    return sound ? PyBool_FromLong(near) : NULL;
 }
 
 PyDoc_STRVAR(scaled_sums_doc,
@@ -423,7 +489,7 @@ static PyObject *scaled_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (sound && shifts != Py_None && (sound = (view = vector(&held, shifts, "d", job.n, 0)) != NULL))
         scaled.shifts = view->buf;
     if (sound) {
-        given = (struct dense){matrix.buf, job.d, matrix.strides[0], 8, 8, HUGE_VAL};
+        given = (struct dense){matrix.buf, job.d, matrix.strides[0], 8, 8, HUGE_VAL, HUGE_VAL};
         Py_BEGIN_ALLOW_THREADS
         scaled_pass(&job, &given, &scaled, plain);
         Py_END_ALLOW_THREADS
@@ -512,6 +578,7 @@ static PyObject *processor(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
 
 static PyMethodDef methods[] = {
     {"dense_sums", dense_sums, METH_VARARGS, dense_sums_doc},
+    {"clipped_sums", clipped_sums, METH_VARARGS, clipped_sums_doc},
     {"scaled_sums", scaled_sums, METH_VARARGS, scaled_sums_doc},
     {"coded_sums", coded_sums, METH_VARARGS, coded_sums_doc},
     {"processor", processor, METH_NOARGS, "processor()\n\nWhich instructions are used: AVX2, or plain for those that every processor has."},

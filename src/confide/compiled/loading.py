@@ -2,8 +2,9 @@
 
 It is built from `kernel.c` when confide is installed where there is a C compiler. Without it everything works, with NumPy
 alone. The environment variable CONFIDE_COMPILED=0 switches it off, and CONFIDE_COMPILED=plain makes it use instructions that
-every processor has. Solvers take their first steps with it, and the gradient that a certificate looks at is computed by
-NumPy. Noisy gradients alone are released from sums that it makes: see `confide.compiled.scaled_sums`.
+every processor has. Solvers take their first steps with it. Two kinds of its sums are trusted, and proved: gradients over
+arrays that certificates look at (`confide.compiled.clipped_sums`), and gradients that are released with noise
+(`confide.compiled.scaled_sums`).
 """
 
 from __future__ import annotations
@@ -45,6 +46,28 @@ class Kernel(Protocol):
 
         `products` is None, or an array of D^2 zeros for at most `MOST_BENT` columns: the sum of second derivative times
         x x^T is added to its upper triangle, with D = d, or d + 1 where rows have the constant 1.
+        """
+
+    def clipped_sums(
+        self,
+        rows: Any,
+        radius: float,
+        farthest: float,
+        rows_in_block: int,
+        labels: Any,
+        counts: Any,
+        largest: float,
+        weights: Any,
+        offset: float,
+        loss: int,
+        a: float,
+        out: Any,
+        plain: bool,
+        /,
+    ) -> bool:
+        """The same rows, summed up block by block, with chains of additions no longer than those of NumPy.
+
+        False where the squared length of a row is beyond `farthest`, or is no number. Then `out` is of no use.
         """
 
     def scaled_sums(

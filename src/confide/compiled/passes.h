@@ -8,32 +8,26 @@
 
 static INLINE TARGET vec NAME(exponential)(vec x)
 {
-    /* 2^n times the Taylor polynomial of degree 13 at a number below log(2) / 2, whose remainder is below 2^-57. */
-    const vec highest = SPLAT(709.0), lowest = SPLAT(-708.0), magic = SPLAT(6755399441055744.0);
-    vec within = SELECT(x < highest, x, highest);
-    within = SELECT(within > lowest, within, lowest);
+    /* 2^n times the Taylor polynomial of degree 13 at a number below log(2) / 2, whose remainder is below 2^-57. What is not a
+       number stays so: it tells a solver that its weights are of no use. */
+    const vec highest = SPLAT(709.0), lowest = SPLAT(-708.0), magic = SPLAT(6755399441055744.0), one = SPLAT(1.0);
+    vec within = SELECT(x > highest, highest, x);
+    within = SELECT(within < lowest, lowest, within);
     vec shifted = within * SPLAT(1.4426950408889634074) + magic;
     vec whole = shifted - magic;
     vec r = within - whole * SPLAT(6.93147180369123816490e-01);
     r = r - whole * SPLAT(1.90821492927058770002e-10);
-    vec p = SPLAT(1.0 / 6227020800.0);
-    p = p * r + SPLAT(1.0 / 479001600.0);
-    p = p * r + SPLAT(1.0 / 39916800.0);
-    p = p * r + SPLAT(1.0 / 3628800.0);
-    p = p * r + SPLAT(1.0 / 362880.0);
-    p = p * r + SPLAT(1.0 / 40320.0);
-    p = p * r + SPLAT(1.0 / 5040.0);
-    p = p * r + SPLAT(1.0 / 720.0);
-    p = p * r + SPLAT(1.0 / 120.0);
-    p = p * r + SPLAT(1.0 / 24.0);
-    p = p * r + SPLAT(1.0 / 6.0);
-    p = p * r + SPLAT(0.5);
-    p = p * r + SPLAT(1.0);
-    p = p * r + SPLAT(1.0);
+    /* The terms from r^2 on, even and odd ones apart, and pairs of them: so few operations wait for one another. */
+    vec square = r * r, fourth = square * square;
+    vec even = (SPLAT(0.5) + square * SPLAT(1.0 / 24.0)) +
+               fourth * ((SPLAT(1.0 / 720.0) + square * SPLAT(1.0 / 40320.0)) +
+                         fourth * (SPLAT(1.0 / 3628800.0) + square * SPLAT(1.0 / 479001600.0)));
+    vec odd = (SPLAT(1.0 / 6.0) + square * SPLAT(1.0 / 120.0)) +
+              fourth * ((SPLAT(1.0 / 5040.0) + square * SPLAT(1.0 / 362880.0)) +
+                        fourth * (SPLAT(1.0 / 39916800.0) + square * SPLAT(1.0 / 6227020800.0)));
+    vec p = one + (r + square * (even + r * odd));
     /* The low bits of `shifted` are n, so this is the double 2^n. */
-    vec power = (vec)(((ints)shifted + 1023) << 52);
-    /* What is not a number stays so: it tells a solver that its weights are of no use. */
-    return SELECT(x == x, p * power, x);
+    return p * (vec)(((ints)shifted + 1023) << 52);
 }
 
 static INLINE TARGET vec NAME(clipped)(vec x, vec low, vec high)
@@ -157,16 +151,17 @@ static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, 
 }
 
 /* min(1, radius / length) in place of the squared length of each of n rows. Returns `squares`, or NULL where no row is longer
-   than the radius. */
-static TARGET const double *NAME(shorten)(double radius, int n, double *squares)
+   than the radius. Sets `*far` where a squared length is beyond `farthest`. */
+static TARGET const double *NAME(shorten)(double radius, double farthest, int n, double *squares, int *far)
 {
     int longer = 0;
-    /* Written so that what is not a number counts as longer. */
+    /* Both comparisons are written so that what is not a number counts as longer. */
     for (int r = 0; r < n; r++)
         longer |= !(squares[r] <= radius * radius);
     if (!longer)
         return NULL;
     for (int r = 0; r < n; r++) {
+        *far |= !(squares[r] <= farthest);
         double factor = radius / sqrt(squares[r]);
         squares[r] = factor < 1.0 ? factor : 1.0;
     }
@@ -184,40 +179,50 @@ static INLINE TARGET vec NAME(numbers)(const char *at, int single)
     return CONVERT(found);
 }
 
-/* A row times the weights, and its squared length where `square` is not NULL. `edge` holds the last four weights, 0 for those
-   that are not in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
-static INLINE TARGET double NAME(row_score)(const char *row, ptrdiff_t d, const double *w, vec edge, vec ones, int single, double *square)
+/* Four sums whose sum is a row times the weights, in `*s`, and four of its squared length, in `*q`, if `with_squares`.
+   `edge` holds the last four weights, 0 for those that are not in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
+static INLINE TARGET void NAME(row_products)(const char *row, ptrdiff_t d, const double *w, vec edge, vec ones, int single,
+                                             int with_squares, vec *s, vec *q)
 {
     const ptrdiff_t size = single ? 4 : 8;
-    vec s[4], q[4];
-    for (int v = 0; v < 4; v++)
-        s[v] = q[v] = SPLAT(0.0);
+    vec s0 = SPLAT(0.0), q0 = s0, s1 = s0, q1 = s0, s2 = s0, q2 = s0, s3 = s0, q3 = s0;
     ptrdiff_t j = 0;
-    for (; j + 16 <= d; j += 16)
-        for (int v = 0; v < 4; v++) {
-            vec x = NAME(numbers)(row + (j + 4 * v) * size, single);
-            s[v] += x * LOAD(w + j + 4 * v);
-            if (square)
-                q[v] += x * x;
+    for (; j + 16 <= d; j += 16) {
+        const vec x = NAME(numbers)(row + j * size, single), y = NAME(numbers)(row + (j + 4) * size, single);
+        const vec z = NAME(numbers)(row + (j + 8) * size, single), t = NAME(numbers)(row + (j + 12) * size, single);
+        s0 += x * LOAD(w + j);
+        s1 += y * LOAD(w + j + 4);
+        s2 += z * LOAD(w + j + 8);
+        s3 += t * LOAD(w + j + 12);
+        if (with_squares) {
+            q0 += x * x;
+            q1 += y * y;
+            q2 += z * z;
+            q3 += t * t;
         }
-    for (int v = 0; j + 4 <= d; j += 4, v++) {
-        vec x = NAME(numbers)(row + j * size, single);
-        s[v] += x * LOAD(w + j);
-        if (square)
-            q[v] += x * x;
+    }
+    for (; j + 4 <= d; j += 4) {
+        const vec x = NAME(numbers)(row + j * size, single);
+        s0 += x * LOAD(w + j);
+        if (with_squares)
+            q0 += x * x;
     }
     if (j < d) {
-        vec x = NAME(numbers)(row + (d - 4) * size, single);
-        s[3] += x * edge;
-        if (square)
-            q[3] += x * x * ones;
+        const vec x = NAME(numbers)(row + (d - 4) * size, single);
+        s1 += x * edge;
+        if (with_squares)
+            q1 += x * x * ones;
     }
-    vec sum = (s[0] + s[1]) + (s[2] + s[3]);
-    if (square) {
-        vec squared = (q[0] + q[1]) + (q[2] + q[3]);
-        *square = (squared[0] + squared[1]) + (squared[2] + squared[3]);
-    }
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    *s = (s0 + s1) + (s2 + s3);
+    *q = (q0 + q1) + (q2 + q3);
+}
+
+/* The sums of the four numbers of each of four vectors. */
+static INLINE TARGET vec NAME(four_sums)(const vec *x)
+{
+    vec first = SHUFFLE(x[0], x[1], 0, 4, 2, 6) + SHUFFLE(x[0], x[1], 1, 5, 3, 7);
+    vec second = SHUFFLE(x[2], x[3], 0, 4, 2, 6) + SHUFFLE(x[2], x[3], 1, 5, 3, 7);
+    return SHUFFLE(first, second, 0, 1, 4, 5) + SHUFFLE(first, second, 2, 3, 6, 7);
 }
 
 /* Scores of n rows, and their squared lengths if `with_squares`. Rows are read one after the other: processors fetch one long
@@ -225,8 +230,21 @@ static INLINE TARGET double NAME(row_score)(const char *row, ptrdiff_t d, const 
 static INLINE TARGET void NAME(row_scores)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *w,
                                            vec edge, vec ones, int single, int with_squares, double *scores, double *squares)
 {
-    for (int r = 0; r < n; r++)
-        scores[r] = NAME(row_score)(rows + stride * r, d, w, edge, ones, single, with_squares ? squares + r : NULL);
+    vec s[4], q[4];
+    int r = 0;
+    for (; r + 4 <= n; r += 4) {
+        for (int i = 0; i < 4; i++)
+            NAME(row_products)(rows + stride * (r + i), d, w, edge, ones, single, with_squares, s + i, q + i);
+        STORE(scores + r, NAME(four_sums)(s));
+        if (with_squares)
+            STORE(squares + r, NAME(four_sums)(q));
+    }
+    for (; r < n; r++) {
+        NAME(row_products)(rows + stride * r, d, w, edge, ones, single, with_squares, s, q);
+        scores[r] = (s[0][0] + s[0][1]) + (s[0][2] + s[0][3]);
+        if (with_squares)
+            squares[r] = (q[0][0] + q[0][1]) + (q[0][2] + q[0][3]);
+    }
 }
 
 /* Adds the sum of four columns over four rows to those of `out` which `ones` marks. */
@@ -275,10 +293,12 @@ static int NAME(rows_at_once)(ptrdiff_t d, ptrdiff_t size)
     return fit < 8 ? 8 : fit > FEW ? FEW : (int)fit;
 }
 
-static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
+/* This function and the next three return whether no row was farther than `given->farthest`. */
+static INLINE TARGET int NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
 {
     const ptrdiff_t d = given->d, size = single ? 4 : 8;
     const int with_squares = given->radius < HUGE_VAL;
+    int far = 0;
     double scores[FEW], squares[FEW];
     vec edge = SPLAT(0.0), ones = SPLAT(0.0);
     for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++) {
@@ -292,12 +312,13 @@ static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dens
         const double *factors = NULL;
         if (with_squares) {
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 1, scores, squares);
-            factors = NAME(shorten)(given->radius, n, squares);
+            factors = NAME(shorten)(given->radius, given->farthest, n, squares, &far);
         } else
             NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 0, scores, squares);
         job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
     }
+    return !far;
 }
 
 /* The same for rows that stand for scale x - shift c, with slopes of limited size. `shifts` may be NULL. */
@@ -330,11 +351,12 @@ static TARGET void NAME(scaled_pass)(const struct job *job, const struct dense *
 
 /* ---- Dense rows, each column in one piece ---- */
 
-static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct dense *given, const int single)
+static INLINE TARGET int NAME(by_columns)(const struct job *job, const struct dense *given, const int single)
 {
     const int with_squares = given->radius < HUGE_VAL;
     const ptrdiff_t size = single ? 4 : 8;
     double scores[CHUNK], squares[CHUNK];
+    int far = 0;
     for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
         const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
         for (int r = 0; r < CHUNK; r++)
@@ -352,7 +374,7 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
                     squares[r] += x * x;
                 }
         }
-        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        const double *factors = with_squares ? NAME(shorten)(given->radius, given->farthest, n, squares, &far) : NULL;
         job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             const char *column = given->rows + j * given->column_stride + first * size;
@@ -369,13 +391,15 @@ static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct d
             job->out[j] += ((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
         }
     }
+    return !far;
 }
 
 /* Few columns: too few for one vector. */
-static TARGET void NAME(of_few_columns)(const struct job *job, const struct dense *given)
+static TARGET int NAME(of_few_columns)(const struct job *job, const struct dense *given)
 {
     double scores[CHUNK], squares[CHUNK];
     const int with_squares = given->radius < HUGE_VAL;
+    int far = 0;
     for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
         const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
         for (int r = 0; r < n; r++) {
@@ -387,7 +411,7 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
                 squares[r] += x * x;
             }
         }
-        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        const double *factors = with_squares ? NAME(shorten)(given->radius, given->farthest, n, squares, &far) : NULL;
         job->out[given->d] += NAME(weigh)(job, first, n, scores, factors, NULL, NULL);
         for (ptrdiff_t j = 0; j < given->d; j++) {
             double sum = 0.0;
@@ -396,22 +420,16 @@ static TARGET void NAME(of_few_columns)(const struct job *job, const struct dens
             job->out[j] += sum;
         }
     }
+    return !far;
 }
 
-static TARGET void NAME(dense_pass)(const struct job *job, const struct dense *given)
+static TARGET int NAME(dense_pass)(const struct job *job, const struct dense *given)
 {
-    if (given->column_stride == given->size && given->d >= 4) {
-        if (given->size == 4)
-            NAME(by_rows)(job, given, 1);
-        else
-            NAME(by_rows)(job, given, 0);
-    } else if (given->row_stride == given->size && given->d >= 4) {
-        if (given->size == 4)
-            NAME(by_columns)(job, given, 1);
-        else
-            NAME(by_columns)(job, given, 0);
-    } else
-        NAME(of_few_columns)(job, given);
+    if (given->column_stride == given->size && given->d >= 4)
+        return given->size == 4 ? NAME(by_rows)(job, given, 1) : NAME(by_rows)(job, given, 0);
+    if (given->row_stride == given->size && given->d >= 4)
+        return given->size == 4 ? NAME(by_columns)(job, given, 1) : NAME(by_columns)(job, given, 0);
+    return NAME(of_few_columns)(job, given);
 }
 
 /* ---- Dense rows of few columns, with the sums of curvature times products of two columns ---- */
@@ -467,6 +485,7 @@ static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *gi
 {
     const int with_squares = given->radius < HUGE_VAL;
     const ptrdiff_t d = given->d, size = d + constant, width = (size + 7) & ~(ptrdiff_t)7;
+    int far = 0;
     double rows[BENT_ROWS * MOST_BENT], weights[MOST_BENT], scores[CHUNK], squares[CHUNK], bends[CHUNK], sums[MOST_BENT];
     float bent[BENT_ROWS * MOST_BENT];
     for (ptrdiff_t j = 0; j < width; j++) {
@@ -479,7 +498,7 @@ static TARGET void NAME(bent_pass)(const struct job *job, const struct dense *gi
         const ptrdiff_t stride = width * (ptrdiff_t)sizeof(double);
         NAME(copied)(given, first, n, width, rows);
         NAME(row_scores)((const char *)rows, stride, n, width, weights, none, none, 0, with_squares, scores, squares);
-        const double *factors = with_squares ? NAME(shorten)(given->radius, n, squares) : NULL;
+        const double *factors = with_squares ? NAME(shorten)(given->radius, given->farthest, n, squares, &far) : NULL;
         job->out[d] += NAME(weigh)(job, first, n, scores, factors, NULL, bends);
         NAME(row_sums)((const char *)rows, stride, n, width, scores, 0, sums);
         for (int r = 0; r < n; r++) {

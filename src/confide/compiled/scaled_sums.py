@@ -8,8 +8,6 @@ rows, and its sums must be those of NumPy.
 from __future__ import annotations
 
 import os
-import warnings
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -17,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from confide.compiled.gradient_sums import LossCode, code_of
-from confide.compiled.loading import Kernel, is_plain, kernel
+from confide.compiled.loading import Kernel, is_plain
+from confide.compiled.trials import kernel_if
 from confide.erm.centred_rows import Centred
 from confide.erm.clipped_rows import ClippedRows, ScaledRows, scaled_once
 from confide.erm.clipped_slopes import ClippedSlopes
@@ -120,19 +119,7 @@ def _with(module: Kernel, block: ClippedRows) -> ClippedRows:
 @cache
 def _tried(_environment: str | None) -> Kernel | None:
     """The compiled module, if its sums over made-up rows are those of NumPy. It is tried once for each environment."""
-    module = kernel()
-    if module is None or all(_agrees(module, *shape) for shape in _CHECKED):
-        return module
-    # The budget may be charged already, so nothing may fail here, not even where warnings are errors.
-    with suppress(RuntimeWarning):
-        warnings.warn(
-            "The compiled kernel adds up wrongly on this machine, or was built from another version of its source, so "
-            "noisy gradients are summed by NumPy. Build it again, perhaps with another compiler, or switch it off with "
-            "CONFIDE_COMPILED=0.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return None
+    return kernel_if(lambda module: all(_agrees(module, *shape) for shape in _CHECKED), "noisy gradients")
 
 
 def _agrees(module: Kernel, n_rows: int, n_features: int) -> bool:

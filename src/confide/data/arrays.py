@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
+from confide.compiled.clipped_sums import by_kernel
 from confide.compiled.scaled_sums import kernel_of, with_kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.checked_source import RowsWithDefaults
@@ -539,5 +540,14 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         passing = None if self.blocks.are_copies else Pass("training")
-        groups, n_features = self.groups(), self.n_features
-        return row_sum.completed(sum_over_groups(row_sum, groups, n_features, weights, self.n_threads, passing))
+        summed, source = self._summed(row_sum, len(weights))
+        groups, n_features = source.groups(), self.n_features
+        return row_sum.completed(sum_over_groups(summed, groups, n_features, weights, self.n_threads, passing))
+
+    def _summed(self, row_sum: BlockwiseSum, n_problems: int) -> tuple[BlockwiseSum, MemorySource]:
+        """The sum and the rows in the form in which they are added up: by the compiled kernel where it may be trusted."""
+        compiled = by_kernel(row_sum, n_problems, rows_in_block(self.n_features))
+        # Other blocks, subclasses among them, may make rows of their own from what is stored.
+        stores_rows = type(self.blocks) in (ArrayBlocks, CopiedBlocks)
+        stored = self.blocks.as_stored(shortened=True) if compiled is not None and stores_rows else None
+        return (row_sum, self) if compiled is None or stored is None else (compiled, replace(self, blocks=stored))

@@ -8,9 +8,11 @@ pyarrow's reader of streams.
 
 from __future__ import annotations
 
+import codecs
+import io
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -23,7 +25,10 @@ _PIECE_BYTES = 2**21
 """Least size of a piece. Each piece takes about .4 ms beside the time of its bytes."""
 _BLOCK_BYTES = 2**20
 """How much of a piece pyarrow reads at once. What is made of it stays in the cache, and its memory is used again: with eight
-times as much, reading took 1.2 to 2 times as long and 200 MB more."""
+times as much, reading took 1.2 to 2 times as long and 200 MB more.
+
+Where a block ends with the first sign of CR LF, pyarrow drops the second one, also within a cell. What that cell holds would
+then depend on the lengths of other rows, so no block ends there."""
 _READ_BYTES = 2**17
 """How much is read at once from the file."""
 _ROW_BYTES = 2**23
@@ -112,7 +117,7 @@ def whole_rows(stream: BinaryIO, separator: bytes, used: deque[bytearray] | None
         if filled + len(chunk) > len(buffer):
             buffer = buffer + bytearray(len(buffer) + len(chunk))
         buffer[filled : filled + len(chunk)] = chunk
-        ended = _end_of_rows(chunk, places, is_within=is_within)
+        ended = _end_of_rows(chunk, after, places, is_within=is_within)
         end, filled = filled + ended if ended else end, filled + len(chunk)
         if end and filled >= _PIECE_BYTES:
             begun = buffer[end:filled]
@@ -124,12 +129,16 @@ def whole_rows(stream: BinaryIO, separator: bytes, used: deque[bytearray] | None
         yield memoryview(buffer)[:filled]
 
 
-def _end_of_rows(chunk: bytes, quotes: Any, *, is_within: bool) -> int:
-    """How much of the chunk belongs to rows that end in it.
+def _end_of_rows(chunk: bytes, after: bytes, quotes: Any, *, is_within: bool) -> int:
+    """How much of the chunk belongs to rows that end in it, up to one after which a piece may begin.
+
+    No piece begins with a byte-order mark (U+FEFF). Readers take it for the mark of a whole file and drop it, so what a row
+    holds that begins with it would depend on the lengths of the rows before.
 
     Parameters
     ----------
     chunk : bytes
+    after : what follows it
     quotes : the places of the quotes in it
     is_within : whether it begins within a cell in quotes
     """
@@ -137,11 +146,14 @@ def _end_of_rows(chunk: bytes, quotes: Any, *, is_within: bool) -> int:
     while (place := chunk.rfind(b"\n", 0, place)) >= 0:
         n_before = int(np.searchsorted(quotes, place))
         if (n_before + is_within) % 2 == 0:
-            return place + 1
-        if n_before == 0:
+            begun = (chunk[place + 1 : place + 4] + after[:3])[:3]
+            if not codecs.BOM_UTF8.startswith(begun):
+                return place + 1
+        elif n_before == 0:
             break
-        # No row ends within this cell.
-        place = int(quotes[n_before - 1])
+        else:
+            # No row ends within this cell.
+            place = int(quotes[n_before - 1])
     return 0
 
 
@@ -169,14 +181,31 @@ def _read(piece: memoryview, form: CsvForm, *, with_header: bool) -> Any:
     def read(n_bytes: int) -> Any:
         return arrow_csv.read_csv(pa.BufferReader(piece), **_options(form, with_header=with_header, n_bytes=n_bytes))
 
-    try:
-        return read(_BLOCK_BYTES)
-    except pa.ArrowInvalid:
-        # A row may be longer than a block, and then the piece has to be one block.
-        return read(len(piece) + 1)
+    ends = range(_BLOCK_BYTES, len(piece), _BLOCK_BYTES)
+    if not any(bytes(piece[end - 1 : end + 1]) == b"\r\n" for end in ends):
+        # A row may be longer than a block.
+        with suppress(pa.ArrowInvalid):
+            return read(_BLOCK_BYTES)
+    return read(len(piece) + 1)
 
 
 def _rest(stream: BinaryIO, form: CsvForm, *, with_header: bool) -> Iterator[Any]:
     import pyarrow.csv as arrow_csv
 
-    yield from arrow_csv.open_csv(stream, **_options(form, with_header=with_header, n_bytes=_ROW_BYTES))
+    yield from arrow_csv.open_csv(_WholeEnds(stream), **_options(form, with_header=with_header, n_bytes=_ROW_BYTES))
+
+
+class _WholeEnds(io.RawIOBase):
+    """A stream none of whose blocks ends with CR, the first sign of CR LF. Blocks may be longer than was asked for."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, n_bytes: int = -1) -> bytes:
+        parts = [self._stream.read(n_bytes)]
+        while parts[-1].endswith(b"\r"):
+            parts.append(self._stream.read(1))
+        return b"".join(parts)

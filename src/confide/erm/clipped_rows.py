@@ -125,6 +125,12 @@ def sums_of(numbers: Array, rows: Rows) -> Array:
     return sums
 
 
+def scaling_to(ball: BallBound, n_features: int) -> tuple[float, float]:
+    """The radius to which `BallBound.clip` shortens rows, and the largest squared length that a factor may shorten."""
+    radius = ball._radius(n_features)
+    return radius, min(LARGEST_SAFE_SQUARE, radius * radius * (_FARTHEST * _FARTHEST))
+
+
 def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
     """One block as `clipped_once` has it, but in no memory beside that of the rows, a few numbers for each.
 
@@ -136,9 +142,8 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
         return None
     with np.errstate(over="ignore", under="ignore"):
         squared_norms = row_squares(rows)
-    # As `BallBound.clip` has them.
-    radius = ball._radius(rows.shape[1])
-    if not squared_norms.max(initial=0.0) <= min(LARGEST_SAFE_SQUARE, radius * radius * (_FARTHEST * _FARTHEST)):
+    radius, farthest = scaling_to(ball, rows.shape[1])
+    if not squared_norms.max(initial=0.0) <= farthest:
         return None
     outside = ~(squared_norms <= radius * radius)
     scales = np.where(outside, radius / np.sqrt(np.where(outside, squared_norms, 1.0)), 1.0)

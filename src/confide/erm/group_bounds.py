@@ -163,12 +163,12 @@ def _limits_of_coded(bound: bytes, layout: bytes, n_rows: int) -> tuple[NDArray[
     sizes, scales, linked = (np.array(part) for part in zip(*_GROUP.iter_unpack(bound), strict=True))
     _, singles, pairs = intervals_of(layout)
     stops = np.cumsum(sizes)
-    starts = stops - sizes
     intervals = np.concatenate([singles, pairs])
+    # Each interval begins in the group that is found, and may end behind it.
     groups = np.searchsorted(stops, intervals[:, 0], side="right")
     single, pair = np.split(groups, [len(singles)])
     own = len(set(groups.tolist())) == len(groups) and bool((intervals[:, 1] <= stops[groups]).all())
-    if not own or linked[pair].any() or linked.sum() != linked[single].sum() or (starts[groups] > intervals[:, 0]).any():
+    if not own or linked[pair].any() or linked.sum() != linked[single].sum():
         return None
     lowest, radii = np.where(linked, scales, -scales), scales * (1.0 - (sizes + 4) * 2.0**-52)
     repeated = np.tile(lowest[single], (n_rows, 1)), np.tile(scales[single], (n_rows, 1))

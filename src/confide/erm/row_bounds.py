@@ -66,12 +66,12 @@ class BallBound:
     norm: float
 
     def __post_init__(self) -> None:
-        ok = isinstance(self.norm, Real) and not isinstance(self.norm, bool)
-        if not ok or not (SMALLEST_BOUND <= self.norm <= LARGEST_BOUND or self.norm == math.inf):
-            raise ParameterError(
-                "a row norm must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
-            )
-        object.__setattr__(self, "norm", float(self.norm))
+        # A number of NumPy is compared in its own precision, in which the smallest bound may be 0.
+        norm = self.norm.item() if isinstance(self.norm, np.generic) else self.norm
+        ok = isinstance(norm, Real) and not isinstance(norm, bool)
+        if not ok or not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
+            raise ParameterError("a row norm must be a number between 2^-300 and 2^300, or inf when the budget is inf.")
+        object.__setattr__(self, "norm", float(norm))
 
     @property
     def l2_norm(self) -> float:

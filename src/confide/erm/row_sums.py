@@ -156,6 +156,6 @@ def product(left: Any, right: Any) -> Array:
 
 def mirrored(totals: Totals) -> Totals:
     """The totals with the upper triangle of every Hessian copied to the lower one, in place."""
-    for matrix in totals.hessian:
+    for matrix in totals.hessian if totals.hessian.size else ():
         matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
     return totals

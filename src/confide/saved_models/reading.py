@@ -61,7 +61,7 @@ def understood(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, ConfideError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError, ConfideError):
         raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
 
 

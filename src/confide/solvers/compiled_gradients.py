@@ -1,6 +1,6 @@
 """Gradients by the compiled kernel, for the first steps; see `confide.compiled`.
 
-The kernel is not trusted. It reads rows alone and gives numbers to a solver, whose last step is always made by the exact
+The kernel is not trusted with these. It reads rows alone and gives numbers to a solver, whose last step is made by the exact
 gradients of `RowSum`. A kernel that gives wrong numbers makes a solver slow, or has it begin again without the kernel.
 """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from confide.solvers.best_points import BestPoints
 from confide.solvers.line_search import flat_steps
@@ -29,12 +29,11 @@ def newton_directions(hessian: Array, gradient: Array) -> Array:
     """The (k, D) solutions s of H s = -g; a row of NaN where H is not numerically positive definite."""
     directions = np.full_like(gradient, np.nan)
     for problem, matrix in enumerate(hessian):
-        try:
-            # The Hessian is not used again, so its factor may take its place.
-            factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            continue
-        directions[problem] = -cho_solve(factor, gradient[problem], check_finite=False)
+        # LAPACK itself, since SciPy's functions around it take longer than it does for few weights. The Hessian is not used
+        # again, so its factor may take its place.
+        factor, failed = dpotrf(matrix.T, lower=True, overwrite_a=True, clean=False)
+        if not failed:
+            directions[problem] = -dpotrs(factor, gradient[problem], lower=True)[0]
     return directions
 
 

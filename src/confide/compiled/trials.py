@@ -1,0 +1,26 @@
+"""The kernel is tried on made-up rows before sums of its are trusted. A trial looks at no row of anybody."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+
+from confide.compiled.loading import Kernel, kernel
+
+
+def kernel_if(is_right: Callable[[Kernel], bool], what: str) -> Kernel | None:
+    """The compiled module if it passes a trial; otherwise None, and a warning of sums (`what`) that NumPy makes instead."""
+    module = kernel()
+    if module is None or is_right(module):
+        return module
+    # The budget may be charged already, so nothing may fail here, not even where warnings are errors.
+    with suppress(RuntimeWarning):
+        warnings.warn(
+            f"The compiled kernel adds up wrongly on this machine, or was built from another version of its source, so "
+            f"{what} are summed by NumPy. Build it again, perhaps with another compiler, or switch it off with "
+            f"CONFIDE_COMPILED=0.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return None
