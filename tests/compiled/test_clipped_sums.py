@@ -398,7 +398,8 @@ def between_doubles(numbers):
     """The same numbers, which begin one byte behind an address of a double."""
     found = np.frombuffer(bytearray(numbers.nbytes + 1), numbers.dtype, offset=1, count=numbers.size)
     found[...] = numbers
-    assert found.flags.c_contiguous and not found.flags.aligned
+    assert found.flags.c_contiguous
+    assert not found.flags.aligned
     return found
 
 
