@@ -374,6 +374,16 @@ def test_rows_that_begin_between_two_doubles_are_summed_by_numpy():
     np.testing.assert_array_equal(found, by_numpy(row_sum, records["row"], labels, np.ones((1, 6))))
 
 
+@pytest.mark.parametrize("kind", [">f8", ">f4", "g", "f2", "i8"])
+def test_rows_of_other_types_are_summed_by_numpy(kind):
+    """Long doubles too, on machines where they are equal to doubles: the kernel would refuse them after the charge."""
+    rows, labels = np.random.default_rng(6).normal(size=(50, 6)).astype(kind), np.ones(50, np.int8)
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
+    assert ArrayBlocks(rows).as_stored(shortened=True) is None
+    found = source_of(rows, labels).sum_over_rows(row_sum, np.ones((1, 6))).gradient[0]
+    np.testing.assert_array_equal(found, by_numpy(row_sum, rows, labels, np.ones((1, 6))))
+
+
 @pytest.mark.parametrize("kind", [np.int16, np.float64, np.int64, "strided"], ids=str)
 def test_labels_of_any_type_are_read(kind):
     """The sources give int8, in one piece. Others must not be refused when the budget is charged."""
@@ -382,6 +392,24 @@ def test_labels_of_any_type_are_read(kind):
     row_sum, weights = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), rng.normal(size=(1, 6))
     others = np.repeat(labels, 2)[::2] if kind == "strided" else labels.astype(kind)
     np.testing.assert_array_equal(summed(row_sum, rows, others, weights), summed(row_sum, rows, labels, weights))
+
+
+def between_doubles(numbers):
+    """The same numbers, which begin one byte behind an address of a double."""
+    found = np.frombuffer(bytearray(numbers.nbytes + 1), numbers.dtype, offset=1, count=numbers.size)
+    found[...] = numbers
+    assert found.flags.c_contiguous
+    assert not found.flags.aligned
+    return found
+
+
+def test_labels_and_weights_of_rows_that_begin_between_two_doubles_are_read():
+    """They are in one piece, and yet the kernel refuses them. After a charge nothing may be refused."""
+    rng = np.random.default_rng(8)
+    rows, labels, counts = rng.normal(size=(40, 6)), rng.choice([-1.0, 1.0], 40), rng.uniform(0.0, 1.0, 40)
+    row_sum, weights = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), rng.normal(size=(1, 6))
+    found = summed(row_sum, rows, between_doubles(labels), weights, between_doubles(counts))
+    np.testing.assert_array_equal(found, summed(row_sum, rows, labels, weights, counts))
 
 
 class _Wrong:

@@ -158,6 +158,21 @@ def test_the_bound_is_the_theorems_formula():
     assert 6 * huber.worst(noise_bound) == pytest.approx(8.5e-4, rel=0.05)
 
 
+@pytest.mark.parametrize("loss", [*LOSSES, Weighted(HuberHinge(0.125), 6.0)], ids=lambda loss: loss.name)
+def test_each_term_of_the_bound_is_that_of_the_theorem(loss):
+    """One norm at a time. In the tabulated case the products with the weights hide every other term."""
+    unit, n, row_norm, d, m, l2 = 2.0**-53, 20, 3.0, 7, 50, 1e3
+    rounding = GradientRounding(loss, row_norm, n, d, m, l2)
+    slope_units = 13.0 if isinstance(loss, Weighted) else 12.0
+    of_sums = 1.01 * unit * n * row_norm * loss.lipschitz * (m + d + 5 + slope_units)
+    assert rounding.bound(0.0, 0.0, 0.0) == pytest.approx(of_sums, rel=1e-12)
+    of_scores = 1.01 * unit * n * row_norm * (2 * d + 5) * loss.smoothness * row_norm * 10.0
+    assert rounding.bound(10.0, 0.0, 0.0) - of_sums == pytest.approx(of_scores + 3.0 * unit * l2 * 10.0, rel=1e-9)
+    assert rounding.bound(0.0, 1e6, 0.0) - of_sums == pytest.approx(3.0 * unit * 1e6, rel=1e-9)
+    assert rounding.bound(0.0, 0.0, 1e6) - of_sums == pytest.approx(3.0 * unit * 1e6, rel=1e-9)
+    assert GradientRounding(loss, row_norm, 0, d, m, l2).bound(0.0, 0.0, 0.0) == 2.0**-900
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_the_minimiser_is_shorter_than_its_public_bound(loss):
     """|w*| <= W over random rows and noise."""

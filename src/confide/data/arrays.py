@@ -284,7 +284,8 @@ class ArrayBlocks(Blocks):
 
     def as_stored(self, shortened: bool) -> StoredBlocks | None:
         rows: Any = self.rows
-        known = isinstance(rows, np.ndarray) and rows.dtype in (np.float64, np.float32) and rows.dtype.isnative
+        # By their letters: on some machines another type, long doubles, is equal to doubles and has another name in C.
+        known = isinstance(rows, np.ndarray) and rows.dtype.char in "df" and rows.dtype.isnative
         # Numbers that begin between two addresses of their kind, as in a field of a record, are none to the kernel.
         known = known and rows.flags.aligned
         return StoredBlocks(StoredArray(rows), rows_in_group(self.n_features)) if known else None
