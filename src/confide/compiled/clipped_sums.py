@@ -79,8 +79,8 @@ class ClippedSum:
         bound: Any = row_sum.row_bound
         offset = row_sum.intercept * float(weights[n_features]) if row_sum.intercept > 0.0 else 0.0
         # Numbers that begin between two addresses of their kind are none to the kernel, which would refuse them.
-        signs: Any = np.require(labels, np.int8 if labels.dtype == np.int8 else np.float64, "CA")
-        counts = None if row_weights is None else np.require(row_weights, np.float64, "CA")
+        signs: Any = np.require(labels, np.int8 if labels.dtype == np.int8 else np.float64, ["C", "A"])
+        counts = None if row_weights is None else np.require(row_weights, np.float64, ["C", "A"])
         radius, farthest = scaling_to(bound, n_features)
         beside = signs, counts, row_sum.largest_weight
         at = np.ascontiguousarray(weights[:n_features]), offset
