@@ -41,6 +41,20 @@ def summed(row_sum, rows, labels, weights, row_weights=None):
     return totals.gradient[0]
 
 
+def test_labels_and_weights_between_two_addresses_are_copied():
+    """The kernel would refuse them, after the charge. Fields of packed records are such numbers."""
+    rng = np.random.default_rng(1)
+    rows, n = rng.normal(size=(50, 6)), 50
+    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.4), BallBound(1.0), 0.0, 1, 2.0)
+    labels, counts = rng.choice([-1.0, 1.0], n), rng.uniform(0.5, 2.0, n)
+    packed = [np.frombuffer(b"0" + each.tobytes(), np.uint8)[1:].view(np.float64) for each in (labels, counts)]
+    assert not any(each.flags.aligned for each in packed)
+    weights = rng.normal(size=(1, 6))
+    assert np.array_equal(
+        summed(row_sum, rows, packed[0], weights, packed[1]), summed(row_sum, rows, labels, weights, counts)
+    )
+
+
 @pytest.mark.parametrize("shape", [(1, 4), (3, 5), (4, 7), (259, 6), (700, 20), (300, 27), (65, 103), (33, 1100)])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("centred", [False, True], ids=["as they are", "centred"])

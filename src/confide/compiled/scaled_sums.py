@@ -71,8 +71,9 @@ class ScaledSums:
         if self.centre is not None:
             at_centre = float(self.centre @ own)
         sums, moved = np.zeros(n_features + 1), np.zeros(1)
-        signs: Any = np.ascontiguousarray(labels, np.int8 if labels.dtype == np.int8 else np.float64)
-        counts = None if row_weights is None else np.ascontiguousarray(row_weights, np.float64)
+        # Numbers that begin between two addresses of their kind are none to the kernel, which would refuse them.
+        signs: Any = np.require(labels, np.int8 if labels.dtype == np.int8 else np.float64, ["C", "A"])
+        counts = None if row_weights is None else np.require(row_weights, np.float64, ["C", "A"])
         beside = self.scales, self.shifts, self.limits, signs, counts, self.largest_weight
         at = np.ascontiguousarray(own), constant, at_centre
         self.kernel.scaled_sums(self.rows, *beside, *at, *self.loss[:2], sums, moved, self.plain)
@@ -106,8 +107,9 @@ def _with(module: Kernel, block: ClippedRows) -> ClippedRows:
     code = code_of(clipped.loss)
     if code is None or type(rows) is not ScaledRows or rows.shape[1] < _SHORTEST_ROW:
         return block
-    # A number that begins between two addresses of doubles, as in a field of a record, is none to the kernel.
-    if rows.rows.strides[1] != 8 or not rows.rows.flags.aligned:
+    # A number that begins between two addresses of doubles, as in a field of a record, is none to the kernel. Neither is a
+    # long double, which on some machines is equal to a double and has another name in C.
+    if rows.rows.dtype.char != "d" or rows.rows.strides[1] != 8 or not rows.rows.flags.aligned:
         return block
     # As `ClippedSlopes.of_scores` has them.
     limits = np.ravel(clipped.limit * block.stretch)
