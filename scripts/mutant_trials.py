@@ -232,7 +232,10 @@ class Trials:
         seconds = {name: self._terms.reach[name].seconds for name in wanted}
         noticing = (name for name, _ in self._noticing[mutant.path].most_common() if seconds.get(name, 1.0) < _QUICK)
         first = set(itertools.islice(noticing, 3))
-        ordered = sorted(wanted, key=lambda name: (name not in first, seconds[name] / (1 + name.startswith(own))))
+        # Tests that call nothing are tried on constants and fields alone, and most of these concern no other test.
+        calls = {name: bool(self._terms.reach[name].functions) for name in wanted}
+        share = {name: seconds[name] / (1 + name.startswith(own)) for name in wanted}
+        ordered = sorted(wanted, key=lambda name: (name not in first, calls[name], share[name]))
         sums = list(itertools.accumulate(seconds[name] for name in ordered))
         return ordered[: max(1, sum(so_far <= self._terms.seconds for so_far in sums))]
 
