@@ -149,7 +149,7 @@ def test_the_scale_log_keeps_its_meaning():
 @example(1.0, 348360.544516448, [])
 @given(st.floats(1e-3, 1e6), st.floats(1.001, 1e9), st.lists(st.floats(allow_nan=False), max_size=20))
 def test_numbers_on_the_scale_log10_never_leave_their_range(low, ratio, numbers):
-    """From -1 to 1 for every number, in rising order, with the bounds at the ends: high but for a rounding of its logarithm."""
+    """From -1 to 1 for every number, in rising order, with the bounds at the ends, high but for a rounding."""
     column = NumberColumn("x", low, low * ratio, scale="log10")
     found = column.stretched(np.array(sorted([*numbers, column.low, column.high])))
     assert (np.diff(found) >= 0.0).all()
