@@ -203,7 +203,7 @@ class Trials:
         try:
             code = _outermost(compile(mutant.source(), str(mutant.path), "exec", dont_inherit=True), mutant.line)
         except SyntaxError:
-            return "", [], None
+            code = None
         if code is None:
             return "", [], None
         name = function_name(mutant.path, code.co_qualname)
@@ -214,7 +214,7 @@ class Trials:
         return name, live, code
 
     def _tests_for(self, mutant: Mutant, function: str) -> list[str]:
-        """Tests in order: quick ones that noticed most in this file, then by time, half of it for the module's own."""
+        """Tests in order: three quick ones that noticed most in this file, then by time. The module's own count half."""
         module = f"{mutant.path.parent.name}/{mutant.path.name}"
         own = f"tests/{mutant.path.parent.name}/test_{mutant.path.stem}.py::"
         if function and function not in self._at_import:

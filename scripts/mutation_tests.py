@@ -11,8 +11,8 @@ order that is random but always the same: those tried so far are a random sample
     python -m scripts.mutation_tests --show KEY               the change
     python -m scripts.mutation_tests --summary                the table, and survivors without a reason
 
-A mutant is tried against the tests that reach the changed function, those of its module first and then the quick ones, in a
-process that has collected all tests once. Which tests reach a function is measured first, in half an hour, and kept in
+A mutant is tried against the tests that reach the changed function, the quick ones first, in a process that has collected
+all tests once. Which tests reach a function is measured first, in half an hour, and kept in
 `build/reach_of_tests.json`. A test that fails, an error, and no end within the time limit all count as noticed. Survivors
 that change nothing which matters are listed with reasons in `tests/surviving_mutants.toml`.
 """

@@ -22,6 +22,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import SquaredLoss
+from tests.compiled.test_scaled_sums import fixed
 
 UNIT = 2.0**-53
 LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.2)]
@@ -529,12 +530,6 @@ def test_whether_the_kernel_is_tried_depends_on_no_row(monkeypatch, untried, row
         rows_of_case.sum_over_rows(RowSum(SquaredLoss(1.0, 1.0), BallBound(1.0), 0.0, 1), np.zeros((1, 5)))
     with pytest.warns(RuntimeWarning, match="adds up wrongly"):
         rows_of_case.sum_over_rows(KNOWN, np.zeros((1, 5)))
-
-
-def fixed(array):
-    """The array, which cannot be written to."""
-    array.flags.writeable = False
-    return array
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import numpy as np
 
 from confide.compiled.gradient_sums import LossCode, code_of
 from confide.compiled.loading import Kernel, is_plain
-from confide.compiled.stored_rows import StoredArray
+from confide.compiled.stored_rows import StoredArray, labels_and_counts
 from confide.compiled.trials import kernel_if
 from confide.erm.clipped_rows import scaling_to
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
@@ -78,11 +78,8 @@ class ClippedSum:
             return None
         bound: Any = row_sum.row_bound
         offset = row_sum.intercept * float(weights[n_features]) if row_sum.intercept > 0.0 else 0.0
-        # Numbers that begin between two addresses of their kind are none to the kernel, which would refuse them.
-        signs: Any = np.require(labels, np.int8 if labels.dtype == np.int8 else np.float64, ["C", "A"])
-        counts = None if row_weights is None else np.require(row_weights, np.float64, ["C", "A"])
         radius, farthest = scaling_to(bound, n_features)
-        beside = signs, counts, row_sum.largest_weight
+        beside = *labels_and_counts(labels, row_weights), row_sum.largest_weight
         at = np.ascontiguousarray(weights[:n_features]), offset
         sums = np.zeros(n_features + 1)
         near = self.kernel.clipped_sums(

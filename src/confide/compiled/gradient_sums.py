@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide.compiled.loading import Kernel, is_plain
-from confide.compiled.stored_rows import StoredArray, StoredRows, SumOfSlopes
+from confide.compiled.stored_rows import StoredArray, StoredRows, SumOfSlopes, labels_and_counts
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss, Loss
 from confide.erm.row_sums import Totals, mirrored
@@ -83,8 +83,7 @@ class CompiledSum:
         n_features = rows.shape[1]
         offset = self.intercept * float(weight[n_features]) if self.intercept > 0.0 else 0.0
         asked = SumOfSlopes(
-            labels if labels.dtype == np.int8 else np.ascontiguousarray(labels, np.float64),
-            None if row_weights is None else np.ascontiguousarray(row_weights, np.float64),
+            *labels_and_counts(labels, row_weights),
             self.largest_weight,
             np.ascontiguousarray(weight[:n_features]),
             offset,

@@ -16,6 +16,7 @@ import numpy as np
 
 from confide.compiled.gradient_sums import LossCode, code_of
 from confide.compiled.loading import Kernel, is_plain
+from confide.compiled.stored_rows import labels_and_counts
 from confide.compiled.trials import kernel_if
 from confide.erm.centred_rows import Centred
 from confide.erm.clipped_rows import ClippedRows, ScaledRows, scaled_once
@@ -71,10 +72,7 @@ class ScaledSums:
         if self.centre is not None:
             at_centre = float(self.centre @ own)
         sums, moved = np.zeros(n_features + 1), np.zeros(1)
-        # Numbers that begin between two addresses of their kind are none to the kernel, which would refuse them.
-        signs: Any = np.require(labels, np.int8 if labels.dtype == np.int8 else np.float64, ["C", "A"])
-        counts = None if row_weights is None else np.require(row_weights, np.float64, ["C", "A"])
-        beside = self.scales, self.shifts, self.limits, signs, counts, self.largest_weight
+        beside = self.scales, self.shifts, self.limits, *labels_and_counts(labels, row_weights), self.largest_weight
         at = np.ascontiguousarray(own), constant, at_centre
         self.kernel.scaled_sums(self.rows, *beside, *at, *self.loss[:2], sums, moved, self.plain)
         if self.centre is not None:

@@ -6,13 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from confide.compiled.loading import Kernel
-from confide.types import Array
+from confide.types import Array, Targets
 
 LINE, CURVE, LEVELS = range(3)
 """Kinds of columns, as kernel.c names them."""
+
+
+def labels_and_counts(labels: Targets, row_weights: Array | None) -> tuple[Any, Array | None]:
+    """Labels or targets (m,) and weights of rows (m,) in types that the kernel reads, copied only where they have to be.
+
+    The kernel refuses numbers that begin between two addresses of their kind, and the budget may be charged already.
+    """
+    numbers: Any = np.require(labels, np.int8 if labels.dtype == np.int8 else np.float64, ["C", "A"])
+    return numbers, None if row_weights is None else np.require(row_weights, np.float64, ["C", "A"])
 
 
 @dataclass(frozen=True, slots=True)

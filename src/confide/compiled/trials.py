@@ -1,4 +1,4 @@
-"""The kernel is tried on made-up rows before sums of its are trusted. A trial looks at no row of anybody."""
+"""The kernel is tried on made-up rows before its sums are trusted. A trial looks at nobody's rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from confide.compiled.loading import Kernel, kernel
 
 
 def kernel_if(is_right: Callable[[Kernel], bool], what: str) -> Kernel | None:
-    """The compiled module if it passes a trial; otherwise None, and a warning of sums (`what`) that NumPy makes instead."""
+    """The compiled module if it passes a trial; otherwise None, with a warning that NumPy makes these sums (`what`)."""
     module = kernel()
     if module is None or is_right(module):
         return module
