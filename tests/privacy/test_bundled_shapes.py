@@ -6,12 +6,20 @@ import math
 import time
 from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
 from confide.errors import ParameterError
-from confide.privacy.bundled_shapes import Bundles, Contrasts, shapes_of_groups, squares_of_bundles, squares_of_groups
+from confide.privacy.bundled_shapes import (
+    Bundles,
+    Contrasts,
+    _with_shares,
+    shapes_of_groups,
+    squares_of_bundles,
+    squares_of_groups,
+)
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.noise import Entropy
 from tests.privacy.densities import bundles_norm
@@ -256,3 +264,19 @@ def test_the_public_bound_of_short_rows_is_short():
     shape = Bundles((1, 1), (0.01, 0.02), (False, False), ((0,), (1,)), (256, 768))
     farthest = max(0.01 * 4.0, 0.02 * 1024 / 768)
     assert shape.laplace_bound(2.0, -30.0) == pytest.approx(farthest * (1.4 * 4 + 60.0) / 2.0)
+
+
+def test_shares_are_in_proportion_to_cube_roots_and_at_least_one_unit():
+    """A column of scale s in a bundle of its own has E b^2 = 2 s^2 at the whole share."""
+    for scale, expected in ((1.0, (512, 512)), (8.0, (204, 820)), (1e-3, (1014, 10)), (1e-6, (1023, 1))):
+        shape = _with_shares((1, 1), (1.0, scale), (False, False), ((0,), (1,)))
+        assert shape.shares == expected
+
+
+def test_the_public_bound_of_bundles_is_rounded_up():
+    """By one part in 2^45, from exact rational squares: a Gamma variable of 2 + 2 dimensions at rate 1."""
+    shape = Bundles((1, 1), (0.1, 0.7), (False, False), ((0,), (1,)), (100, 924))
+    with mpmath.workdps(40):
+        exact = mpmath.mpf(0.1) * 1024 / 100 * (mpmath.mpf(14) / 10 * 4 + 60)
+        excess = float(mpmath.mpf(shape.laplace_bound(1.0, -30.0)) / exact - 1)
+    assert 0.9 * 2.0**-45 < excess < 1.1 * 2.0**-45

@@ -312,3 +312,28 @@ def test_slopes_of_centred_rows_are_clipped_to_their_length(layout):
         np.testing.assert_allclose(totals.gradient[0], -slope * moved, rtol=1e-9, atol=1e-12)
         largest = max(largest, float(np.linalg.norm(totals.gradient)))
     assert largest == pytest.approx(0.3 * norm)
+
+
+def test_the_sum_has_one_constant_and_no_curvature():
+    """Slopes alone are summed: of rows that are replaced, and beside three tenths of a row where their number is private."""
+    for neighbours, constant in ((REPLACE, 0.0), (ADD, 0.3 * 4.0)):
+        row_sum = centring_plan(facts(neighbours, row_norm=4.0), ZCDP(0.1), 0.02).row_sum
+        assert (row_sum.order, row_sum.intercept, row_sum.largest_weight) == (1, pytest.approx(constant), 1.0)
+
+
+@pytest.mark.parametrize("norm", [0.25, 4.0])
+def test_a_radius_is_never_below_its_least_share_of_the_norm(norm):
+    """Where all rows are one point at the edge of the bound, and hardly any noise hides it."""
+    plan = centring_plan(facts(n=10**6, row_norm=norm), ZCDP(1e6), 0.5)
+    found = centred_by(plan, np.array([2.0 * norm, 0.0]) * 10**6)
+    assert found.radius == LEAST_RADIUS * norm
+    assert np.linalg.norm(found.centre) == pytest.approx(norm)
+
+
+@pytest.mark.parametrize("rho", [1e-4, 1.0, 1e4, 1e8])
+def test_the_grid_is_fine_beside_sensitivity_and_noise(rho):
+    """A thousandth of the smaller of both over the root of the dimension, but for the next power of two."""
+    lattice = centring_plan(facts(), ZCDP(rho), 0.5).lattice
+    fine = lattice.l2_sensitivity * min(1.0, 1.0 / math.sqrt(rho)) / 1000.0 / math.sqrt(lattice.dimension)
+    assert 0.499 * fine <= lattice.step <= 1.001 * fine
+    assert lattice.deviation == pytest.approx(lattice.l2_sensitivity / math.sqrt(rho), rel=0.01)

@@ -316,3 +316,41 @@ def test_the_bound_has_every_term_of_the_formula(n, l2, centred, loss):
         slopes = loss.lipschitz * (of_sums + of_loss) + of_scores * loss.smoothness * 3.0 * weights
         expected = 1.01 * unit * n * 3.0 * slopes + 3.0 * unit * (l2 * weights + noise) + 3.0 * unit * gradient
         assert found.bound(weights, noise, gradient) == pytest.approx(expected, rel=1e-9, abs=0.0)
+
+
+def test_the_worst_point_is_four_times_as_far_as_rows_and_noise_can_pull():
+    """|w| <= 2 W with W = 2 |b| / l2 + sqrt(2 n f(0) / l2), and |g| <= n L R + l2 |w| + |b|; each part once the largest."""
+    for n, noise, l2 in ((1, 1e12, 1e9), (10**6, 1.0, 1e9), (10**6, 1.0, 1.0)):
+        rounding = GradientRounding(LogisticLoss(), 2.0, n, 3, 7, l2)
+        norm = 2.0 * (2.0 * noise / l2 + math.sqrt(2.0 * n * math.log(2.0) / l2))
+        slope = n * 2.0 + l2 * norm + noise
+        assert rounding.worst(noise) == pytest.approx(rounding.bound(norm, noise, slope), rel=1e-9, abs=0.0)
+    # 3 u (4 |b| + |b|) + 3 u (4 |b| + |b|), where rows hardly count.
+    assert GradientRounding(LogisticLoss(), 1.0, 1, 2, 3, 1e12).worst(1e15) == pytest.approx(30.0 * 2.0**-53 * 1e15, rel=1e-3)
+
+
+class WithGradients:
+    """An objective whose gradients were computed elsewhere."""
+
+    def __init__(self, gradients, linear):
+        self._gradients, self.linear = np.array(gradients), np.array(linear)
+
+    def gradients(self, weights):
+        """The same at all weights."""
+        assert weights.shape == self._gradients.shape
+        return self._gradients
+
+
+@pytest.mark.parametrize("gradient", [[0.0, 0.0], [3.0, 4.0]])
+def test_a_certificate_counts_the_norm_and_its_rounding_and_no_more(gradient):
+    """|g| (1 + 6 u) + 1.01 times the bound on rounding at these weights; every problem is looked at."""
+    rounding, weights = GradientRounding(LogisticLoss(), 1.0, 50, 2, 60, 3.0), np.array([[0.3, 0.4], [0.0, 0.0]])
+    linear = [[6.0, 8.0], [0.0, 0.0]]
+    norm = math.hypot(*gradient)
+    bound = norm * (1.0 + 6 * 2.0**-53) + 1.01 * rounding.bound(0.5, 10.0, norm)
+    for rows in ([gradient, [0.0, 0.0]], [[0.0, 0.0], gradient]):
+        at = (weights, linear) if rows[0] == gradient else (weights[::-1], linear[::-1])
+        objective = WithGradients(rows, at[1])
+        certify(objective, at[0], bound * (1.0 + 2.0**-50), rounding)
+        with pytest.raises(NotCertified):
+            certify(objective, at[0], bound - 0.005 * rounding.bound(0.5, 10.0, norm), rounding)

@@ -62,3 +62,8 @@ def test_the_mu_of_a_budget_is_the_largest_and_a_little_less():
         assert 0.999_999 * rho < 0.5 * mu_within(ZCDP(rho)) ** 2 < rho
     for epsilon, delta in ((0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5)):
         assert 0.999_999 * delta < gaussian_delta(epsilon, mu_within(ApproxDP(epsilon, delta))) < delta
+
+
+def test_what_a_curve_adds_for_its_rounding_is_that_of_the_page():
+    """A part in 10^9 of the difference, and 2^-48; at a shift of 100 deviations everything leaks, and nothing else is left."""
+    assert gaussian_delta(0.0, 100.0) == pytest.approx(1.0 + 1e-9 + 2.0**-48, rel=0.0, abs=3e-16)

@@ -413,3 +413,39 @@ def test_moments_without_noise_have_no_account_beside_weights():
     training = ObjectivePerturbation().plan(replace(facts, beside_mu=0.1), budget)
     with pytest.raises(ParameterError, match="does not pay"):
         joint_event(training, SecondMoments().plan(training, PureDP(math.inf)))
+
+
+@pytest.mark.parametrize("n_outputs", [4, 16])
+def test_scores_of_their_own_change_as_much_in_the_window_as_that_of_the_worst_row(n_outputs):
+    """One-vs-rest: the window is that of the whole row, so each score has sqrt(o) times as much of it. By a search."""
+    one, loss = SmoothHinge(0.4), Weighted(OneVsRest(SmoothHinge(0.4), n_outputs), 1.0)
+    window = window_of(loss, _WINDOW)
+    assert window == pytest.approx(math.sqrt(n_outputs) * 2.0**-6 * one.lipschitz / one.smoothness, rel=1e-9)
+    margins = np.linspace(0.6 - window, 1.4 + window, 200001)
+    bends = (one.derivative(margins + window) - one.derivative(margins - window)) / (2.0 * window) / one.smoothness
+    slopes = np.abs(one.derivative(margins))
+    for scale in (0.5, 0.977, 2.0, 5.0):
+        exact = math.sqrt(n_outputs) * np.sqrt((scale * bends) ** 2 + slopes**4).max()
+        assert exact <= joint_bound(loss, scale) <= exact * 1.1
+
+
+class PointedBend:
+    """Facts of a loss that bends at one slope alone, between two slopes of the grid: half as much at the next of them."""
+
+    self_concordant, separable, n_outputs, lipschitz, smoothness = True, False, 1, 1.0, 1.0
+
+    def __init__(self, peak):
+        self.peak = peak
+
+    def curvature_at_slope(self, slopes):
+        """It falls by a half within half a cell."""
+        return np.maximum(0.0, 1.0 - 2.0**12 * np.abs(slopes - self.peak))
+
+
+@pytest.mark.parametrize("cell", [0, 1, 3000, 4094, 4095])
+@pytest.mark.parametrize("part", [0.49, 0.51])
+def test_the_largest_bend_may_lie_between_two_slopes_of_the_grid(cell, part):
+    """Cells on both sides of the largest value on the grid count in full, and no others do."""
+    peak = (cell + part) * 2.0**-12
+    found = joint_bound(PointedBend(peak), 10.0)
+    assert math.hypot(10.0, peak**2) <= found <= math.hypot(10.0, (peak + 2.0**-11) ** 2) * (1.0 + 1e-9)

@@ -614,3 +614,17 @@ def test_the_rounding_of_statistics_is_that_of_theorem_3(square, neighbours):
     terms = facts.summation_depth + 2 * 5 + 14
     exact = 1.52 * math.sqrt(1.0 + 0.5 * f**2) * 2.0**-53 * facts.n_rows_high * facts.row_norm**2 * terms
     assert facts.rounding == pytest.approx(exact, rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+def test_sums_whose_rounding_is_a_tenth_of_the_sensitivity_are_refused(neighbours):
+    """Twice the rounding: at nine hundredths there is a plan, at eleven there is none."""
+
+    def with_share(share):
+        one = replace(facts_of(neighbours, n=10**9), summation_depth=5000)
+        n = round(10**9 * share * one.l2_sensitivity / (2.0 * one.rounding))
+        return replace(one, n_rows_low=n, n_rows_high=n)
+
+    SufficientStatistics().plan(with_share(0.09), PureDP(1.0))
+    with pytest.raises(ParameterError, match="too inexact"):
+        SufficientStatistics().plan(with_share(0.11), PureDP(1.0))
