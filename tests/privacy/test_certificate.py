@@ -326,7 +326,9 @@ def test_the_worst_point_is_four_times_as_far_as_rows_and_noise_can_pull():
         slope = n * 2.0 + l2 * norm + noise
         assert rounding.worst(noise) == pytest.approx(rounding.bound(norm, noise, slope), rel=1e-9, abs=0.0)
     # 3 u (4 |b| + |b|) + 3 u (4 |b| + |b|), where rows hardly count.
-    assert GradientRounding(LogisticLoss(), 1.0, 1, 2, 3, 1e12).worst(1e15) == pytest.approx(30.0 * 2.0**-53 * 1e15, rel=1e-3)
+    assert GradientRounding(LogisticLoss(), 1.0, 1, 2, 3, 1e12).worst(1e15) == pytest.approx(
+        30.0 * 2.0**-53 * 1e15, rel=1e-3
+    )
 
 
 class WithGradients:

@@ -65,5 +65,5 @@ def test_the_mu_of_a_budget_is_the_largest_and_a_little_less():
 
 
 def test_what_a_curve_adds_for_its_rounding_is_that_of_the_page():
-    """A part in 10^9 of the difference, and 2^-48; at a shift of 100 deviations everything leaks, and nothing else is left."""
+    """A part in 10^9 of the difference, and 2^-48: at a shift of 100 deviations everything leaks."""
     assert gaussian_delta(0.0, 100.0) == pytest.approx(1.0 + 1e-9 + 2.0**-48, rel=0.0, abs=3e-16)

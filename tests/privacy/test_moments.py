@@ -449,3 +449,68 @@ def test_the_largest_bend_may_lie_between_two_slopes_of_the_grid(cell, part):
     peak = (cell + part) * 2.0**-12
     found = joint_bound(PointedBend(peak), 10.0)
     assert math.hypot(10.0, peak**2) <= found <= math.hypot(10.0, (peak + 2.0**-11) ** 2) * (1.0 + 1e-9)
+
+
+class BendOfFlatRows:
+    """Facts of a loss with several scores of their own: it bends up to half of the largest slope, and no further."""
+
+    self_concordant, separable, smoothness = False, True, 1.0
+
+    def __init__(self, n_outputs):
+        self.n_outputs, self.lipschitz = n_outputs, math.sqrt(n_outputs)
+
+    def curvature_at_slope(self, slopes):
+        """o times that of one score."""
+        return np.where(slopes <= 0.5 * self.lipschitz, float(self.n_outputs), 0.0)
+
+
+@pytest.mark.parametrize("n_outputs", [2, 16])
+def test_a_bend_counts_for_all_slopes_of_its_window_and_the_cells_next_to_them(n_outputs):
+    """A score has sqrt(o) 2^-6 of its window in units of slopes: with two more cells, so much beyond a half it counts."""
+    reach = math.ceil(math.sqrt(n_outputs) * 2.0**-6 * 2**12)
+    steep = (2**11 + reach + 2) * 2.0**-12
+    expected = math.sqrt(n_outputs) * math.hypot(3.0, steep**2)
+    assert joint_bound(BendOfFlatRows(n_outputs), 3.0) == pytest.approx(expected, rel=1e-9)
+
+
+def test_released_weights_may_be_twice_as_long_as_exact_ones_and_ten_times_the_noise():
+    """With noise on the weights: 2 sqrt(2 n log(2) / l2) for rows of weight 1, and ten times its root mean square."""
+    problem = problem_of(weight=1.0)
+    training = OutputPerturbation().plan(problem, PureDP(1.0))
+    exact = 2.0 * math.sqrt(2.0 * 12 * math.log(2.0) / 20.0) + 10.0 * training.noise_norm
+    assert largest_norm(training, PureDP(1.0)) == pytest.approx(exact, rel=1e-6)
+
+
+def test_moments_whose_rounding_is_a_tenth_of_the_sensitivity_are_refused(monkeypatch):
+    """Twice the rounding: at nine hundredths there is a plan, at eleven there is none."""
+    monkeypatch.setattr(moments, "largest_norm", lambda *_: 3.0)
+    problem = problem_of(n=10**6)
+    training = OutputPerturbation().plan(problem, ZCDP(0.1))
+    scale = balanced_scale(joint_bound, problem.loss_bounds)
+    exact = math.sqrt(2.0) * joint_bound(problem.loss_bounds, scale) * 2.5**2
+    rounding = SecondMoments()._rounding(problem, scale, 3.0)
+
+    def with_share(share):
+        # The bound grows with the number of rows, if weights and sums are as long as they were.
+        n = round(10**6 * share * exact / (2.0 * rounding))
+        return replace(training, problem=replace(problem, n_rows_low=n, n_rows_high=n))
+
+    SecondMoments().plan(with_share(0.09), ZCDP(0.1))
+    with pytest.raises(ParameterError, match="too inexact"):
+        SecondMoments().plan(with_share(0.11), ZCDP(0.1))
+
+
+@pytest.mark.parametrize("rho", [1e-4, 1.0, 4.0, 16.0])
+def test_the_grid_of_moments_is_fine_beside_sensitivity_and_noise(rho):
+    """A thousandth of the smaller of both over the root of the dimension, but for the next power of two."""
+    lattice = plan_of(problem_of(), ZCDP(rho), OutputPerturbation()).lattice
+    fine = lattice.l2_sensitivity * min(1.0, 1.0 / math.sqrt(2.0 * rho)) / 1000.0 / math.sqrt(20.0)
+    assert 0.499 * fine <= lattice.step <= 1.001 * fine
+    assert lattice.deviation == pytest.approx(lattice.l2_sensitivity / math.sqrt(2.0 * rho), rel=0.01)
+
+
+def test_the_grid_of_the_seal_adds_a_thousandth_to_two_radii():
+    """But for the next power of two."""
+    lattice = plan_of(problem_of(), PureDP(1.0)).lattice
+    fine = lattice.l2_sensitivity / 1000.0 / math.sqrt(20.0)
+    assert 0.5 * fine < lattice.step <= fine

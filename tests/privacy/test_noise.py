@@ -11,7 +11,7 @@ from scipy import stats
 from confide.privacy import group_shapes
 from confide.privacy.bundled_shapes import UNITS, Bundles
 from confide.privacy.group_shapes import Groups, Linked
-from confide.privacy.noise import Entropy
+from confide.privacy.noise import LOG_FAILURE, Entropy
 from confide.privacy.shapes import Ball, Cylinder
 
 # Two-sided tests at a fixed seed: a p-value above this accepts, below it rejects. 2,000 draws tell a scale 30% off with
@@ -420,3 +420,18 @@ def test_the_computed_draw_is_close_to_the_exact_map_of_its_bits(shape):
                 allowed = shape.laplace_error if law == "laplace" else 32 * 2.0**-53
                 reach = mpmath.norm(exact) if law == "laplace" and shape.name != "linked" else replay.reach
                 assert 0 < error <= allowed * reach
+
+
+def test_a_draw_exceeds_its_bound_with_the_probability_of_two_hundred_coins():
+    """Before the factor of the budget: 2^-200."""
+    assert math.exp(LOG_FAILURE) == pytest.approx(2.0**-200, rel=1e-9, abs=0.0)
+
+
+def test_an_order_in_which_two_words_agree_is_drawn_anew(monkeypatch):
+    """Else the first of them would come first more often than the other."""
+    drawn = iter(
+        [np.array([3, 1, 3], dtype=np.uint64), np.array([7, 7, 7], dtype=np.uint64), np.array([9, 2, 5], dtype=np.uint64)]
+    )
+    monkeypatch.setattr(Entropy, "_words", lambda _, n: next(drawn))
+    assert Entropy.seeded(0).permutation(3).tolist() == [1, 2, 0]
+    assert next(drawn, None) is None

@@ -21,9 +21,11 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.gaussian import gaussian_delta
 from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.group_shapes import Groups
 from confide.privacy.objective_gaussian import _bend, _ideal_mu, _largest, _largest_concentrated, gaussian_plan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.renyi import concentrated_rho
+from confide.privacy.shapes import Ball
 from tests.privacy.densities import (
     gaussian_multiplier,
     least_gaussian_scale,
@@ -274,3 +276,20 @@ def test_the_bisection_ends_on_the_private_side(high):
     assert found == high if high < 0.5 else 0.5 * (1.0 - 2e-7) <= found <= 0.5
     limit = 0.25 * (1.0 - 2.0**-40)
     assert _largest(lambda mu: SimpleNamespace(mu=mu, delta=lambda _: limit), high, ApproxDP(1.0, 0.25)).mu == high
+
+
+def test_the_margin_of_kappa_covers_a_difference_of_nothing():
+    """At t^2 = W l2 / 2 both terms agree, but for the margin of the second: W / l2 times 2^-40."""
+    found = objective_gaussian._kappa(Ball(2, 1.0), 1.0, 2.0, 8.0)
+    assert found == pytest.approx(2.0**-43, rel=0.2, abs=0.0)
+    assert objective_gaussian._kappa(Ball(2, 1.0), 1.0, 1.0, 8.0) == 0.0
+
+
+def test_no_share_of_the_bend_is_above_one():
+    """A group of hardly any length: the quotient of the page is 1 but for its rounding."""
+    assert _bend(Groups((1, 1), (1.0, 1e-9)), 1.0, 30.0)[2] == 1.0
+
+
+def test_a_pure_budget_pays_for_no_gaussian_noise():
+    """The search would begin at nothing."""
+    assert _ideal_mu(PureDP(1.0)) == 0.0

@@ -10,6 +10,7 @@ from scipy import stats
 
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
+from confide.privacy import objective_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from tests.privacy.densities import (
@@ -217,3 +218,25 @@ def test_the_ridge_is_raised_for_the_proof_and_the_plan_says_so():
     assert plan.added_l2 > 0
     assert plan.alpha == pytest.approx(plan.l2 / 1000)
     assert "added for the proof" in str(plan)
+
+
+def test_the_seal_may_take_these_shares_from_the_least_on(monkeypatch):
+    """Of epsilon from a thousandth to a quarter, and of Gaussian noise so much that it grows by up to a hundredth."""
+    tried = []
+
+    def record(plan_at, shares):
+        tried.append(shares)
+        return plan_at(shares[0])
+
+    monkeypatch.setattr(objective_perturbation, "first_small_seal", record)
+    ObjectivePerturbation().plan(problem(100, 3), ApproxDP(1.0, 1e-5))
+    assert tried == [(0.001, 0.003, 0.01, 0.05, 0.25), (0.01, 0.05, 0.14)]
+    assert math.hypot(1.0, 0.14) - 1.0 == pytest.approx(0.01, rel=0.03)
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.0), ZCDP(0.1)], ids=lambda budget: budget.kind)
+def test_the_grid_of_the_seal_adds_a_thousandth_to_two_radii(budget):
+    """But for the next power of two."""
+    plan = ObjectivePerturbation().plan(problem(100, 5), budget)
+    fine = 2.0 * plan.radius / 1000.0 / math.sqrt(5.0)
+    assert 0.5 * fine < plan.lattice.step <= fine

@@ -317,3 +317,11 @@ def test_a_joint_is_chosen_for_a_certificate_without_noise(monkeypatch):
     monkeypatch.setattr(output_perturbation, "planned_tolerance", planned)
     OUTPUT.plan(problem(100, 2, loss=Hinge(), l2=30.0), PureDP(1.0))
     assert set(asked) == {0.0}
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.8), ApproxDP(1.0, 0.01), ZCDP(0.05)], ids=lambda b: b.kind)
+def test_the_grid_adds_a_thousandth_to_the_distance_of_neighbours(budget):
+    """But for the next power of two: beside the sensitivity, or beside two radii where the grid only seals."""
+    lattice = OUTPUT.plan(problem(20, 6, l2=30.0), budget).lattice
+    fine = lattice.l2_sensitivity / 1000.0 / math.sqrt(6.0)
+    assert 0.5 * fine < lattice.step <= fine

@@ -14,7 +14,7 @@ from confide.accounting.events import PureMechanism
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.noise import Entropy
-from confide.privacy.quantiles import NoisyQuantiles, QuantilesPlan, mistakes, places, rows_off
+from confide.privacy.quantiles import NoisyQuantiles, QuantilesPlan, _equal_part, mistakes, places, rows_off
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 GRID = (0.0, 1.0, 2.5)
@@ -244,3 +244,10 @@ def test_places_has_a_cell_for_every_place_even_without_rows():
     """Seven places among three candidates."""
     assert places(GRID, np.array([math.nan])).tolist() == [0] * 7
     assert places(GRID, np.array(CELLS)).tolist() == [1] * 7
+
+
+@pytest.mark.parametrize("n", [3, 7, 1000])
+def test_equal_parts_are_rounded_down_by_one_part_in_two_to_the_forty(n):
+    """So that their exact sum is below the budget."""
+    for part, whole in ((_equal_part(ZCDP(0.3), n).rho, 0.3), (_equal_part(PureDP(0.3), n).epsilon, 0.3)):
+        assert 0.9 * 2.0**-40 < 1 - n * Fraction(part) / Fraction(whole) < 1.1 * 2.0**-40
