@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from fractions import Fraction
 from functools import cache
 
 import mpmath
@@ -15,6 +16,7 @@ from confide.errors import ParameterError
 from confide.privacy.bundled_shapes import (
     Bundles,
     Contrasts,
+    _divided,
     _with_shares,
     shapes_of_groups,
     squares_of_bundles,
@@ -280,3 +282,33 @@ def test_the_public_bound_of_bundles_is_rounded_up():
         exact = mpmath.mpf(0.1) * 1024 / 100 * (mpmath.mpf(14) / 10 * 4 + 60)
         excess = float(mpmath.mpf(shape.laplace_bound(1.0, -30.0)) / exact - 1)
     assert 0.9 * 2.0**-45 < excess < 1.1 * 2.0**-45
+
+
+@pytest.mark.parametrize("k", range(2, 9))
+def test_the_mean_square_of_contrasts_is_that_of_signs_and_a_simplex(k):
+    """One of k entries is the median; the k - 1 others lie around it, half on either side, with sizes in a solid simplex.
+
+    With E e^2 = 2 / (k (k + 1)) and half of that for products: entries less their mean have sum c^2 - (sum c)^2 / k.
+    """
+    n, above = k - 1, (k - 1) // 2
+    squares = Fraction(2 * n, k * (k + 1))
+    signed_pairs = above * (above - 1) + (n - above) * (n - above - 1) - 2 * above * (n - above)
+    exact = squares - (squares + Fraction(signed_pairs, k * (k + 1))) / k
+    assert Contrasts((k,), (3.0,), (True,)).solid_mean_square() == pytest.approx(9.0 * float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_division_has_the_least_sum_of_cube_roots_of_all(seed):
+    """Of (D + 1) (D + 2) C, D the sum of the dimensions of a bundle and C that of its mean squares, for six groups."""
+    rng = np.random.default_rng(seed)
+    sizes, scales = tuple(rng.integers(1, 40, 6).tolist()), tuple((10.0 ** rng.uniform(-1.5, 1.5, 6)).tolist())
+
+    def of_one(groups):
+        shape = Contrasts(tuple(sizes[g] for g in groups), tuple(scales[g] for g in groups), (False,) * len(groups))
+        return math.cbrt((shape.free_dimension + 1) * (shape.free_dimension + 2) * shape.solid_mean_square())
+
+    def cost(bundles):
+        return math.fsum(map(of_one, bundles))
+
+    least = min(map(cost, divisions(list(range(6)))))
+    assert cost(_divided(sizes, scales, (False,) * 6)) <= least * (1.0 + 1e-3)

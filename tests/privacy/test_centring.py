@@ -337,3 +337,23 @@ def test_the_grid_is_fine_beside_sensitivity_and_noise(rho):
     fine = lattice.l2_sensitivity * min(1.0, 1.0 / math.sqrt(rho)) / 1000.0 / math.sqrt(lattice.dimension)
     assert 0.499 * fine <= lattice.step <= 1.001 * fine
     assert lattice.deviation == pytest.approx(lattice.l2_sensitivity / math.sqrt(rho), rel=0.01)
+
+
+def test_rows_of_the_largest_norm_that_is_allowed_can_be_centred():
+    """2^300 is, and the next power of two is not."""
+    assert centring_plan(facts(row_norm=2.0**300), ZCDP(0.1), 0.02).lattice.l2_sensitivity >= 2.0**301
+    with pytest.raises(ParameterError, match="2\\^300"):
+        centring_plan(replace(facts(), row_bound=BallBound(2.0**300 * (1.0 + 2.0**-52))), ZCDP(0.1), 0.02)
+
+
+@pytest.mark.parametrize(("neighbours", "longest"), [(REPLACE, 2.0), (ADD, math.hypot(1.0, 0.3))], ids=["replace", "add"])
+def test_the_noise_pays_twice_for_the_rounding_of_the_sum(neighbours, longest):
+    """For two data sets, each of 10^12 rows of norm 2, off by 1.01 u n R (m + D + 6) at most."""
+    high = None if neighbours is REPLACE else 2 * 10**12
+    given = facts(neighbours, d=3, n=10**12, high=high, row_norm=2.0)
+    plan = centring_plan(given, ZCDP(0.1), 0.02)
+    n, width = (10**12, 3) if neighbours is REPLACE else (2 * 10**12, 4)
+    norm = 2.0 * (1.0 if neighbours is REPLACE else math.hypot(1.0, 0.3))
+    rounding = 1.01 * 2.0**-53 * n * norm * (given.summation_depth + width + 5 + 1)
+    assert rounding > 0.01
+    assert plan.lattice.l2_sensitivity == pytest.approx(2.0 * longest + 2.0 * rounding, rel=1e-9)

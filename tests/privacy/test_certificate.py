@@ -321,9 +321,9 @@ def test_the_bound_has_every_term_of_the_formula(n, l2, centred, loss):
 def test_the_worst_point_is_four_times_as_far_as_rows_and_noise_can_pull():
     """|w| <= 2 W with W = 2 |b| / l2 + sqrt(2 n f(0) / l2), and |g| <= n L R + l2 |w| + |b|; each part once the largest."""
     for n, noise, l2 in ((1, 1e12, 1e9), (10**6, 1.0, 1e9), (10**6, 1.0, 1.0)):
-        rounding = GradientRounding(LogisticLoss(), 2.0, n, 3, 7, l2)
-        norm = 2.0 * (2.0 * noise / l2 + math.sqrt(2.0 * n * math.log(2.0) / l2))
-        slope = n * 2.0 + l2 * norm + noise
+        rounding = GradientRounding(Weighted(LogisticLoss(), 3.0), 2.0, n, 3, 7, l2)
+        norm = 2.0 * (2.0 * noise / l2 + math.sqrt(2.0 * n * 3.0 * math.log(2.0) / l2))
+        slope = n * 3.0 * 2.0 + l2 * norm + noise
         assert rounding.worst(noise) == pytest.approx(rounding.bound(norm, noise, slope), rel=1e-9, abs=0.0)
     # 3 u (4 |b| + |b|) + 3 u (4 |b| + |b|), where rows hardly count.
     assert GradientRounding(LogisticLoss(), 1.0, 1, 2, 3, 1e12).worst(1e15) == pytest.approx(
@@ -356,3 +356,52 @@ def test_a_certificate_counts_the_norm_and_its_rounding_and_no_more(gradient):
         certify(objective, at[0], bound * (1.0 + 2.0**-50), rounding)
         with pytest.raises(NotCertified):
             certify(objective, at[0], bound - 0.005 * rounding.bound(0.5, 10.0, norm), rounding)
+
+
+def test_a_certificate_accepts_its_bound_itself_and_needs_a_gradient_for_each_problem():
+    """With gradients of 0 the bound is 1.01 times that on rounding."""
+    rounding, weights = GradientRounding(LogisticLoss(), 1.0, 50, 2, 60, 3.0), np.array([[0.3, 0.4], [0.0, 0.0]])
+    objective = WithGradients(np.zeros((2, 2)), [[6.0, 8.0], [0.0, 0.0]])
+    certify(objective, weights, 1.01 * rounding.bound(float(np.linalg.norm(weights[0])), 10.0, 0.0), rounding)
+    objective.linear = objective.linear[:1]
+    with pytest.raises(ValueError, match="zip"):
+        certify(objective, weights, 1.0, rounding)
+
+
+@dataclass
+class Bounds:
+    """Bounds on rounding that were chosen, in place of those that follow from a problem."""
+
+    loss: object
+    l2: float
+    row_norm: float = 4.0
+    n_rows: int = 10
+    prior_norm: float = 0.0
+    worst_one: float = 0.0
+
+    def worst(self, _):
+        return self.worst_one
+
+    def minimiser_norm(self, _):
+        return 14.0
+
+
+@pytest.mark.parametrize(("weight", "least"), [(1.0, 2.0**-16), (0.125, 2.0**-19), (8.0, 2.0**-13)])
+def test_the_least_ridge_is_that_of_slope_and_rows(weight, least):
+    """2^-20 L R^2, with R = 4: exactly this one is accepted, and the next smaller number is not. A slope may exceed pi."""
+    loss = Weighted(LogisticLoss(), weight)
+    assert planned_tolerance(Bounds(loss, least), 0.0) == 0.0
+    with pytest.raises(InsufficientRegularisation):
+        planned_tolerance(Bounds(loss, math.nextafter(least, 0.0)), 0.0)
+    # Where slopes have either sign their unit is that of a target, and the curvature may be the smaller one: here 1.
+    target = Weighted(SquaredLoss(8.0, 8.0), 1.0)
+    assert planned_tolerance(Bounds(target, 2.0**-16), 0.0) == 0.0
+    with pytest.raises(InsufficientRegularisation):
+        planned_tolerance(Bounds(target, math.nextafter(2.0**-16, 0.0)), 0.0)
+
+
+def test_a_worst_rounding_of_a_seventh_of_the_ridge_times_the_minimiser_is_the_limit():
+    """l2 W = 14 here: a worst rounding of exactly 2 leaves a tolerance of 16, and the next larger number none."""
+    assert planned_tolerance(Bounds(LogisticLoss(), 1.0, worst_one=2.0), 0.0) == 16.0
+    with pytest.raises(InsufficientRegularisation):
+        planned_tolerance(Bounds(LogisticLoss(), 1.0, worst_one=math.nextafter(2.0, 3.0)), 0.0)

@@ -67,3 +67,14 @@ def test_the_mu_of_a_budget_is_the_largest_and_a_little_less():
 def test_what_a_curve_adds_for_its_rounding_is_that_of_the_page():
     """A part in 10^9 of the difference, and 2^-48: at a shift of 100 deviations everything leaks."""
     assert gaussian_delta(0.0, 100.0) == pytest.approx(1.0 + 1e-9 + 2.0**-48, rel=0.0, abs=3e-16)
+
+
+def test_what_a_curve_adds_for_its_rounding_grows_with_the_logarithm_that_it_subtracts():
+    """2^-48 (1 - log Phi) beside a part in 10^9: here the logarithm is -616, and its own rounding is less than half of that."""
+    epsilon, mu = 3.5, 0.1
+    with mpmath.workdps(60):
+        first = mpmath.log(mpmath.ncdf(mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mpmath.mpf(mu)))
+        second = epsilon + mpmath.log(mpmath.ncdf(-mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mpmath.mpf(mu)))
+        difference = 1 - mpmath.exp(second - first)
+        added = gaussian_delta(epsilon, mu) / mpmath.exp(first) - difference * (1 + mpmath.mpf(10) ** -9)
+        assert 0.5 * 2.0**-48 * (1 - first) < added < 1.5 * 2.0**-48 * (1 - first)

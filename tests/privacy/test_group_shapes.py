@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.privacy.group_shapes import Groups, Linked, cell_counts, cell_weights
+from confide.privacy.group_shapes import Groups, Linked, cell_counts, cell_weights, moments_of_groups
 from confide.privacy.shapes import Ball
 
 SIZES, SCALES, FLAGS = (3, 2, 1, 4, 1), (1.0, 2.0, 0.7, 0.5, 1.5), (True, False, False, True, False)
@@ -66,3 +66,13 @@ def test_a_linked_group_of_one_column_is_not_linked():
     shape = Linked((3, 1, 1), (1.0, 2.0, 1.0), (True, True, False))
     assert tuple(shape.linked) == (True, False, False)
     assert shape.levels == (2,)
+
+
+def test_moments_of_groups_grow_with_the_square_of_their_scale():
+    """Those of an entry and those of two entries of one group, linked or not."""
+    flags = (True, False, True, False)
+    plain = moments_of_groups(Linked((3, 2, 4, 1), (1.0,) * 4, flags))
+    longer = moments_of_groups(Linked((3, 2, 4, 1), (3.0, 0.5, 5.0, 4.0), flags))
+    for one, other, scale in zip(plain, longer, (3.0, 0.5, 5.0, 4.0), strict=True):
+        assert other == pytest.approx((scale**2 * one[0], scale**2 * one[1]), rel=1e-12)
+    assert plain[0][1] != 0.0

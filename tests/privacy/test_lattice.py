@@ -202,3 +202,13 @@ def test_the_smoothing_of_a_discrete_gaussian_is_six_steps():
         assert noise.multiplier >= multiplier
     coarse = LatticeGaussian(1, 0, 10.0, 40.0)
     assert coarse.multiplier == pytest.approx(math.sqrt(40.0**2 - 36.0) / 11.0, rel=1e-12)
+
+
+def test_each_weight_has_one_draw_of_its_own():
+    """Draws that were made before are as many as the weights, neither fewer nor more."""
+    lattice = LatticeLaplace.of_l1(3, 1.0, 1.0)
+    released = lattice.release(np.zeros((1, 3)), Entropy.seeded(0), [1, 2, 3])
+    assert released.tolist() == [[lattice.step, 2.0 * lattice.step, 3.0 * lattice.step]]
+    for drawn in ([1, 2], [1, 2, 3, 4]):
+        with pytest.raises(ValueError, match="zip"):
+            lattice.release(np.zeros((1, 3)), Entropy.seeded(0), drawn)

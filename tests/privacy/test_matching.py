@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -21,6 +22,7 @@ from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.matching import (
     COUNT_SCALE,
     LARGEST_FACTOR,
+    _is_paid,
     _rounding,
     factor_of,
     matched,
@@ -432,3 +434,27 @@ def test_rows_of_another_table_are_refused():
     for rows in (rows_and_labels(np.zeros((41, 2)), np.ones(41)), rows_and_labels(np.zeros((40, 3)), np.ones(40))):
         with pytest.raises(ParameterError, match=r"rows|features|columns"):
             matched(plan, np.zeros((1, 3)), rows, Entropy.seeded(0))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.7])
+def test_the_share_of_epsilon_is_rounded_down_by_one_part_in_two_to_the_forty(share):
+    """So that sums and weights together cost no more than the budget, whatever a product of doubles is rounded to."""
+    spent = matching_plan(facts(), PureDP(0.9), share, "laplace").lattice.epsilon
+    assert 0.9 * 2.0**-40 < 1 - Fraction(spent) / (Fraction(share) * Fraction(0.9)) < 1.1 * 2.0**-40
+
+
+@pytest.mark.parametrize(("beyond", "is_near"), [(-1.1 * 2.0**-20, True), (-0.9 * 2.0**-20, False), (0.5 * 2.0**-20, False)])
+def test_weights_count_as_near_up_to_a_part_in_a_million_below_the_radius(beyond, is_near):
+    """The proof speaks of weights within the radius, and the norm that is computed is off by a few roundings."""
+    plan = with_matching()
+    weights = np.array([[0.0, 0.0, plan.matching.radius * (1.0 + beyond)]])
+    asked = Asked(rows_and_labels(np.zeros((40, 2)), np.ones(40)))
+    matched(plan, weights, asked, Entropy.seeded(0))
+    assert (asked.points[0][0, -1] == weights[0, -1]) == is_near
+
+
+def test_what_is_left_of_an_epsilon_may_be_spent_to_the_last_digit():
+    """Three quarters for the weights and a quarter for the sums are the whole; the next larger number is refused."""
+    plan = with_matching(kind="pure", law="laplace", share=0.25)
+    for of_weights, is_paid in ((0.75, True), (math.nextafter(0.75, 1.0), False)):
+        assert _is_paid(replace(plan, budget=PureDP(of_weights)), plan.matching) == is_paid

@@ -293,3 +293,11 @@ def test_no_share_of_the_bend_is_above_one():
 def test_a_pure_budget_pays_for_no_gaussian_noise():
     """The search would begin at nothing."""
     assert _ideal_mu(PureDP(1.0)) == 0.0
+
+
+@pytest.mark.parametrize("above", [2.0**-41, 2.0**-30])
+def test_a_delta_above_the_budget_less_its_margin_is_not_admitted(above):
+    """The margin is one part in 2^40; a curve that never falls to it is refused."""
+    delta = 0.25 * (1.0 - 2.0**-40 + above)
+    with pytest.raises(InsufficientRegularisation):
+        _largest(lambda mu: SimpleNamespace(mu=mu, delta=lambda _: delta), 0.9, ApproxDP(1.0, 0.25))

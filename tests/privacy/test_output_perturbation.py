@@ -16,6 +16,7 @@ from confide.errors import InsufficientRegularisation, NotCertified, ParameterEr
 from confide.privacy import output_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import certify, planned_tolerance
+from confide.privacy.gaussian import mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.mechanism import Noise, log_failure
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -325,3 +326,21 @@ def test_the_grid_adds_a_thousandth_to_the_distance_of_neighbours(budget):
     lattice = OUTPUT.plan(problem(20, 6, l2=30.0), budget).lattice
     fine = lattice.l2_sensitivity / 1000.0 / math.sqrt(6.0)
     assert 0.5 * fine < lattice.step <= fine
+
+
+def test_the_grid_below_spherical_noise_adds_a_thousandth_to_two_radii():
+    """But for the next power of two."""
+    plan = OUTPUT._spherical(problem(20, 6, l2=30.0), PureDP(0.8), 0.8, 0.2, 1e-6)
+    fine = 2.0 * plan.radius / 1000.0 / math.sqrt(6.0)
+    assert 0.5 * fine < plan.lattice.step <= fine
+
+
+@pytest.mark.parametrize("beside", [0.0, 0.1])
+def test_the_event_of_gaussian_noise_has_the_mu_of_the_noise_and_of_what_is_beside_it(beside):
+    """Squares add up; together they are the mu that the budget allows."""
+    budget = ApproxDP(1.0, 0.01)
+    plan = OUTPUT.plan(replace(problem(20, 3, l2=30.0), beside_mu=beside), budget)
+    own = plan.lattice.l2_sensitivity / plan.lattice.deviation
+    assert plan.event.curve.mu == pytest.approx(math.hypot(own, beside), rel=5e-3)
+    assert plan.event.curve.mu == pytest.approx(mu_within(budget), rel=1e-6)
+    assert plan.event.curve.mu >= math.hypot(own, beside) * (1.0 - 5e-3)

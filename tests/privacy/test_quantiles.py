@@ -251,3 +251,10 @@ def test_equal_parts_are_rounded_down_by_one_part_in_two_to_the_forty(n):
     """So that their exact sum is below the budget."""
     for part, whole in ((_equal_part(ZCDP(0.3), n).rho, 0.3), (_equal_part(PureDP(0.3), n).epsilon, 0.3)):
         assert 0.9 * 2.0**-40 < 1 - n * Fraction(part) / Fraction(whole) < 1.1 * 2.0**-40
+
+
+def test_candidates_that_fall_once_are_refused():
+    """Wherever it is."""
+    for grid in ((0.0, 2.0, 1.0), (1.0, 0.0, 2.0), (0.0, 1.0, 1.0)):
+        with pytest.raises(ParameterError, match="rising order"):
+            NoisyQuantiles().plan([GRID, grid], QUANTILES, PureDP(1.0), REPLACE)

@@ -232,3 +232,17 @@ def test_weights_of_rows_and_rows_of_a_person_count_as_with_one_ridge(neighbours
         np.testing.assert_allclose(each.evaluate(w, order=1).gradient, by_hand, rtol=1e-12)
         # The largest curvature of weighted rows, from which a method with a theorem has its steps.
         assert each.smoothness == pytest.approx(16.0 * 200.0 + 12 * 3.0 * facts.loss.smoothness * facts.row_norm**2)
+
+
+def test_what_no_problem_may_be_is_refused_with_ridges_too():
+    """A person without rows, and bounds on the number of rows that cross."""
+    for wrong in ({"rows_per_person": 0}, {"n_rows_low": 30, "n_rows_high": 20}):
+        with pytest.raises(ParameterError):
+            replace(facts_of(), **wrong)
+
+
+def test_the_largest_ridge_that_is_allowed_is_a_million_times_the_least():
+    """2^20 exactly; what is above it is refused elsewhere."""
+    assert facts_of(factors=(*(1.0,) * 6, 2.0**20)).ridge_factors[-1] == 2.0**20
+    with pytest.raises(ParameterError, match="7 factors"):
+        facts_of(factors=(*(1.0,) * 6, 2.0**20 * (1.0 + 2.0**-52)))

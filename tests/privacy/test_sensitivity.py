@@ -350,3 +350,38 @@ def test_a_ridge_that_leaves_nothing_has_the_rate_zero():
     """And not a negative one, which would be a law of no noise."""
     assert objective_noise_rate(0.5, HuberHinge(0.5), 1.0, 1e-3, REPLACE) == 0.0
     assert objective_noise_rate(0.5, LogisticLoss(), 1.0, 1e-6, ADD) == 0.0
+
+
+class PointedBend:
+    """A loss that bends at one slope alone, between two slopes of the grid."""
+
+    lipschitz, smoothness, trace, rank, tapered = 1.0, 1.0, 1.0, 1, False
+
+    def __init__(self, peak):
+        self.peak = peak
+
+    def curvature_at_slope(self, slopes):
+        """Half of the largest at the ends of the cell, and nothing at the next ones."""
+        return np.maximum(0.0, 1.0 - 2.0**14 * np.abs(slopes - self.peak))
+
+
+@pytest.mark.parametrize("cell", [0, 1, 5000, 2**14 - 2, 2**14 - 1])
+@pytest.mark.parametrize("part", [0.49, 0.51])
+def test_the_largest_bend_may_lie_between_two_slopes_of_the_grid(cell, part):
+    """The line of its cell has all of it: at a rate of 1 the slope and log(1 + R^2 / l2), here log 5."""
+    peak = (cell + part) * 2.0**-14
+    slopes, intercepts = _loss_lines(PointedBend(peak), 2.0, 1.0, ADD)
+    assert intercepts[cell] == pytest.approx(math.log(5.0), rel=1e-8)
+    assert slopes[cell] >= peak
+    assert np.count_nonzero(intercepts > 1e-6) <= 3
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_the_ridge_is_raised_where_less_than_the_share_of_the_noise_is_left(share):
+    """Of epsilon: the rate is q epsilon / 2 afterwards, and stays above it where nothing was raised."""
+    loss, epsilon = HuberHinge(0.5), 0.7
+    limit = least_l2(epsilon, loss, 1.0, share)
+    for factor in (0.5, 0.98, 1.02, 4.0):
+        rate, l2 = calibrated_objective(epsilon, loss, 1.0, factor * limit, REPLACE, share)
+        assert l2 == pytest.approx(max(1.0, factor) * limit, rel=1e-9)
+        assert rate >= 0.5 * share * epsilon * (1.0 - 1e-8)

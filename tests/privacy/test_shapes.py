@@ -154,3 +154,11 @@ def test_the_bound_on_laplace_noise_is_that_of_the_page(shape):
     for log_failure in (0.0, -140.0):
         exact = norm * (1.4 * (shape.free_dimension + 1) - 2.0 * log_failure) / 0.7
         assert shape.laplace_bound(0.7, log_failure) == pytest.approx(exact, rel=1e-12)
+
+
+def test_the_length_of_a_row_is_rounded_up_by_one_part_in_two_to_the_fifty():
+    """From exact squares: two roundings of 2^-53 are covered, and hardly more is added."""
+    for scales in ((0.3, 0.4, 1.2), (0.1, 0.7, 0.9), (1.0, 2.0**-30, 0.6)):
+        exact = sum(Fraction(scale) ** 2 for scale in scales)
+        excess = Fraction(Groups((1, 1, 1), scales).l2_norm) ** 2 / exact - 1
+        assert 2 * (8 - 2) * 2.0**-53 < excess < 2 * (8 + 2) * 2.0**-53

@@ -315,3 +315,11 @@ def test_there_is_no_prior_and_no_centre_beside_it():
     for facts in (plain, centred):
         with pytest.raises(ParameterError, match="no prior"):
             PenalisedProblem.of(facts, LOG_COSH)
+
+
+def test_what_no_problem_may_be_is_refused_with_another_penalty_too():
+    """A person without rows, and bounds on the number of rows that cross."""
+    facts = PenalisedProblem.of(problem(8, 2), LOG_COSH)
+    for wrong in ({"rows_per_person": 0}, {"n_rows_low": 30, "n_rows_high": 20}):
+        with pytest.raises(ParameterError):
+            replace(facts, **wrong)

@@ -184,3 +184,16 @@ def test_the_least_plan_has_one_table_of_one_cell():
     assert plan.lattice.scale == pytest.approx(1.0 / 0.7, rel=3e-3)
     with pytest.raises(ParameterError, match="at least one row a person"):
         NoisyTables().plan((1,), 0, PureDP(0.7), ADD, 0)
+
+
+def test_noise_has_the_excess_kurtosis_of_its_law():
+    """The fourth moment of Laplace noise is 24 s^4, and its variance 2 s^2; a Gaussian has none."""
+    laplace, gaussian = (NoisyTables().plan(SIZES, 1, BUDGETS[name], REPLACE) for name in ("pure", "zcdp"))
+    assert (laplace.excess_kurtosis, gaussian.excess_kurtosis) == (24.0 / 2.0**2 - 3.0, 0.0)
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.7), ZCDP(0.1)], ids=lambda budget: budget.kind)
+def test_every_number_that_leaves_has_noise(budget):
+    """Seven cells, and two moments of each of two columns."""
+    plan = NoisyTables().plan(SIZES, 2, budget, REPLACE)
+    assert plan.lattice.dimension == 3 + 4 + 2 * 2
