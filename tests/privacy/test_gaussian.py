@@ -70,7 +70,7 @@ def test_what_a_curve_adds_for_its_rounding_is_that_of_the_page():
 
 
 def test_what_a_curve_adds_for_its_rounding_grows_with_the_logarithm_that_it_subtracts():
-    """2^-48 (1 - log Phi) beside a part in 10^9: here the logarithm is -616, and its own rounding is less than half of that."""
+    """2^-48 (1 - log Phi) beside a part in 10^9: the logarithm is -616 here, and its rounding less than half of that."""
     epsilon, mu = 3.5, 0.1
     with mpmath.workdps(60):
         first = mpmath.log(mpmath.ncdf(mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mpmath.mpf(mu)))
