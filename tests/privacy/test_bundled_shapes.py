@@ -312,3 +312,17 @@ def test_the_division_has_the_least_sum_of_cube_roots_of_all(seed):
 
     least = min(map(cost, divisions(list(range(6)))))
     assert cost(_divided(sizes, scales, (False,) * 6)) <= least * (1.0 + 1e-3)
+
+
+def test_one_bundle_of_all_groups_is_linked_if_any_is():
+    """Then the constant is not counted twice; without links the plain groups hold the rows."""
+    for flags, kind in (((True, False, False), Linked), ((False, False, False), Groups)):
+        assert type(_with_shares((3, 2, 1), (1.0, 1.0, 1.0), flags, ((0, 1, 2),))) is kind
+
+
+@pytest.mark.parametrize("scale", [0.3, 3.0])
+def test_the_constant_of_a_group_away_lengthens_its_own_bundle_alone(scale):
+    """Four levels of a group away hold s^2 / 4 of its square."""
+    shape = Bundles((4, 1), (scale, 0.5), (True, False), ((1,), (0,)), (100, 924))
+    farthest = max(math.sqrt(0.5**2 + scale**2 / 4) * 10.24, scale * 1024 / 924)
+    assert shape.laplace_bound(2.0, -100.0) == pytest.approx(farthest * (1.4 * 6 + 200.0) / 2.0)

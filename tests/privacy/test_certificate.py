@@ -21,7 +21,7 @@ from confide.erm.target_losses import SquaredLoss
 from confide.erm.weighted_losses import Weighted
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy.budgets import PureDP
-from confide.privacy.certificate import GradientRounding, certify, planned_tolerance, solver_tolerance
+from confide.privacy.certificate import GradientRounding, _gamma, certify, planned_tolerance, solver_tolerance
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.shapes import Ball
@@ -405,3 +405,8 @@ def test_a_worst_rounding_of_a_seventh_of_the_ridge_times_the_minimiser_is_the_l
     assert planned_tolerance(Bounds(LogisticLoss(), 1.0, worst_one=2.0), 0.0) == 16.0
     with pytest.raises(InsufficientRegularisation):
         planned_tolerance(Bounds(LogisticLoss(), 1.0, worst_one=math.nextafter(2.0, 3.0)), 0.0)
+
+
+def test_gamma_is_the_bound_on_k_roundings():
+    """k u / (1 - k u), seen where k is huge."""
+    assert _gamma(2**40) == pytest.approx(2.0**-13 / (1.0 - 2.0**-13), rel=1e-12)

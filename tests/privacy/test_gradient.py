@@ -517,3 +517,9 @@ def test_rows_that_the_plan_is_not_for_are_refused():
     plan = mean_of_sums().plan(facts_of(d=2), ZCDP(0.1))
     with pytest.raises(ParameterError, match="the plan is for"):
         mean_of_sums().release(plan, rows_of(facts_of(d=3), np.random.default_rng(0), 8), None, Entropy.seeded(0))
+
+
+def test_a_plan_of_gradients_has_no_minimiser_to_be_near_to():
+    """Nothing is solved, so tolerance and radius are 0."""
+    plan = mean_of_sums(9).plan(facts_of(), ZCDP(0.08))
+    assert (plan.tolerance, plan.radius, plan.noise) == (0.0, 0.0, None)

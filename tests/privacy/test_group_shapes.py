@@ -76,3 +76,13 @@ def test_moments_of_groups_grow_with_the_square_of_their_scale():
     for one, other, scale in zip(plain, longer, (3.0, 0.5, 5.0, 4.0), strict=True):
         assert other == pytest.approx((scale**2 * one[0], scale**2 * one[1]), rel=1e-12)
     assert plain[0][1] != 0.0
+
+
+def test_the_entries_of_a_linked_group_add_up_to_the_constant():
+    """k of one entry and k (k - 1) of two of them are what the constant has, at scales of 1."""
+    sizes, flags = (3, 2, 5, 1), (True, False, True, False)
+    found = moments_of_groups(Linked(sizes, (1.0,) * 4, flags))
+    for size, flag, (own, shared) in zip(sizes, flags, found, strict=True):
+        if flag:
+            assert size * own + size * (size - 1) * shared == pytest.approx(found[-1][0], rel=1e-12)
+            assert shared < 0.0 or size * own < found[-1][0]

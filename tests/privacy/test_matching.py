@@ -458,3 +458,8 @@ def test_what_is_left_of_an_epsilon_may_be_spent_to_the_last_digit():
     plan = with_matching(kind="pure", law="laplace", share=0.25)
     for of_weights, is_paid in ((0.75, True), (math.nextafter(0.75, 1.0), False)):
         assert _is_paid(replace(plan, budget=PureDP(of_weights)), plan.matching) == is_paid
+
+
+def test_slopes_alone_are_summed():
+    """A pass that made curvatures too would take longer."""
+    assert sum_of_residuals(facts()).order == 1

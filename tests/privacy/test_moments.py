@@ -23,6 +23,7 @@ from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy import moments
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.gaussian import mu_within
 from confide.privacy.mechanism import Noise, Problem, log_failure
 from confide.privacy.moments import (
     _WINDOW,
@@ -514,3 +515,33 @@ def test_the_grid_of_the_seal_adds_a_thousandth_to_two_radii():
     lattice = plan_of(problem_of(), PureDP(1.0)).lattice
     fine = lattice.l2_sensitivity / 1000.0 / math.sqrt(20.0)
     assert 0.5 * fine < lattice.step <= fine
+
+
+def test_units_are_those_of_curvatures_and_squared_slopes_of_one_score():
+    """Of a row that counts three times: c = 3 / 4 over the scale, and the square of the slope of one score, 3^2."""
+    for loss in (LogisticLoss(), OneVsRest(LogisticLoss(), 4)):
+        plan = plan_of(problem_of(loss, weight=3.0), ZCDP(0.1), OutputPerturbation())
+        assert plan.unit_of_curvature == pytest.approx(0.75 / plan.curvature_scale, rel=1e-9)
+        assert plan.unit_of_slope == pytest.approx(9.0, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("norm", "is_allowed"), [(2.0**249, True), (2.0**251, False), (2.0**-249, True), (2.0**-251, False)]
+)
+def test_row_norms_from_two_to_the_minus_250_to_250_have_moments(norm, is_allowed):
+    """Their fourth powers are doubles."""
+    problem = replace(problem_of(intercept=0.0), row_bound=BallBound(norm), l2=norm**2)
+    training = OutputPerturbation().plan(problem, ZCDP(0.1))
+    if is_allowed:
+        assert SecondMoments().plan(training, ZCDP(0.1)).lattice.l2_sensitivity > 0.0
+    else:
+        with pytest.raises(ParameterError, match="from 2"):
+            SecondMoments().plan(training, ZCDP(0.1))
+
+
+def test_the_event_of_gaussian_moments_has_the_mu_of_their_noise():
+    """It is the largest that the budget allows."""
+    plan = plan_of(problem_of(), ApproxDP(1.0, 1e-3), OutputPerturbation())
+    assert plan.noise is None
+    assert plan.event.curve.mu == pytest.approx(mu_within(ApproxDP(1.0, 1e-3)), rel=1e-6)
+    assert plan.event.curve.mu == pytest.approx(plan.lattice.l2_sensitivity / plan.lattice.deviation, rel=5e-3)

@@ -17,7 +17,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import InsufficientRegularisation
 from confide.privacy import objective_gaussian
-from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, pure_epsilon
 from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.gaussian import gaussian_delta
 from confide.privacy.gaussian_objective import GaussianObjective
@@ -301,3 +301,27 @@ def test_a_delta_above_the_budget_less_its_margin_is_not_admitted(above):
     delta = 0.25 * (1.0 - 2.0**-40 + above)
     with pytest.raises(InsufficientRegularisation):
         _largest(lambda mu: SimpleNamespace(mu=mu, delta=lambda _: delta), 0.9, ApproxDP(1.0, 0.25))
+
+
+@pytest.mark.parametrize("cost", [1.0 - 2.0**-41, 1.0])
+def test_a_rho_above_the_budget_less_its_margin_is_not_admitted(cost, monkeypatch):
+    """The margin is one part in 2^40."""
+    monkeypatch.setattr(objective_gaussian, "concentrated_rho", lambda _: cost)
+    with pytest.raises(InsufficientRegularisation):
+        _largest_concentrated(lambda mu: mu, 0.3, ZCDP(1.0))
+
+
+def test_the_bend_of_a_ball_is_rounded_up_twice():
+    """L R^2 / l2, and one part in 2^40 for each of both roundings."""
+    bend, evenness, even_bend = _bend(Ball(2, 1.0), 1.0, 8.0)
+    assert 1.9 * 2.0**-40 < 8.0 * bend - 1.0 < 2.1 * 2.0**-40
+    assert (evenness, even_bend) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(("neighbours", "part"), [(REPLACE, 1.0), (ADD, 2.0)], ids=["replace", "add"])
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+def test_the_ridge_is_raised_to_what_leaves_half_of_the_budget(loss, neighbours, part):
+    """c R^2 / (exp(epsilon / 2) - 1), epsilon as strong as rho; where slopes are accounted for, 2 / shift times as much."""
+    plan = gaussian_plan(problem(1000, 2, loss=loss, l2=1e-3, neighbours=neighbours), ZCDP(0.05), Ball(2, 1.0), 0.01)
+    epsilon = pure_epsilon(ZCDP(0.05)) * (part if loss.tapered else 1.0)
+    assert plan.l2 == pytest.approx(loss.smoothness / math.expm1(0.5 * epsilon), rel=1e-6)

@@ -13,6 +13,7 @@ from scipy import stats
 
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
 
@@ -303,3 +304,10 @@ def test_a_law_far_outside_its_range_is_refused(shape, stop):
     """No probability is below 0 or above 1."""
     with pytest.raises(ParameterError, match="shape in"):
         Repetition(shape, stop)
+
+
+@pytest.mark.parametrize("shape", [Fraction(0), Fraction(1, 2), Fraction(1)])
+def test_tries_that_cost_nothing_cost_nothing_together(shape):
+    """Without rho nothing is divided by it, and nothing is added; what is left is that of no rho at this delta."""
+    law = Repetition(shape, Fraction(1, 10))
+    assert law._epsilon(0.0, 1e-6) == pytest.approx(concentrated_epsilon(0.0, 1e-6 / law.mean), abs=1e-9)

@@ -385,3 +385,11 @@ def test_the_ridge_is_raised_where_less_than_the_share_of_the_noise_is_left(shar
         rate, l2 = calibrated_objective(epsilon, loss, 1.0, factor * limit, REPLACE, share)
         assert l2 == pytest.approx(max(1.0, factor) * limit, rel=1e-9)
         assert rate >= 0.5 * share * epsilon * (1.0 - 1e-8)
+
+
+def test_curvature_is_free_only_with_room_for_rounding():
+    """At free l2 = t R^2 (1 + x), x above 2^-40, the rate is epsilon / shift less its margin, and else below that."""
+    free = 0.5 * (1.0 - 2.0**-40)
+    for beyond, is_free in ((2.0**-39, True), (2.0**-42, False), (-(2.0**-42), False), (-(2.0**-39), False)):
+        rate = objective_noise_rate(1.0, LogisticLoss(), 1.0, LogisticLoss().tail / free * (1.0 + beyond), REPLACE)
+        assert (rate == pytest.approx(free, rel=2.0**-45)) == is_free

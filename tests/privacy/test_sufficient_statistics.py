@@ -17,9 +17,11 @@ from confide.erm import curvature_sums
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import NotCertified, ParameterError
+from confide.privacy import sufficient_statistics
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.mechanism import log_failure
 from confide.privacy.noise import Entropy
 from confide.privacy.sufficient_statistics import (
     _SEAL_SHARES,
@@ -628,3 +630,35 @@ def test_sums_whose_rounding_is_a_tenth_of_the_sensitivity_are_refused(neighbour
     SufficientStatistics().plan(with_share(0.09), PureDP(1.0))
     with pytest.raises(ParameterError, match="too inexact"):
         SufficientStatistics().plan(with_share(0.11), PureDP(1.0))
+
+
+@pytest.mark.parametrize("rho", [1e-3, 1.0, 4.0, 16.0])
+def test_the_grid_of_gaussian_sums_is_fine_beside_sensitivity_and_noise(rho):
+    """A thousandth of the smaller of both over the root of the number of sums, but for the next power of two."""
+    lattice = SufficientStatistics().plan(facts_of(d=9), ZCDP(rho)).lattice
+    assert isinstance(lattice, LatticeGaussian)
+    fine = lattice.l2_sensitivity * min(1.0, 1.0 / math.sqrt(2.0 * rho)) / 1000.0 / math.sqrt(lattice.dimension)
+    assert 0.499 * fine <= lattice.step <= 1.001 * fine
+
+
+def test_plans_of_exact_noise_have_no_radius_and_no_penalty():
+    """The lattice is their noise."""
+    for name in ("approximate", "zcdp"):
+        plan = plan_of(name, facts_of(), BUDGETS[name][0])
+        assert (plan.noise, plan.radius, plan.l1_ratio, plan.l2) == (None, 0.0, 0.0, 0.0)
+
+
+def test_the_seal_of_spherical_noise_takes_a_thousandth_or_a_hundredth():
+    """Of epsilon; the better one is taken."""
+    assert sufficient_statistics._SEAL_SHARES == (0.001, 0.01)
+
+
+@pytest.mark.parametrize("square", [False, True])
+def test_what_spherical_noise_rounds_is_the_largest_sum_and_the_noise(square):
+    """1.02 sqrt(2 + f^2) n R^2 + b_max, each of which is rounded once, beside the rounding of the sums and of the draw."""
+    facts = replace(facts_of(n=10**9, d=1, square=square), summation_depth=1)
+    plan = sufficient_statistics._spherical(facts, PureDP(0.8), 0.8, 0.01)
+    failure = log_failure(PureDP(0.8), facts)
+    largest = 1.02 * math.sqrt(2.0 + facts.gaussian_square_scale**2) * 1e9 * facts.row_norm**2 + plan.noise.bound(failure)
+    exact = facts.rounding + plan.noise.error(failure) + 2.0**-53 * largest
+    assert plan.radius == pytest.approx(exact, rel=1e-9, abs=0.0)
