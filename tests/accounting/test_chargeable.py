@@ -38,3 +38,12 @@ def test_events_of_dp_accounting_are_translated_and_the_unknown_is_refused():
             as_events(unknown)
     with pytest.raises(ParameterError):
         as_events("epsilon")
+
+
+def test_noise_of_any_positive_scale_is_counted():
+    """Also noise that is smaller than the distance of neighbours, and so much that no smaller rho can be written."""
+    assert as_events(dp_accounting.GaussianDpEvent(0.5)) == (Event(ZCDP(2.0), GaussianMechanism(2.0)),)
+    assert as_events(dp_accounting.LaplaceDpEvent(0.5)) == (Event(PureDP(2.0)),)
+    (little,) = as_events(dp_accounting.GaussianDpEvent(1e7))
+    assert (little.budget, little.curve) == (ZCDP(1e-12), GaussianMechanism(1e-7))
+    assert as_events(dp_accounting.SelfComposedDpEvent(dp_accounting.LaplaceDpEvent(2.0), 0)) == ()

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from confide.accounting.events import Event
-from confide.accounting.filter_choice import accounting_of, filter_for
+from confide.accounting.filter_choice import accounting_of, filter_for, why_foreign
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
@@ -27,3 +27,10 @@ def test_the_first_charge_tells_how_a_ledger_adds():
         filter_for(PureDP(1.0), "advanced")
     with pytest.raises(ParameterError, match="finite"):
         filter_for(PureDP(math.inf), "sum")
+
+
+def test_one_charge_without_a_rho_is_foreign_to_a_concentrated_limit_among_others():
+    """Others may have one."""
+    filter_ = filter_for(ZCDP(1.0), "sum")
+    assert "no rho" in why_foreign(filter_, (Event(ZCDP(0.1)), Event(ApproxDP(0.1, 1e-7)), GAUSSIAN))
+    assert why_foreign(filter_, (Event(ZCDP(0.1)), GAUSSIAN)) is None

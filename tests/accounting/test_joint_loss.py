@@ -8,6 +8,7 @@ import dp_accounting
 import pytest
 from dp_accounting.pld import PLDAccountant, common, privacy_loss_distribution
 
+from confide.accounting import joint_loss
 from confide.accounting.chargeable import as_events
 from confide.accounting.events import Event, PureMechanism
 from confide.accounting.filter_choice import filter_for
@@ -15,6 +16,7 @@ from confide.accounting.filters import total_amount
 from confide.accounting.joint_loss import _dominating, joint_epsilon, joint_events
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import GaussianObjective
 
@@ -79,7 +81,7 @@ def test_the_joint_epsilon_is_that_of_the_distributions_rounded_up():
         assert joint_epsilon(events, delta) == pytest.approx(expected, rel=1e-6)
     alone = privacy_loss_distribution.from_gaussian_mechanism(5.0)
     alone = privacy_loss_distribution.identity().compose(alone.self_compose(1)).get_epsilon_for_delta(0.999 * delta - 1e-11)
-    assert joint_epsilon((GAUSSIAN,), delta) / alone - 1.0 == pytest.approx(2.0**-40, rel=1e-3)
+    assert joint_epsilon((GAUSSIAN,), delta) / alone - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
 
 
 @pytest.mark.parametrize(("delta", "is_known"), [(1.0005e-11, False), (1.5e-11, True)])
@@ -111,3 +113,26 @@ def test_a_concentrated_budget_alone_has_no_dominating_pair():
     """It is refused, and not read as something else."""
     with pytest.raises(ParameterError, match="no loss distribution"):
         _dominating(Event(ZCDP(0.1)))
+
+
+def test_the_delta_of_charges_without_a_curve_is_taken_from_that_of_the_batch():
+    """What is left of it converts the sum of the rhos."""
+    events = (Event(ZCDP(0.05)), Event(ApproxDP(0.1, 4e-7)), Event(ApproxDP(0.1, 2e-7)))
+    (joint,) = joint_events(filter_for(ApproxDP(9.0, 1e-6), "sum"), events, 1e-6)
+    expected = concentrated_epsilon(math.fsum(event.rho for event in events), 4e-7)
+    assert joint.budget.epsilon == pytest.approx(expected, rel=1e-12)
+    assert joint.budget.epsilon < concentrated_epsilon(math.fsum(event.rho for event in events), 1.5e-7)
+
+
+@pytest.mark.parametrize(("saved", "is_joint"), [(0.995, False), (1.0 / 1.01 - 1e-6, True), (0.7, True)])
+def test_a_joint_account_needs_to_save_a_hundredth(saved, is_joint, monkeypatch):
+    """Else its delta is not worth it."""
+    monkeypatch.setattr(joint_loss, "joint_epsilon", lambda *_: saved)
+    events = (Event(PureDP(0.5)),) * 2
+    found = joint_events(filter_for(ApproxDP(9.0, 1e-6), "sum"), events, 1e-6)
+    assert found == ((Event(ApproxDP(saved, 1e-6)),) if is_joint else events)
+
+
+def test_one_charge_of_unknown_law_leaves_a_batch_without_a_joint_loss():
+    """Whatever else is in it."""
+    assert joint_epsilon((GAUSSIAN, Event(ZCDP(0.1))), 1e-6) == math.inf

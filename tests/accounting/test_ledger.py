@@ -9,6 +9,7 @@ import multiprocessing
 import pickle
 import threading
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ from dp_accounting import pld
 
 import confide
 from confide.accounting.events import Event
-from confide.accounting.ledger import Ledger
+from confide.accounting.ledger import Ledger, _rounded_down
 from confide.accounting.ledger_records import DETAILS
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
@@ -782,3 +783,67 @@ def test_an_older_ledger_that_states_no_cap_counts_single_rows():
     ledger.charge(0.5)
     assert (ledger.max_rows_per_person, ledger.spent()) == (1, PureDP(0.5))
     assert Ledger(limit=1.0).max_rows_per_person == 1
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ({"limit": 3.0}, "has the limit"),
+        ({"neighbours": "add-or-remove-one"}, "one ledger for each relation"),
+        ({"max_rows_per_person": 3}, "is for max_rows_per_person=2, not 3"),
+        ({"accounting": "renyi"}, "accounting='sum', not 'renyi'"),
+    ],
+)
+def test_what_a_ledger_was_made_for_is_fixed_once(tmp_path, others, words):
+    """Who opens it for something else is told so."""
+    made = {"limit": ApproxDP(2.0, 1e-6), "max_rows_per_person": 2, "accounting": "sum"}
+    path = tmp_path / "study.db"
+    Ledger(path, **made)
+    assert Ledger(path, **made).limit == made["limit"]
+    with pytest.raises(LedgerError, match=words):
+        Ledger(path, **others)
+
+
+def test_the_rows_of_a_person_are_the_fewest_that_a_charge_of_an_older_ledger_protects():
+    """It states none itself."""
+    ledger = Ledger(limit=9.0, max_rows_per_person=2)
+    ledger.charge(Event(PureDP(0.5), None, 5))
+    ledger.charge(Event(PureDP(0.5), None, 3))
+    assert len(ledger.entries()) == 2
+    ledger._header = replace(ledger._header, max_rows_per_person=None)
+    assert ledger.max_rows_per_person == 3
+
+
+def test_a_batch_of_nothing_is_refused():
+    """Whether it has no items or items that cost nothing."""
+    for items in ([], [dp_accounting.NoOpDpEvent()]):
+        with pytest.raises(ParameterError, match="at least one release"):
+            Ledger(limit=ApproxDP(2.0, 1e-6)).plan(items)
+
+
+def test_a_batch_with_one_release_without_privacy_has_no_joint_loss():
+    """It is refused as too much."""
+    with pytest.raises(BudgetExceeded):
+        Ledger(limit=ApproxDP(2.0, 1e-6)).plan([PureDP(math.inf), PureDP(0.1)])
+
+
+def test_one_charge_without_a_curve_lets_a_refusal_speak_of_the_share_of_delta():
+    """Whatever else is asked for."""
+    with pytest.raises(BudgetExceeded, match="a hundredth"):
+        Ledger(limit=ApproxDP(1.0, 1e-6), accounting="renyi").plan([ApproxDP(0.1, 1e-7), ZCDP(0.001)])
+
+
+def test_the_next_number_below_is_taken_where_the_nearest_one_is_above():
+    """So that what is left of a limit is never more than there is."""
+    assert _rounded_down(Fraction(3, 10)) == 0.3
+    assert _rounded_down(Fraction(3, 10) - Fraction(1, 2**80)) == math.nextafter(0.3, 0.0)
+
+
+def test_a_check_of_nothing_finds_nothing_and_one_of_too_much_raises():
+    """No record is made."""
+    ledger = Ledger(limit=1.0)
+    ledger.check([])
+    ledger.check([PureDP(0.5)])
+    with pytest.raises(BudgetExceeded):
+        ledger.check([PureDP(0.5), PureDP(0.6)])
+    assert ledger.spent() == PureDP.of_sum(0.0)

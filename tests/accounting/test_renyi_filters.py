@@ -10,7 +10,7 @@ import pytest
 from confide.accounting import renyi_filters
 from confide.accounting.events import Event
 from confide.accounting.filter_choice import filter_for
-from confide.accounting.filters import Amount, total_amount
+from confide.accounting.filters import Amount, exact, total_amount
 from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.conversions import concentrated_epsilon
@@ -104,3 +104,35 @@ def test_a_hundredth_of_delta_is_for_approximate_charges(slack, is_admitted):
     """Their deltas add up within it, however little of rho they use."""
     filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))
     assert filter_.admits(filter_.amount(Event(ApproxDP(1e-3, slack)))) == is_admitted
+
+
+@pytest.mark.parametrize(
+    "event",
+    [OBJECTIVE, GAUSSIAN, Event(PureDP(0.3)), Event(ApproxDP(0.1, 1e-8))],
+    ids=["objective", "gaussian", "pure", "approximate"],
+)
+def test_what_a_charge_costs_is_rounded_up_by_one_part_in_two_to_the_fifty(event):
+    """Its divergence over the order; a quotient and a product are off by half a unit of 2^-53 each."""
+    _, order = renyi_filters._concentrated(2.0, 0.99e-6)
+    cost = RenyiFilter(ApproxDP(2.0, 1e-6)).amount(event).rho
+    assert 0.7 * 2.0**-50 < cost * Fraction(order) / Fraction(event.renyi(order)) - 1 < 1.3 * 2.0**-50
+
+
+def test_a_concentrated_charge_with_a_curve_is_counted_by_the_curve():
+    """And one without a curve by its rho, exactly."""
+    filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))
+    assert float(filter_.amount(Event(ZCDP(0.5), GaussianMechanism(0.2))).rho) == pytest.approx(0.02, rel=1e-9)
+    assert filter_.amount(Event(ZCDP(0.5))).rho == Fraction(1, 2)
+
+
+def test_a_renyi_ledger_may_be_filled_to_the_last_digit():
+    """Exactly the largest rho is admitted, and nothing above it; what is left then is nothing, and before the difference."""
+    filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))
+    most, _ = renyi_filters._concentrated(2.0, 1e-6 - 0.01 * 1e-6)
+    full = Amount(None, Fraction(0), exact(most))
+    assert filter_.admits(full)
+    assert not filter_.admits(full + Amount(None, Fraction(0), Fraction(1, 10**30)))
+    part = filter_.amount(Event(ZCDP(0.01)))
+    assert filter_.remaining(part).epsilon == pytest.approx(2.0 - concentrated_epsilon(0.01, 0.99e-6), rel=1e-9)
+    assert filter_.remaining(part).delta == 0.0
+    assert filter_.remaining(Amount(None, Fraction(0), Fraction(2))).epsilon == 0.0

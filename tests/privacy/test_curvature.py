@@ -18,6 +18,7 @@ from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.curvature import NoisyCurvature, refuse_other_losses
+from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Problem
@@ -244,3 +245,13 @@ def test_the_norms_of_rows_that_are_covered_end_where_the_message_says(norm, cov
 def test_without_privacy_no_weights_are_shortened():
     plan = plan_of(PureDP(math.inf))
     assert (plan.largest_norm, plan.lattice) == (math.inf, None)
+
+
+def test_losses_that_the_proof_does_not_cover_are_refused_when_curvature_is_planned():
+    """Several scores, and slopes that are bounded by the lengths of rows."""
+    training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
+    for loss in (OneVsRest(LogisticLoss(), 3), SquaredLoss(1.0, 1.0, by_length=True)):
+        facts = replace(training, problem=replace(training.problem, loss=loss))
+        for plan in (NoisyCurvature().plan, lambda *given: NoisyDirectionSums().plan(given[0], 1, given[1])):
+            with pytest.raises(ParameterError, match="one score and bounded slope"):
+                plan(facts, ZCDP(0.1))
