@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
+from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
+from confide.erm.probability_sums import ProbabilityOfRows, RateOfProbability
+from confide.erm.sums_of_rows import SumOfRows
+from confide.erm.target_losses import SquaredLoss
 from tests.erm.loss_contract import check_lipschitz_constant, check_margin_loss
 
 LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]
@@ -103,3 +110,19 @@ def test_slopes_in_scores_have_the_sign_of_the_label():
         assert given[2].curvature.tolist() == [[1.0, 1.0], [1.0, 0.0]]
         assert [part is None for part in (*given[0][1:], given[1].value, given[1].curvature, given[2].value)] == [True] * 5
     assert scores.tolist() == [[0.75, 1.25], [-0.75, 3.0]]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        LogisticLoss(), Softmax(3), OneVsRest(LogisticLoss(), 3), SquaredLoss(1.0, 1.0), SumOfRows(), ProbabilityOfRows(),
+        RateOfProbability(), ClippedSlopes(LogisticLoss(), 0.5),
+    ],
+    ids=lambda loss: type(loss).__name__,
+)  # fmt: skip
+def test_a_row_is_taken_for_one_of_the_largest_length_unless_it_is_said(loss):
+    """The bound on a row over its length is 1 then, also for a loss that does not read it."""
+    scores, targets = np.full((1, loss.n_outputs), 0.3), np.array([1])
+    at_one, by_default = loss.of_scores(scores, targets, 1, 1.0), loss.of_scores(scores, targets, 1)
+    np.testing.assert_array_equal(by_default.slope, at_one.slope)
+    assert inspect.signature(type(loss).of_scores).parameters["stretch"].default == 1.0

@@ -326,3 +326,9 @@ def test_the_constant_of_a_group_away_lengthens_its_own_bundle_alone(scale):
     shape = Bundles((4, 1), (scale, 0.5), (True, False), ((1,), (0,)), (100, 924))
     farthest = max(math.sqrt(0.5**2 + scale**2 / 4) * 10.24, scale * 1024 / 924)
     assert shape.laplace_bound(2.0, -100.0) == pytest.approx(farthest * (1.4 * 6 + 200.0) / 2.0)
+
+
+def test_a_linked_group_of_two_levels_is_linked():
+    """It is away from no constant; one of a single level is a column of its own."""
+    assert [type(shape) for shape in shapes_of_groups((2, 1), (1.0, 1.0), (True, False))[:2]] == [Groups, Linked]
+    assert Linked not in {type(shape) for shape in shapes_of_groups((1, 1), (1.0, 1.0), (True, False))}

@@ -357,3 +357,10 @@ def test_the_noise_pays_twice_for_the_rounding_of_the_sum(neighbours, longest):
     rounding = 1.01 * 2.0**-53 * n * norm * (given.summation_depth + width + 5 + 1)
     assert rounding > 0.01
     assert plan.lattice.l2_sensitivity == pytest.approx(2.0 * longest + 2.0 * rounding, rel=1e-9)
+
+
+@pytest.mark.parametrize("rows", [source(21), source(20, d=3)], ids=["rows", "columns"])
+def test_rows_that_the_plan_is_not_for_are_not_centred(rows):
+    """Their number and that of their columns are public facts, which the noise was planned for."""
+    with pytest.raises(ParameterError, match="the plan is for"):
+        with_centre(centred_plan(), rows, Entropy.seeded(0))

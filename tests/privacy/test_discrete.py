@@ -268,3 +268,9 @@ def test_exact_exponents_are_those_of_the_probabilities_in_doubles(law, scale, m
     monkeypatch.setattr(discrete, "_events", compared)
     law(scale, 20, Entropy.seeded(3))
     assert set(seen) == {False, True}
+
+
+@pytest.mark.parametrize("n_bits", [0, 16])
+def test_a_probability_of_nearly_nothing_has_digits_of_0(n_bits):
+    """Its exponent has thirty-one digits, and more digits are computed than that."""
+    assert discrete._first_bits(Fraction(10**30), False, n_bits) == 0
