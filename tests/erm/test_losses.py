@@ -14,6 +14,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.probability_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.sums_of_rows import SumOfRows
 from confide.erm.target_losses import SquaredLoss
+from confide.erm.tilted_losses import TiltedLoss
 from tests.erm.loss_contract import check_lipschitz_constant, check_margin_loss
 
 LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]
@@ -116,7 +117,7 @@ def test_slopes_in_scores_have_the_sign_of_the_label():
     "loss",
     [
         LogisticLoss(), Softmax(3), OneVsRest(LogisticLoss(), 3), SquaredLoss(1.0, 1.0), SumOfRows(), ProbabilityOfRows(),
-        RateOfProbability(), ClippedSlopes(LogisticLoss(), 0.5),
+        RateOfProbability(), ClippedSlopes(LogisticLoss(), 0.5), TiltedLoss(2.0, -0.25, 0.75, 0.125),
     ],
     ids=lambda loss: type(loss).__name__,
 )  # fmt: skip

@@ -255,3 +255,16 @@ def test_losses_that_the_proof_does_not_cover_are_refused_when_curvature_is_plan
         for plan in (NoisyCurvature().plan, lambda *given: NoisyDirectionSums().plan(given[0], 1, given[1])):
             with pytest.raises(ParameterError, match="one score and bounded slope"):
                 plan(facts, ZCDP(0.1))
+
+
+@pytest.mark.parametrize("constant", [0.2, 0.5, 2.0])
+def test_the_constant_of_the_matrix_is_that_of_the_plan_whatever_the_intercept_has(constant):
+    """At most two fifths of the bound on a row, and less where the intercept has less."""
+    rows, labels = some_rows()
+    margins = labels * (np.hstack([rows, np.full((N, 1), constant)]) @ WEIGHTS[0])
+    w = 2.0**-6
+    bends = (np.tanh((margins + w) / 2.0) - np.tanh((margins - w) / 2.0)) / (4.0 * w)
+    short = np.hstack([rows, np.full((N, 1), min(constant, 0.4))])
+    plan = plan_of(PureDP(math.inf), n_rows_low=N, n_rows_high=N, intercept=constant)
+    found = NoisyCurvature().release(plan, WEIGHTS, source_of(rows, labels), Entropy.seeded(0))
+    np.testing.assert_allclose(found, (short * bends[:, None]).T @ short, rtol=1e-9)

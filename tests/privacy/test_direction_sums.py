@@ -293,3 +293,16 @@ def test_a_row_with_a_weight_bends_in_its_own_units():
         found = direction_sums._largest_bend(loss, ends, ends + 0.05)
         expected = [min(1.0, math.exp(direction_sums.WINDOW) * 4.0 * a * (1.0 - a)) for a in (0.05, 0.15, 0.8, 0.9)]
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_rounding_is_in_units_of_a_row_with_its_weight():
+    """Slopes, curvatures and their roundings are three times as large where a row counts three times."""
+    one, three = (NoisyDirectionSums()._rounding(training_of(largest_weight=w).problem, 5.0, 2) for w in (1.0, 3.0))
+    assert three == pytest.approx(one, rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize(("order", "expected"), [(1, 3.0), (2, math.sqrt(3.0))])
+def test_one_row_counts_with_the_largest_size_of_its_cell(order, expected, monkeypatch):
+    """In the cells [-1, 0] and [0, 1]: |p| <= 1, q <= 1 and p^2 <= 1."""
+    monkeypatch.setattr(direction_sums, "_CELLS", 1)
+    assert distance_of_neighbours(LOGISTIC, (1.0, 1.0), ADD, order) == pytest.approx(expected, rel=1e-9)
