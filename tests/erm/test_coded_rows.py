@@ -462,3 +462,10 @@ def test_other_sums_of_the_closed_list_take_coded_rows():
         row_sum.add_block(plain, rows.dense(), labels, weights)
         for name in ("value", "gradient", "hessian"):
             np.testing.assert_allclose(getattr(coded, name), getattr(plain, name), rtol=1e-11, atol=1e-11)
+
+
+def test_columns_are_kept_within_the_intervals_of_each_row():
+    """From the first column of each interval to its last; the first entry of a pair has a neighbour above it."""
+    frame = _frame(LAYOUT, 2)
+    assert frame.lowest.tolist() == [0, 9, 0, 9, 3, 10, 3, 10]
+    assert frame.highest.tolist() == [2, 9, 2, 9, 5, 10, 5, 10]

@@ -19,7 +19,7 @@ from confide.privacy.mechanism import log_failure, shapes_of, zero_weights
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball, Cylinder
-from tests.privacy.problems import problem, source
+from tests.privacy.problems import GROUPS, problem, source
 
 
 def test_the_shapes_of_a_bound():
@@ -125,3 +125,18 @@ def test_what_is_set_aside_for_draws_beyond_their_bound_is_2_to_the_minus_199(bu
     assert log_failure(budget, facts) + epsilon == pytest.approx(log_failure(ZCDP(1.0), facts), abs=1e-12)
     spent = (1.0 + math.exp(epsilon)) * math.exp(log_failure(budget, facts))
     assert 0.25 * 2.0**-199 < spent <= 2.0**-199
+
+
+def test_a_problem_has_rows_of_the_width_of_its_bound():
+    """A bound on six columns is none for five of them."""
+    assert problem(20, 6, row_bound=GROUPS).n_features == 6
+    with pytest.raises(ParameterError, match="describes 6 columns"):
+        problem(20, 5, row_bound=GROUPS)
+
+
+def test_releases_beside_the_weights_may_cost_any_finite_mu():
+    """The budget decides whether it pays for them."""
+    assert replace(problem(20, 2), beside_mu=50.0).beside_mu == 50.0
+    for wrong in (-0.1, math.inf, math.nan):
+        with pytest.raises(ParameterError, match="beside_mu"):
+            replace(problem(20, 2), beside_mu=wrong)

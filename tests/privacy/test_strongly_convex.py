@@ -323,3 +323,12 @@ def test_what_no_problem_may_be_is_refused_with_another_penalty_too():
     for wrong in ({"rows_per_person": 0}, {"n_rows_low": 30, "n_rows_high": 20}):
         with pytest.raises(ParameterError):
             replace(facts, **wrong)
+
+
+def test_the_worst_gradient_counts_the_slopes_of_rows_with_their_weights():
+    """n L R, with the slope of a row that counts four times."""
+    found = replace(facts_of(LOG_COSH)[0], largest_weight=4.0).rounding(40.0)
+    longest = 2.0 * found.minimiser_norm(7.0)
+    steepest = 8 * 4.0 * 2.5 + 40.0 * found.steepness * longest + 7.0
+    assert found.worst(7.0) == pytest.approx(found.bound(longest, 7.0, steepest), rel=1e-9, abs=0.0)
+    assert found.worst(7.0) > found.bound(longest, 7.0, steepest - 60.0)
