@@ -254,6 +254,14 @@ class Encoder:
         """The rows of `block`, for the compiled kernel; None where it cannot read these codes."""
         return None if self._stored is None else self._stored.of(codes)
 
+    def as_certified(self, codes: Codes, row_bound: Any) -> StoredCodes | None:
+        """The rows of `block`, as the compiled kernel reads them for certificates; None where it is not trusted with them.
+
+        It depends on the schema and on the bound alone. Proof: privacy/proofs/certificate.md, "Codes by the kernel".
+        """
+        known = self._stored is not None and self._stored.is_certified and row_bound == self.row_bound
+        return self.as_stored(codes) if known else None
+
     def block(self, codes: Codes, start: int, stop: int, dtype: type[np.floating[Any]] = np.float64) -> Array | CodedRows:
         """Encoded rows start to stop, for a small number of rows; parameters as for `expand`.
 

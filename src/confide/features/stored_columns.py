@@ -13,6 +13,12 @@ from confide.features.codes import Codes
 from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding, is_kept_as_is
 from confide.features.layout import Group
 
+_FEWEST_CERTIFIED = 5
+"""With fewer encoded columns, the rounding bound might have no room for that of the entries that the kernel makes."""
+_LARGEST_STEP = 2.0**900
+"""Ranges of columns lie between 2 times the inverse of this and 2^1024, so that no step over- or underflows."""
+_MOST_HATS = 2**12
+"""Two hats of so many or fewer add up to less than what a group of columns may hold without being scaled."""
 _HEIGHT = unchangeable(np.array([HAT_HEIGHT]))
 
 
@@ -31,6 +37,15 @@ class StoredColumns:
         self._n_features = n_features
         self._columns = tuple(_stored(each, group) for each, group in (*kept, *others))
 
+    @property
+    def is_certified(self) -> bool:
+        """Whether the kernel is trusted with the gradients of these columns on which certificates rest."""
+        numbers = [column for column in self._columns if column.kind != LEVELS]
+        moderate = all(
+            1.0 / _LARGEST_STEP <= column.step <= _LARGEST_STEP and column.bins <= _MOST_HATS for column in numbers
+        )
+        return moderate and self._n_features >= _FEWEST_CERTIFIED
+
     def of(self, codes: Codes) -> StoredCodes:
         """The rows, in the memory of the codes."""
         arrays = tuple(np.ascontiguousarray(each) for each in (*codes.numbers, *codes.others))
@@ -43,7 +58,7 @@ def _stored(encoding: ColumnEncoding, group: Group) -> StoredColumn:
     if isinstance(encoding, CategoryEncoding) and encoding.single.size:
         # The entry for no level comes last there, and first for the kernel.
         return StoredColumn(LEVELS, group.start, encoding.single.size, values=unchangeable(np.roll(encoding.single, 1)))
-    return StoredColumn(LEVELS, group.start, group.size + 1)
+    return StoredColumn(LEVELS, group.start, group.size + 1, linked=encoding.linked)
 
 
 def _line(encoding: NumberEncoding, group: Group) -> StoredColumn:
