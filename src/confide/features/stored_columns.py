@@ -17,8 +17,6 @@ _FEWEST_CERTIFIED = 5
 """With fewer encoded columns, the rounding bound might have no room for that of the entries that the kernel makes."""
 _LARGEST_STEP = 2.0**900
 """Ranges of columns lie between 2 times the inverse of this and 2^1024, so that no step over- or underflows."""
-_MOST_HATS = 2**12
-"""Two hats of so many or fewer add up to less than what a group of columns may hold without being scaled."""
 _HEIGHT = unchangeable(np.array([HAT_HEIGHT]))
 
 
@@ -40,10 +38,8 @@ class StoredColumns:
     @property
     def is_certified(self) -> bool:
         """Whether the kernel is trusted with the gradients of these columns on which certificates rest."""
-        numbers = [column for column in self._columns if column.kind != LEVELS]
-        moderate = all(
-            1.0 / _LARGEST_STEP <= column.step <= _LARGEST_STEP and column.bins <= _MOST_HATS for column in numbers
-        )
+        steps = (column.step for column in self._columns if column.kind != LEVELS)
+        moderate = all(1.0 / _LARGEST_STEP <= step <= _LARGEST_STEP for step in steps)
         return moderate and self._n_features >= _FEWEST_CERTIFIED
 
     def of(self, codes: Codes) -> StoredCodes:
