@@ -70,7 +70,19 @@ def first_block_alone(sums, arguments):
     return sums(*arguments)
 
 
+def last_block_alone_tells(sums, arguments):
+    """A row without a level is noticed in the last block alone."""
+    sums(*arguments)
+    first = (arguments[1] - 1) // arguments[2] * arguments[2]
+    arguments[0] = tuple((column[0], column[1][first:], *column[2:]) for column in arguments[0])
+    arguments[1], arguments[3] = arguments[1] - first, arguments[3][first:]
+    arguments[4] = None if arguments[4] is None else arguments[4][first:]
+    arguments[11] = np.zeros_like(arguments[11])
+    return sums(*arguments)
+
+
 MISTAKES = {
+    "the last block alone tells": last_block_alone_tells,
     "another low of lines": set_at(5, lambda low: low + 0.25, 0),
     "another high of lines": set_at(7, lambda high: high + 1.0, 0),
     "another step": set_at(6, lambda step: 1.25 * step),

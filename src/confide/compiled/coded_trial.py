@@ -23,7 +23,8 @@ _CHECKED = (1, 37, 700)
 _HEIGHT = np.array([0.75])
 _LEVELS = 300
 """Number of levels of which the kernel keeps one sum each. Of fewer levels it keeps several."""
-_HATS = 5
+_HATS = 6
+"""Even, so that the middle lies between two hats."""
 
 
 @cache
@@ -78,17 +79,18 @@ def _apart(
 def _tells_of_no_level(module: Kernel, codes: StoredCodes, labels: Any) -> bool:
     """Whether the kernel tells of a row without a level in a linked category, wherever it is."""
     place = next(number for number, column in enumerate(codes.columns) if column.linked)
-    lacking = codes.codes[place].copy()
-    lacking[-1] = -1
-    without = StoredCodes(
-        codes.n_features, codes.columns, (*codes.codes[:place], lacking, *codes.codes[place + 1 :]), codes.n_rows
-    )
-    weights = np.ones(codes.n_features)
-    asked = SumOfSlopes(labels, None, 1.0, weights, 0.0, (0, 0.0, 0.0, 0.0), np.inf, is_plain())
-    try:
-        return without.add_blocks(np.zeros(codes.n_features + 1), module, asked, 16) is False
-    except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
-        return False
+    asked = SumOfSlopes(labels, None, 1.0, np.ones(codes.n_features), 0.0, (0, 0.0, 0.0, 0.0), np.inf, is_plain())
+    for row in (0, codes.n_rows // 2, -1):
+        lacking = codes.codes[place].copy()
+        lacking[row] = -1
+        arrays = (*codes.codes[:place], lacking, *codes.codes[place + 1 :])
+        without = StoredCodes(codes.n_features, codes.columns, arrays, codes.n_rows)
+        try:
+            if without.add_blocks(np.zeros(codes.n_features + 1), module, asked, 16) is not False:
+                return False
+        except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
+            return False
+    return True
 
 
 def _made_up(n_rows: int) -> tuple[StoredCodes, Array]:

@@ -282,16 +282,18 @@ static int coded_block(const struct job *job, struct column *columns, ptrdiff_t 
 static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n_columns, ptrdiff_t rows_in_block, int plain, int *whole)
 {
     size_t n_numbers = (size_t)job->d + 1;
+    *whole = 1;
     for (ptrdiff_t c = 0; c < n_columns; c++) {
         struct column *column = columns + c;
         column->copies = column->kind != LINE && column->bins <= MOST_BINS_WITH_COPIES ? COPIES : 1;
         n_numbers += (size_t)(column->kind == LEVELS ? 1 : 2) * column->bins * (1 + column->copies);
+        if (n_numbers > (size_t)PTRDIFF_MAX / 32)
+            return 0;
     }
     double *memory = calloc(n_numbers + 1, sizeof(double));
     double *numbers = malloc((size_t)n_columns * CHUNK * sizeof(double) + 1);
     int32_t *places = malloc((size_t)n_columns * CHUNK * sizeof(int32_t) + 1);
     const int made = memory && numbers && places;
-    *whole = 1;
     if (made) {
         double *next = memory + job->d + 1;
         for (ptrdiff_t c = 0; c < n_columns; c++) {

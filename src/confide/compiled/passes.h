@@ -595,9 +595,12 @@ static TARGET void NAME(curve_scores)(const struct column *column, ptrdiff_t fir
         double position = (shares[r] - low) * step;
         known &= position == position;
         position = position > 0.0 ? position : 0.0;
-        position = position < most ? position : most;
-        hats[r] = (int32_t)position;
-        shares[r] = position - hats[r];
+        shares[r] = position < most ? position : most;
+    }
+    /* In a loop of its own: a product that is fused with this subtraction would be another share than the encoder's. */
+    for (int r = 0; r < n; r++) {
+        hats[r] = (int32_t)shares[r];
+        shares[r] -= hats[r];
     }
     if (!known) {
         for (int r = 0; r < n; r++) {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.compiled.stored_rows import CURVE, LEVELS, LINE, StoredCodes, StoredColumn
 from confide.erm.coded_rows import unchangeable
@@ -16,7 +18,7 @@ from confide.features.layout import Group
 _FEWEST_CERTIFIED = 5
 """With fewer encoded columns, the rounding bound might have no room for that of the entries that the kernel makes."""
 _LARGEST_STEP = 2.0**900
-"""Ranges of columns lie between 2 times the inverse of this and 2^1024, so that no step over- or underflows."""
+"""Steps of columns (of a line, 2 over its range) lie between this and its inverse, so that none over- or underflows."""
 _HEIGHT = unchangeable(np.array([HAT_HEIGHT]))
 
 
@@ -42,10 +44,19 @@ class StoredColumns:
         moderate = all(1.0 / _LARGEST_STEP <= step <= _LARGEST_STEP for step in steps)
         return moderate and self._n_features >= _FEWEST_CERTIFIED
 
-    def of(self, codes: Codes) -> StoredCodes:
-        """The rows, in the memory of the codes."""
-        arrays = tuple(np.ascontiguousarray(each) for each in (*codes.numbers, *codes.others))
+    def of(self, codes: Codes) -> StoredCodes | None:
+        """The rows, in the memory of the codes; None for types of numbers that the kernel does not read."""
+        arrays = tuple(np.require(each, requirements=["C", "A"]) for each in (*codes.numbers, *codes.others))
+        if not all(
+            _is_read(array, "bhil" if column.kind == LEVELS else "fd", 4 if column.kind == LEVELS else 8)
+            for array, column in zip(arrays, self._columns, strict=True)
+        ):
+            return None
         return StoredCodes(self._n_features, self._columns, arrays, codes.n_rows)
+
+
+def _is_read(array: NDArray[Any], types: str, largest: int) -> bool:
+    return array.dtype.char in types and array.dtype.itemsize <= largest and array.dtype.isnative
 
 
 def _stored(encoding: ColumnEncoding, group: Group) -> StoredColumn:
