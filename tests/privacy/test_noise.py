@@ -11,7 +11,7 @@ from scipy import stats
 from confide.privacy import group_shapes
 from confide.privacy.bundled_shapes import UNITS, Bundles
 from confide.privacy.group_shapes import Groups, Linked
-from confide.privacy.noise import LOG_FAILURE, Entropy
+from confide.privacy.noise import LARGEST_PROVEN_EPSILON, LOG_FAILURE, Entropy
 from confide.privacy.shapes import Ball, Cylinder
 
 # Two-sided tests at a fixed seed: a p-value above this accepts, below it rejects. 2,000 draws tell a scale 30% off with
@@ -425,6 +425,7 @@ def test_the_computed_draw_is_close_to_the_exact_map_of_its_bits(shape):
 def test_a_draw_exceeds_its_bound_with_the_probability_of_two_hundred_coins():
     """Before the factor of the budget: 2^-200."""
     assert math.exp(LOG_FAILURE) == pytest.approx(2.0**-200, rel=1e-9, abs=0.0)
+    assert LARGEST_PROVEN_EPSILON == 190.0
 
 
 def test_an_order_in_which_two_words_agree_is_drawn_anew(monkeypatch):

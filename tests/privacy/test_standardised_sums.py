@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.probability_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, PureDP
+from confide.privacy.certificate import GradientRounding
 from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.noise import Entropy
@@ -343,3 +346,19 @@ def test_sums_with_a_constant_of_two_are_those_of_the_definition(neighbours):
     np.testing.assert_allclose(found.rates, rates, rtol=1e-9)
     np.testing.assert_allclose(found.bends, bends * [1.0, 1.0, 2.0], rtol=1e-9, atol=1e-12)
     assert found.n_rows == pytest.approx(N)
+
+
+@pytest.mark.parametrize("constant", [0.5, 2.0])
+def test_rounding_of_rates_and_counts_is_in_units_of_the_constant(constant):
+    """The sums of slopes are divided by it: 4 e / s beside 16 n u for a rate, and e / s beside 4 n u for the count."""
+    problem = training_of(ADD, intercept=constant).problem
+    norm, n, unit = math.hypot(1.0, constant), problem.n_rows_high, 2.0**-53
+    of_probability, of_rate = (
+        GradientRounding(Weighted(loss, 1.0), norm, n, 3, problem.summation_depth, 0.0).bound(1024.0 / norm, 0.0, 0.0)
+        for loss in (ProbabilityOfRows(), RateOfProbability())
+    )
+    none, rates, counts = (
+        NoisyStandardisedSums()._rounding(problem, scales) for scales in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    )
+    assert rates - none == pytest.approx(4.0 * of_rate / constant + 16.0 * unit * n, rel=1e-4, abs=0.0)
+    assert counts - none == pytest.approx(of_probability / constant + 4.0 * unit * n, rel=1e-4, abs=0.0)

@@ -662,3 +662,18 @@ def test_what_spherical_noise_rounds_is_the_largest_sum_and_the_noise(square):
     largest = 1.02 * math.sqrt(2.0 + facts.gaussian_square_scale**2) * 1e9 * facts.row_norm**2 + plan.noise.bound(failure)
     exact = facts.rounding + plan.noise.error(failure) + 2.0**-53 * largest
     assert plan.radius == pytest.approx(exact, rel=1e-9, abs=0.0)
+
+
+def test_the_square_of_the_targets_is_the_last_number_that_leaves():
+    """In the units of its own scale; the targets are the numbers before it."""
+    plan = SufficientStatistics().plan(facts_of(d=2, square=True), ZCDP(0.1))
+    numbers = np.arange(1.0, plan.problem.n_statistics + 1.0)
+    _, targets, square = sufficient_statistics._unscaled(plan, numbers)
+    assert square == pytest.approx(numbers[-1] / plan.problem.target_scale**2 / plan.square_scale, rel=1e-12)
+    np.testing.assert_allclose(targets, numbers[-4:-1] / plan.problem.target_scale, rtol=1e-12)
+
+
+def test_what_no_facts_may_be_is_refused_for_sums_too():
+    """A person without rows."""
+    with pytest.raises(ParameterError, match="max_rows_per_person"):
+        facts_of(persons=0)
