@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from confide.errors import ParameterError
+from confide.privacy import selection
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.noise import Entropy
@@ -311,3 +312,15 @@ def test_tries_that_cost_nothing_cost_nothing_together(shape):
     """Without rho nothing is divided by it, and nothing is added; what is left is that of no rho at this delta."""
     law = Repetition(shape, Fraction(1, 10))
     assert law._epsilon(0.0, 1e-6) == pytest.approx(concentrated_epsilon(0.0, 1e-6 / law.mean), abs=1e-9)
+
+
+def test_the_cost_of_tries_is_rounded_up_and_their_delta_down(monkeypatch):
+    """By one part in 2^38 each."""
+    asked = []
+    monkeypatch.setattr(selection, "concentrated_epsilon", lambda rho, delta: asked.append(delta) or 1.0)
+    law, rho = Repetition(Fraction(1), Fraction(1, 10)), 0.01
+    steps, down = math.log(10.0), 1.0 - 2.0**-38
+    order = math.sqrt(steps / rho)
+    found = law._epsilon(rho, 1e-6)
+    assert found * down == pytest.approx(1.0 + 2.0 * (rho * (order - 1.0) + steps / order), rel=1e-13)
+    assert asked == [pytest.approx(1e-6 / law.mean * down, rel=1e-14, abs=0.0)]

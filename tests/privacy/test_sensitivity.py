@@ -393,3 +393,9 @@ def test_curvature_is_free_only_with_room_for_rounding():
     for beyond, is_free in ((2.0**-39, True), (2.0**-42, False), (-(2.0**-42), False), (-(2.0**-39), False)):
         rate = objective_noise_rate(1.0, LogisticLoss(), 1.0, LogisticLoss().tail / free * (1.0 + beyond), REPLACE)
         assert (rate == pytest.approx(free, rel=2.0**-45)) == is_free
+
+
+def test_a_steep_slope_that_loses_digits_is_covered_by_one_part_in_two_to_the_thirty():
+    """In the curvature: log(1 + 4 (1 + 2^-30)) is 4 / 5 of that above log 5."""
+    _, intercepts = _loss_lines(PointedBend(0.5), 2.0, 1.0, ADD)
+    assert intercepts.max() - math.log(5.0) == pytest.approx(0.8 * 2.0**-30, rel=1e-3, abs=0.0)
