@@ -100,10 +100,10 @@ def random_rows(facts, n, rng):
 @pytest.mark.parametrize("intercept", [0.0, CONSTANT])
 @pytest.mark.parametrize("square", [False, True])
 def test_no_random_neighbours_are_further_apart_than_the_sensitivities(neighbours, bound, intercept, square):
-    """8,000 pairs of rows, in L2 and in L1 norm."""
+    """20,000 pairs of rows, in L2 and in L1 norm."""
     facts = facts_of(neighbours, d=3, bound=bound, intercept=intercept, square=square)
     rng = np.random.default_rng(1)
-    one, other = random_rows(facts, 8_000, rng), random_rows(facts, 8_000, rng)
+    one, other = random_rows(facts, 20_000, rng), random_rows(facts, 20_000, rng)
     for off_diagonal, order, limit in ((math.sqrt(2), 2, facts.l2_sensitivity), (1.0, 1, facts.l1_sensitivity)):
         shifts = statistics(facts, *one, off_diagonal)
         if neighbours is REPLACE:
