@@ -238,6 +238,8 @@ def test_an_unknown_part_is_refused_at_every_level(every_kind, tmp_path):
     known = copy.deepcopy({name: at(d, p)[name] for d in documents.values() for p in objects_in(d) for name in at(d, p)})
     path, accepted = tmp_path / "spoiled.json", []
     for kind, document in documents.items():
+        path.write_text(document_text(document))
+        confide.load(path)
         for place in list(objects_in(document)):
             elsewhere = known if kind in ("schema", "ridge", "groups") else {}
             for name, value in ({"no_such_part": 1, "nor_this": None} | elsewhere).items():

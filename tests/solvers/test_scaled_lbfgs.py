@@ -41,7 +41,7 @@ def words(n=33_000, d=2_010, entries=8, seed=0):
 
 @pytest.fixture
 def fewer_rows(monkeypatch):
-    """A quarter of the rows suffices where scales of columns and samples begin, so that `FEWER` rows are as good as `words()`."""
+    """Scales of columns and samples begin at a quarter of the rows, so that `FEWER` rows are as good as `words()`."""
     monkeypatch.setattr(scaled_lbfgs, "_FEW_ROWS", scaled_lbfgs._FEW_ROWS // 4)
     monkeypatch.setattr(lbfgs, "_SAMPLED_ROWS", lbfgs._SAMPLED_ROWS // 4)
 
