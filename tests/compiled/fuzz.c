@@ -162,6 +162,7 @@ static int coded_case(void)
         *column = (struct column){.kind = (int)drawn(3), .start = d, .indicator = -1, .low = -1.0, .step = 1.5, .high = 2.0};
         column->size = column->kind == LEVELS ? (ptrdiff_t)1 << drawn(3) : drawn(2) ? 8 : 4;
         column->bins = column->kind == LINE ? 1 : 2 + (ptrdiff_t)drawn(drawn(6) ? 20 : 700);
+        column->linked = drawn(4) == 0;
         if (column->kind == CURVE) {
             column->high = nextafter((double)(column->bins - 1), 0.0);
             column->middle = 0.5 * (column->bins - 1);
@@ -196,9 +197,13 @@ static int coded_case(void)
     int8_t *labels = room(n);
     struct job job = job_of(n, d, odd, weights, labels, targets, counts);
     job.out = out;
-    int right = coded_pass(&job, columns, n_columns, 0);
+    const ptrdiff_t rows_in_block = 1 + (ptrdiff_t)drawn(drawn(2) ? 50 : 900);
+    int whole[2], right = coded_pass(&job, columns, n_columns, rows_in_block, 0, whole);
+    for (ptrdiff_t c = 0; c < n_columns; c++)
+        columns[c].codes = codes[c];
     job.out = other;
-    right = right && coded_pass(&job, columns, n_columns, 1) && same(out, other, d + 1, odd);
+    right = right && coded_pass(&job, columns, n_columns, rows_in_block, 1, whole + 1) && same(out, other, d + 1, odd);
+    right = right && whole[0] == whole[1];
     for (ptrdiff_t c = 0; c < n_columns; c++)
         free(codes[c]), free(values[c]);
     free(weights), free(targets), free(counts), free(out), free(other), free(labels);

@@ -167,7 +167,7 @@ def test_the_error_is_within_theorem_2(loss, kind, layout):
         rows = LAYOUTS[layout](case.rows)
         kernel = by_kernel(row_sum, 1, 256)
         # The kernel itself makes these sums; NumPy has none of them to mend.
-        assert kernel._sums(rows, labels, case.weights[0], row_weights) is not None
+        assert kernel._sums(StoredArray(rows), labels, case.weights[0], row_weights) is not None
         with np.errstate(under="ignore"):
             found = summed(row_sum, rows, labels, case.weights, row_weights, 256)
         with mpmath.workdps(60):
@@ -226,7 +226,7 @@ def test_chains_of_additions_are_no_longer_than_those_of_numpy(d, layout):
     rows = LAYOUTS[layout](rows)
 
     def lost(rows_at_once):
-        found = by_kernel(row_sum, 1, rows_at_once)._sums(rows, labels, weights[0], None)[:d]
+        found = by_kernel(row_sum, 1, rows_at_once)._sums(StoredArray(rows), labels, weights[0], None)[:d]
         exact = -0.5 * (2.0 + (n - 1) * 0.24 * 2.0**-53)
         return float(np.abs(found - exact).max()) / UNIT
 
@@ -331,7 +331,7 @@ def test_what_is_too_large_for_the_kernel_is_left_to_numpy(norm, size, weight, l
         for start in range(0, 130, 64):
             part = slice(start, start + 64)
             row_sum.add_block(expected, rows[part], labels[part], weights)
-        assert by_kernel(row_sum, 1, 64)._sums(rows, labels, weights[0], None) is None
+        assert by_kernel(row_sum, 1, 64)._sums(StoredArray(rows), labels, weights[0], None) is None
         np.testing.assert_array_equal(summed(row_sum, rows, labels, weights), expected.gradient[0])
 
 
@@ -340,7 +340,7 @@ def test_rows_just_within_reach_are_summed_by_the_kernel():
     for norm, size in ((2.0**-290, 2.0**-91.5), (2.0**299, 2.0**498)):
         row_sum = RowSum(LogisticLoss(), BallBound(norm), 0.0, 1)
         rows, weights = np.full((5, 4), size / 2.0), np.full(4, 2.0**400 if norm < 1.0 else 2.0**-299)
-        assert by_kernel(row_sum, 1, 64)._sums(rows, np.ones(5, np.int8), weights, None) is not None
+        assert by_kernel(row_sum, 1, 64)._sums(StoredArray(rows), np.ones(5, np.int8), weights, None) is not None
 
 
 def test_rows_without_columns_and_no_rows_at_all():

@@ -257,10 +257,12 @@ def test_columns_that_do_not_fit_are_refused_and_unknown_levels_count_as_none(co
     codes = np.array([0, 1, 2, -1, 99, -128], np.int8)
     labels, weights, out = np.ones(6, np.int8), np.zeros(3), np.zeros(4)
 
-    def coded(column, codes=codes, n=6):
-        compiled.coded_sums((column.with_codes(codes),), n, labels, None, 1.0, weights, 0.0, 3, 9.0, -1.0, 1.0, out, False)
+    def coded(column, codes=codes, n=6, block=6):
+        return compiled.coded_sums(
+            (column.with_codes(codes),), n, block, labels, None, 1.0, weights, 0.0, 3, 9.0, -1.0, 1.0, out, False
+        )
 
-    coded(StoredColumn(LEVELS, 0, 4))
+    assert coded(StoredColumn(LEVELS, 0, 4)) is True
     # Each slope is 0 - 1.
     np.testing.assert_array_equal(out, [-1.0, -1.0, -1.0, -6.0])
     height = np.ones(1)
@@ -287,6 +289,9 @@ def test_columns_that_do_not_fit_are_refused_and_unknown_levels_count_as_none(co
     for others in (numbers[:5], numbers.astype(int), codes):
         with pytest.raises(ValueError, match="kernel"):
             coded(StoredColumn(LINE, 0, 1), others)
+    for block in (0, -1):
+        with pytest.raises(ValueError, match="blocks of one row or more"):
+            coded(StoredColumn(LEVELS, 0, 4), block=block)
 
 
 def test_rows_of_no_block_add_nothing(compiled):

@@ -9,6 +9,8 @@ import pytest
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.erm.coded_rows import dense
 from confide.erm.target_losses import SquaredLoss
+from confide.errors import ParameterError
+from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from tests.features.test_coded_columns import ROWS, SCHEMA
@@ -35,6 +37,45 @@ def test_codes_are_read_where_they_lie():
     stored = encoder.as_stored(codes)
     for array in stored.codes:
         assert any(np.shares_memory(array, own) for own in (codes.numbers, *codes.others))
+
+
+def test_codes_of_another_schema_are_refused():
+    """As they are where rows are expanded."""
+    codes = Encoder(SCHEMA).read(pd.DataFrame(ROWS), refuse=False)
+    other = Encoder(Schema(columns={"line": {"low": 0, "high": 1}}))
+    with pytest.raises(ParameterError, match="another schema"):
+        other.as_stored(codes)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "level"),
+    [
+        (np.float16, np.int8),
+        (">f8", np.int8),
+        ("g", np.int8),
+        (float, np.int64),
+        (float, np.uint8),
+        (float, ">i2"),
+        (float, float),
+    ],
+)
+def test_types_that_the_kernel_does_not_read_are_left_to_numpy(numbers, level):
+    """It would refuse them, which may be after the charge."""
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}, "c": {"categories": list("abc")}}))
+    codes = Codes(encoder.schema, np.zeros((1, 4), numbers), (np.zeros(4, level),))
+    assert encoder.as_stored(codes) is None
+
+
+def test_some_of_the_rows_keep_each_column_in_one_piece():
+    """So nothing is copied in each pass."""
+    encoder = Encoder(SCHEMA)
+    codes = encoder.read(pd.DataFrame(ROWS), refuse=False)
+    for which in (np.array([0, 2, 5]), slice(1, 4)):
+        some = codes.taken(which)
+        assert all(column.flags.c_contiguous for column in some.numbers)
+        assert all(
+            np.shares_memory(one, other) for one, other in zip(encoder.as_stored(some).codes, some.numbers, strict=False)
+        )
 
 
 @pytest.mark.parametrize("interactions", [(), (("a", "b"),)])

@@ -1,12 +1,15 @@
-"""The gradients on which certificates rest by the compiled kernel, over rows of an array that are clipped as they are read.
+"""The gradients on which certificates rest by the compiled kernel.
+
+Rows of an array are clipped as they are read; rows that are codes of a schema are within their bounds.
 
 The kernel is trusted with these sums: they err by no more than theorem 2 of privacy/proofs/certificate.md allows for, under
-"Rows by the kernel". Before its first such sum in a process, the kernel adds up made-up rows, and its sums must be those of
-NumPy.
+"Rows by the kernel" and "Codes by the kernel". Before its first such sum of each kind in a process, the kernel adds up
+made-up rows, and its sums must be those of NumPy.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from confide.compiled.coded_trial import tried_with_codes
 from confide.compiled.gradient_sums import LossCode, code_of
 from confide.compiled.loading import Kernel, is_plain
-from confide.compiled.stored_rows import StoredArray, labels_and_counts
+from confide.compiled.stored_rows import CertifiedCodes, CertifiedRows, StoredArray, SumOfSlopes, labels_and_counts
 from confide.compiled.trials import kernel_if
 from confide.erm.clipped_rows import scaling_to
+from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -40,9 +45,9 @@ class ClippedSum:
     Parameters
     ----------
     kernel : the compiled module
-    row_sum : for rows in a ball, with a loss of one margin
+    row_sum : for rows in a ball or of groups of columns, with a loss of one margin
     loss : see `code_of`
-    rows_in_block : how many rows are summed up by themselves, see `confide.data.arrays.rows_in_block`
+    rows_in_block : how many rows are summed up by themselves, see `confide.data.arrays.Blocks.rows_in_block`
     """
 
     kernel: Kernel
@@ -57,35 +62,40 @@ class ClippedSum:
     def add_block(
         self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the gradients of some blocks of `StoredArray` rows (m, d) at the weights (1, D) to the totals in place."""
+        """Add the gradients of some blocks of `CertifiedRows` (m, d) at the weights (1, D) to the totals in place.
+
+        One block of other rows is summed up by NumPy.
+        """
+        if type(rows) not in (StoredArray, CertifiedCodes):
+            self.row_sum.add_block(totals, rows, labels, weights, row_weights)
+            return
         n_features, intercept = rows.shape[1], self.row_sum.intercept
-        sums = self._sums(rows.rows, labels, weights[0], row_weights)
+        sums = self._sums(rows, labels, weights[0], row_weights)
         if sums is None:
             for part in self._blocks(rows.shape[0]):
                 counts = None if row_weights is None else row_weights[part]
-                self.row_sum.add_block(totals, rows.rows[part], labels[part], weights, counts)
+                self.row_sum.add_block(totals, rows.as_numpy_reads(part), labels[part], weights, counts)
             return
         gradient = totals.gradient[0]
         gradient[:n_features] += sums[:n_features]
         if intercept > 0.0:
             gradient[n_features] += intercept * sums[n_features]
 
-    def _sums(self, rows: Any, labels: Targets, weights: Array, row_weights: Array | None) -> Array | None:
-        """(d + 1,): sums of slopes times rows, and of slopes; None where a row or a weight is too large for the kernel."""
+    def _sums(self, rows: CertifiedRows, labels: Targets, weights: Array, row_weights: Array | None) -> Array | None:
+        """(d + 1,): sums of slopes times rows, and of slopes; None where the kernel is not trusted with them."""
         n_features, row_sum = rows.shape[1], self.row_sum
         # Written so that what is not a number counts as too large.
         if not np.abs(weights).max(initial=0.0) <= _LARGEST_WEIGHT:
             return None
         bound: Any = row_sum.row_bound
         offset = row_sum.intercept * float(weights[n_features]) if row_sum.intercept > 0.0 else 0.0
-        radius, farthest = scaling_to(bound, n_features)
+        # Codes that may be summed up are within their bound as they are.
+        radius, farthest = scaling_to(bound, n_features) if type(bound) is BallBound else (math.inf, math.inf)
         beside = *labels_and_counts(labels, row_weights), row_sum.largest_weight
         at = np.ascontiguousarray(weights[:n_features]), offset
         sums = np.zeros(n_features + 1)
-        near = self.kernel.clipped_sums(
-            rows, radius, farthest, self.rows_in_block, *beside, *at, *self.loss[:2], sums, is_plain()
-        )
-        return sums if near else None
+        asked = SumOfSlopes(*beside, *at, self.loss, radius, is_plain(), farthest)
+        return sums if rows.add_blocks(sums, self.kernel, asked, self.rows_in_block) else None
 
     def _blocks(self, n_rows: int) -> Iterator[slice]:
         return (slice(start, start + self.rows_in_block) for start in range(0, n_rows, self.rows_in_block))
@@ -96,13 +106,13 @@ class ClippedSum:
 
 
 def by_kernel(row_sum: Any, n_problems: int, rows_in_block: int) -> ClippedSum | None:
-    """The same sum by the kernel over rows of an array; None without a kernel, and for sums with which it is not trusted.
+    """The same sum by the kernel, over rows as they are stored; None without one, and for sums with which it is not trusted.
 
     Whether the kernel is tried depends on the sum alone, so its warning says nothing of rows.
     """
-    known = type(row_sum) is RowSum and row_sum.order == 1 and n_problems == 1
-    known = known and type(row_sum.row_bound) is BallBound and type(row_sum.loss) in _LOSSES
-    module = _tried(os.environ.get("CONFIDE_COMPILED")) if known else None
+    known = type(row_sum) is RowSum and row_sum.order == 1 and n_problems == 1 and type(row_sum.loss) in _LOSSES
+    tried = {BallBound: _tried, GroupBound: tried_with_codes}.get(type(row_sum.row_bound)) if known else None
+    module = None if tried is None else tried(os.environ.get("CONFIDE_COMPILED"))
     return None if module is None else _with(module, row_sum, rows_in_block)
 
 

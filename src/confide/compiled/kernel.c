@@ -75,6 +75,7 @@ struct column {
     ptrdiff_t size;             /* bytes of a code */
     ptrdiff_t start, bins;      /* first encoded column; number of bins of the sums */
     ptrdiff_t indicator;        /* encoded column of missing numbers, or -1 */
+    int linked;                 /* whether every row has a level */
     double low, step, high, middle;
     const double *values;       /* entry for each bin of a category with one encoded column, or NULL */
     ptrdiff_t copies;
@@ -245,28 +246,56 @@ static void add_sums(const struct column *column, double *out)
     else
         for (ptrdiff_t hat = 0; hat + 1 < column->bins; hat++) {
             double second = column->values[0] * column->sums[2 * hat + 1];
-            own[hat] += column->values[0] * column->sums[2 * hat] - second;
+            own[hat] += column->values[0] * column->sums[2 * hat];
             own[hat + 1] += second;
         }
     if (column->indicator >= 0)
         out[column->indicator] += column->sums[column->kind == LINE ? 1 : 2 * (column->bins - 1)];
 }
 
-/* Returns 0 where there is no memory. */
-static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n_columns, int plain)
+/* The sums over one block of rows, in place of what `job->out` (d + 1) and the columns hold; then the columns point at the next. */
+static int coded_block(const struct job *job, struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places, int plain)
 {
-    size_t n_numbers = 0;
+    int whole;
+    for (ptrdiff_t j = 0; j <= job->d; j++)
+        job->out[j] = 0.0;
+    for (ptrdiff_t c = 0; c < n_columns; c++) {
+        const ptrdiff_t size = (columns[c].kind == LEVELS ? 1 : 2) * columns[c].bins * columns[c].copies;
+        for (ptrdiff_t i = 0; i < size; i++)
+            columns[c].sums[i] = 0.0;
+    }
+#ifdef HAS_AVX2
+    if (!plain && has_avx2())
+        whole = coded_pass_avx2(job, columns, n_columns, numbers, places);
+    else
+#endif
+        whole = coded_pass_plain(job, columns, n_columns, numbers, places);
+    for (ptrdiff_t c = 0; c < n_columns; c++) {
+        add_sums(columns + c, job->out);
+        columns[c].codes = (const char *)columns[c].codes + job->n * columns[c].size;
+    }
+    return whole;
+}
+
+/* Each block of rows is summed up by itself, as in `clipped_pass`. Sets `*whole` to whether every row has a level in each linked
+   category. Returns 0 where there is no memory. */
+static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n_columns, ptrdiff_t rows_in_block, int plain, int *whole)
+{
+    size_t n_numbers = (size_t)job->d + 1;
+    *whole = 1;
     for (ptrdiff_t c = 0; c < n_columns; c++) {
         struct column *column = columns + c;
         column->copies = column->kind != LINE && column->bins <= MOST_BINS_WITH_COPIES ? COPIES : 1;
         n_numbers += (size_t)(column->kind == LEVELS ? 1 : 2) * column->bins * (1 + column->copies);
+        if (n_numbers > (size_t)PTRDIFF_MAX / 32)
+            return 0;
     }
     double *memory = calloc(n_numbers + 1, sizeof(double));
     double *numbers = malloc((size_t)n_columns * CHUNK * sizeof(double) + 1);
     int32_t *places = malloc((size_t)n_columns * CHUNK * sizeof(int32_t) + 1);
     const int made = memory && numbers && places;
     if (made) {
-        double *next = memory;
+        double *next = memory + job->d + 1;
         for (ptrdiff_t c = 0; c < n_columns; c++) {
             struct column *column = columns + c;
             const ptrdiff_t each = (column->kind == LEVELS ? 1 : 2) * column->bins;
@@ -275,14 +304,17 @@ static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n
             next += each * (1 + column->copies);
             set_table(column, job->weights);
         }
-#ifdef HAS_AVX2
-        if (!plain && has_avx2())
-            coded_pass_avx2(job, columns, n_columns, numbers, places);
-        else
-#endif
-            coded_pass_plain(job, columns, n_columns, numbers, places);
-        for (ptrdiff_t c = 0; c < n_columns; c++)
-            add_sums(columns + c, job->out);
+        for (ptrdiff_t first = 0; first < job->n; first += rows_in_block) {
+            struct job own = *job;
+            own.n = job->n - first < rows_in_block ? job->n - first : rows_in_block;
+            own.small_labels = job->small_labels ? job->small_labels + first : NULL;
+            own.targets = job->targets ? job->targets + first : NULL;
+            own.counts = job->counts ? job->counts + first : NULL;
+            own.out = memory;
+            *whole &= coded_block(&own, columns, n_columns, numbers, places, plain);
+            for (ptrdiff_t j = 0; j <= job->d; j++)
+                job->out[j] += memory[j];
+        }
     }
     free(memory);
     free(numbers);
@@ -501,13 +533,13 @@ static PyObject *scaled_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
-/* One column of coded rows from (kind, codes, start, bins, indicator, low, step, high, middle, values). */
+/* One column of coded rows from (kind, codes, start, bins, indicator, low, step, high, middle, values, linked). */
 static int read_column(struct held *held, struct column *column, PyObject *given, Py_ssize_t n, Py_ssize_t d)
 {
     PyObject *codes, *values;
     Py_buffer *view;
-    if (!PyArg_ParseTuple(given, "iOnnnddddO", &column->kind, &codes, &column->start, &column->bins, &column->indicator, &column->low,
-                          &column->step, &column->high, &column->middle, &values))
+    if (!PyArg_ParseTuple(given, "iOnnnddddOp", &column->kind, &codes, &column->start, &column->bins, &column->indicator, &column->low,
+                          &column->step, &column->high, &column->middle, &values, &column->linked))
         return 0;
     if (!(view = vector(held, codes, column->kind == LEVELS ? "bhil" : "fd", n, 0)))
         return 0;
@@ -534,18 +566,24 @@ static int read_column(struct held *held, struct column *column, PyObject *given
     return sound;
 }
 
-PyDoc_STRVAR(coded_sums_doc, "coded_sums(columns, n_rows, labels, counts, largest, weights, offset, loss, a, low, high, out, plain)\n\n"
-                             "The same over rows that are codes of columns.");
+PyDoc_STRVAR(coded_sums_doc,
+             "coded_sums(columns, n_rows, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, plain)\n\n"
+             "The same over rows that are codes of columns, block by block. Returns whether every row has a level in each linked\n"
+             "category.");
 
 static PyObject *coded_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *given, *labels, *counts, *weights, *out;
     struct job job;
-    Py_ssize_t n;
-    int plain;
-    if (!PyArg_ParseTuple(arguments, "O!nOOdOdidddOp", &PyTuple_Type, &given, &n, &labels, &counts, &job.largest, &weights, &job.offset,
-                          &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &plain))
+    Py_ssize_t n, rows_in_block;
+    int plain, whole = 0;
+    if (!PyArg_ParseTuple(arguments, "O!nnOOdOdidddOp", &PyTuple_Type, &given, &n, &rows_in_block, &labels, &counts, &job.largest, &weights,
+                          &job.offset, &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &plain))
         return NULL;
+    if (rows_in_block < 1) {
+        PyErr_SetString(PyExc_ValueError, "the kernel needs blocks of one row or more.");
+        return NULL;
+    }
     const Py_ssize_t n_columns = PyTuple_Size(given), d = PyObject_Length(weights);
     if (d < 0)
         return NULL;
@@ -557,7 +595,7 @@ static PyObject *coded_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     int made = 1;
     if (sound) {
         Py_BEGIN_ALLOW_THREADS
-        made = coded_pass(&job, columns, n_columns, plain);
+        made = coded_pass(&job, columns, n_columns, rows_in_block, plain, &whole);
         Py_END_ALLOW_THREADS
     }
     if (held.views)
@@ -566,9 +604,7 @@ static PyObject *coded_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     free(columns);
     if (!made || (!sound && !PyErr_Occurred()))
         return PyErr_NoMemory();
-    if (!sound)
-        return NULL;
-    Py_RETURN_NONE;
+    return sound ? PyBool_FromLong(whole) : NULL;
 }
 
 static PyObject *processor(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))

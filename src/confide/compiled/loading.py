@@ -99,6 +99,7 @@ class Kernel(Protocol):
         self,
         columns: tuple[Any, ...],
         n_rows: int,
+        rows_in_block: int,
         labels: Any,
         counts: Any,
         largest: float,
@@ -111,8 +112,11 @@ class Kernel(Protocol):
         out: Any,
         plain: bool,
         /,
-    ) -> None:
-        """Rows that are codes of columns, as `StoredCodes` describes them."""
+    ) -> bool:
+        """Rows that are codes of columns, as `StoredCodes` describes them, summed up block by block.
+
+        False where a row lacks a level in a linked category. Then the sums are not those of rows within their bounds.
+        """
 
     def processor(self) -> str:
         """Which instructions are used: "AVX2", or "plain" for those that every processor of this kind has."""

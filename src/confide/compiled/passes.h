@@ -595,9 +595,12 @@ static TARGET void NAME(curve_scores)(const struct column *column, ptrdiff_t fir
         double position = (shares[r] - low) * step;
         known &= position == position;
         position = position > 0.0 ? position : 0.0;
-        position = position < most ? position : most;
-        hats[r] = (int32_t)position;
-        shares[r] = position - hats[r];
+        shares[r] = position < most ? position : most;
+    }
+    /* In a loop of its own: a product that is fused with this subtraction would be another share than the encoder's. */
+    for (int r = 0; r < n; r++) {
+        hats[r] = (int32_t)shares[r];
+        shares[r] -= hats[r];
     }
     if (!known) {
         for (int r = 0; r < n; r++) {
@@ -621,15 +624,17 @@ static TARGET void NAME(curve_sums)(const struct column *column, int n, const do
     const ptrdiff_t apart = 2 * column->bins, mask = column->copies - 1;
     for (int r = 0; r < n; r++) {
         double *at = sums + (r & mask) * apart + 2 * hats[r];
-        pair term = {slopes[r], slopes[r] * shares[r]}, sum;
+        /* Slopes times the heights of both hats, so that their sums need not be subtracted. */
+        const double second = slopes[r] * shares[r];
+        pair term = {slopes[r] - second, second}, sum;
         memcpy(&sum, at, sizeof sum);
         sum += term;
         memcpy(at, &sum, sizeof sum);
     }
 }
 
-/* A category: the bin of each row, 0 for no level. A level that does not exist counts as none. */
-static TARGET void NAME(level_scores)(const struct column *column, ptrdiff_t first, int n, int32_t *bins, double *scores)
+/* A category: the bin of each row, 0 for no level. A level that does not exist counts as none. Returns whether each row has one. */
+static TARGET int NAME(level_scores)(const struct column *column, ptrdiff_t first, int n, int32_t *bins, double *scores)
 {
     const uint32_t last = (uint32_t)column->bins - 1;
     switch (column->size) {
@@ -637,10 +642,14 @@ static TARGET void NAME(level_scores)(const struct column *column, ptrdiff_t fir
     case 2: for (int r = 0; r < n; r++) bins[r] = ((const int16_t *)column->codes)[first + r] + 1; break;
     default: for (int r = 0; r < n; r++) bins[r] = (int32_t)((uint32_t)((const int32_t *)column->codes)[first + r] + 1u); break;
     }
-    for (int r = 0; r < n; r++)
+    int whole = 1;
+    for (int r = 0; r < n; r++) {
         bins[r] = (uint32_t)bins[r] <= last ? bins[r] : 0;
+        whole &= bins[r] != 0;
+    }
     for (int r = 0; r < n; r++)
         scores[r] += column->table[bins[r]];
+    return whole;
 }
 
 static TARGET void NAME(level_sums)(const struct column *column, int n, const int32_t *bins, const double *slopes)
@@ -650,9 +659,11 @@ static TARGET void NAME(level_sums)(const struct column *column, int n, const in
         column->sums[(r & mask) * apart + bins[r]] += slopes[r];
 }
 
-static TARGET void NAME(coded_pass)(const struct job *job, const struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places)
+/* Returns whether every row has a level in each linked category. */
+static TARGET int NAME(coded_pass)(const struct job *job, const struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places)
 {
     double scores[CHUNK];
+    int whole = 1;
     for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
         const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
         for (int r = 0; r < CHUNK; r++)
@@ -662,7 +673,7 @@ static TARGET void NAME(coded_pass)(const struct job *job, const struct column *
             switch (column->kind) {
             case LINE: NAME(line_scores)(column, first, n, numbers + c * CHUNK, scores); break;
             case CURVE: NAME(curve_scores)(column, first, n, numbers + c * CHUNK, places + c * CHUNK, scores); break;
-            case LEVELS: NAME(level_scores)(column, first, n, places + c * CHUNK, scores); break;
+            case LEVELS: whole &= NAME(level_scores)(column, first, n, places + c * CHUNK, scores) || !column->linked; break;
             }
         }
         job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL, NULL);
@@ -675,4 +686,5 @@ static TARGET void NAME(coded_pass)(const struct job *job, const struct column *
             }
         }
     }
+    return whole;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.compiled.loading import Kernel
-from confide.types import Array, Targets
+from confide.types import Array, Rows, Targets
 
 LINE, CURVE, LEVELS = range(3)
 """Kinds of columns, as kernel.c names them."""
@@ -39,6 +40,7 @@ class SumOfSlopes:
     loss : four numbers, see `LossCode`
     radius : rows are shortened to this length; inf for rows as they are
     plain : see `is_plain`
+    farthest : the largest squared length that is shortened, of `CertifiedRows`
     """
 
     labels: Any
@@ -49,6 +51,7 @@ class SumOfSlopes:
     loss: tuple[int, float, float, float]
     radius: float
     plain: bool
+    farthest: float = math.inf
 
 
 class StoredRows(Protocol):
@@ -61,11 +64,28 @@ class StoredRows(Protocol):
     def __getitem__(self, rows: slice) -> Self:
         """Some of the rows, in the same memory."""
 
-    def lent(self, unwritable: Callable[[Any], Any]) -> Self:
+    def lent(self, unwritable: Callable[[Any], Any]) -> StoredRows:
         """The same rows in arrays that this function has made safe from writing."""
 
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
         """Add the sums over these rows to `out` (d + 1,)."""
+
+
+class CertifiedRows(Protocol):
+    """Some rows, as they are stored, for the gradients on which certificates rest."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+
+    def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
+        """Add the sums over these rows to `out` (d + 1,), one block of rows after the other.
+
+        False where the kernel cannot make them of these rows; then `out` is of no use.
+        """
+
+    def as_numpy_reads(self, rows: slice) -> Rows:
+        """Some of the rows (m, d), not yet clipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +107,25 @@ class StoredArray:
 
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
         self._add(out, None, kernel, asked)
+
+    def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
+        return kernel.clipped_sums(
+            self.rows,
+            asked.radius,
+            asked.farthest,
+            rows_in_block,
+            asked.labels,
+            asked.counts,
+            asked.largest,
+            asked.weights,
+            asked.offset,
+            *asked.loss[:2],
+            out,
+            asked.plain,
+        )
+
+    def as_numpy_reads(self, rows: slice) -> Rows:
+        return self.rows[rows]
 
     def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
         """The same, and the sum of second derivative times x x^T in the upper triangle of `products` (D, D).
@@ -114,6 +153,7 @@ class StoredColumn:
         (x - low) step, clipped to 0 and `high`, and `middle` for a missing number without an indicator
     values : the height of hats (1,); the entries of a category with one encoded column (bins,), first that of no level; None
         otherwise
+    linked : whether every row has one of the levels
     """
 
     kind: int
@@ -125,11 +165,12 @@ class StoredColumn:
     high: float = 0.0
     middle: float = 0.0
     values: Array | None = None
+    linked: bool = False
 
     def with_codes(self, codes: NDArray[Any]) -> tuple[Any, ...]:
         """The column as kernel.c reads it."""
         places = self.start, self.bins, self.indicator
-        return (self.kind, codes, *places, self.low, self.step, self.high, self.middle, self.values)
+        return (self.kind, codes, *places, self.low, self.step, self.high, self.middle, self.values, self.linked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +202,51 @@ class StoredCodes:
         return StoredCodes(self.n_features, self.columns, tuple(map(unwritable, self.codes)), self.n_rows)
 
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        self.add_blocks(out, kernel, asked, max(1, self.n_rows))
+
+    def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
+        """Add the sums over these rows to `out` (d + 1,), one block of rows after the other.
+
+        False where a row lacks a level in a linked category: it is outside of its bound.
+        """
         columns = tuple(column.with_codes(codes) for column, codes in zip(self.columns, self.codes, strict=True))
         common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
-        kernel.coded_sums(columns, self.n_rows, *common, *asked.loss, out, asked.plain)
+        return kernel.coded_sums(columns, self.n_rows, rows_in_block, *common, *asked.loss, out, asked.plain)
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedCodes:
+    """Rows as the codes of columns, which also can be expanded: NumPy sums up those that the kernel may not.
+
+    Parameters
+    ----------
+    codes : the rows
+    expanded : all rows from the first of these numbers to the second, (m, d)
+    start : the number of the first row of `codes`
+    """
+
+    codes: StoredCodes
+    expanded: Callable[[int, int], Rows]
+    start: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape
+
+    def __getitem__(self, rows: slice) -> CertifiedCodes:
+        start, _, _ = rows.indices(self.codes.n_rows)
+        return CertifiedCodes(self.codes[rows], self.expanded, self.start + start)
+
+    def lent(self, unwritable: Callable[[Any], Any]) -> StoredCodes:
+        """The codes alone, for a solver."""
+        return self.codes.lent(unwritable)
+
+    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        self.codes.add_to(out, kernel, asked)
+
+    def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
+        return self.codes.add_blocks(out, kernel, asked, rows_in_block)
+
+    def as_numpy_reads(self, rows: slice) -> Rows:
+        start, stop, _ = rows.indices(self.codes.n_rows)
+        return self.expanded(self.start + start, self.start + stop)

@@ -6,14 +6,18 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
+import numpy as np
+
 from confide.compiled.loading import Kernel, kernel
 
 
 def kernel_if(is_right: Callable[[Kernel], bool], what: str) -> Kernel | None:
     """The compiled module if it passes a trial; otherwise None, with a warning that NumPy makes these sums (`what`)."""
     module = kernel()
-    if module is None or is_right(module):
-        return module
+    # Whoever calls may have made warnings of NumPy errors.
+    with np.errstate(all="ignore"):
+        if module is None or is_right(module):
+            return module
     # The budget may be charged already, so nothing may fail here, not even where warnings are errors.
     with suppress(RuntimeWarning):
         warnings.warn(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from confide.compiled.clipped_sums import by_kernel
+from confide.compiled.clipped_sums import ClippedSum, by_kernel
 from confide.compiled.scaled_sums import kernel_of, with_kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.checked_source import RowsWithDefaults
@@ -21,6 +21,7 @@ from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
 from confide.erm.clipped_rows import ClippedRows, clipped_once, joined, scaled_once
 from confide.erm.joined_rows import BLOCKS_IN_JOINED
+from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
@@ -226,6 +227,13 @@ class Blocks(Protocol):
         """The same rows for the compiled kernel, `shortened` to a ball by it if need be; None where it cannot do so."""
         return None
 
+    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
+        """The same rows for gradients on which certificates rest, by the compiled kernel; None where NumPy makes these.
+
+        It depends on public facts alone: the bound, the kind of rows, and the schema.
+        """
+        return None
+
     def lent(self) -> Blocks:
         """The same rows for a solver, which cannot write to them."""
         block = self.block
@@ -289,6 +297,10 @@ class ArrayBlocks(Blocks):
         # Numbers that begin between two addresses of their kind, as in a field of a record, are none to the kernel.
         known = known and rows.flags.aligned
         return StoredBlocks(StoredArray(rows), rows_in_group(self.n_features)) if known else None
+
+    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
+        # A subclass may make rows of its own from what is stored.
+        return self.as_stored(shortened=True) if type(self) is ArrayBlocks and type(row_bound) is BallBound else None
 
     def lent(self) -> ArrayBlocks:
         return ArrayBlocks(unwritable(self.rows))
@@ -354,6 +366,10 @@ class _LentBlocks:
     def blocks_in_group(self) -> int:
         return _BLOCKS_IN_GROUP
 
+    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
+        """None: a certificate looks at no rows that were lent."""
+        return None
+
     def lent(self) -> Blocks:
         """These blocks, which are lent already."""
         return self
@@ -384,6 +400,9 @@ class CopiedBlocks(Blocks):
     def as_stored(self, shortened: bool) -> StoredBlocks | None:
         stored = ArrayBlocks(self.rows).as_stored(shortened)
         return None if stored is None else replace(stored, are_copies=True)
+
+    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
+        return self.as_stored(shortened=True) if type(self) is CopiedBlocks and type(row_bound) is BallBound else None
 
     def taken(self, positions: Indices) -> CopiedBlocks:
         return CopiedBlocks(self.rows[positions], self.rows_in_block)
@@ -541,14 +560,11 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         passing = None if self.blocks.are_copies else Pass("training")
-        summed, source = self._summed(row_sum, len(weights))
-        groups, n_features = source.groups(), self.n_features
-        return row_sum.completed(sum_over_groups(summed, groups, n_features, weights, self.n_threads, passing))
+        compiled = by_kernel(row_sum, len(weights), self.blocks.rows_in_block)
+        groups, n_features = self.groups_for(compiled), self.n_features
+        return row_sum.completed(sum_over_groups(compiled or row_sum, groups, n_features, weights, self.n_threads, passing))
 
-    def _summed(self, row_sum: BlockwiseSum, n_problems: int) -> tuple[BlockwiseSum, MemorySource]:
-        """The sum and the rows in the form in which they are added up: by the compiled kernel where it may be trusted."""
-        compiled = by_kernel(row_sum, n_problems, rows_in_block(self.n_features))
-        # Other blocks, subclasses among them, may make rows of their own from what is stored.
-        stores_rows = type(self.blocks) in (ArrayBlocks, CopiedBlocks)
-        stored = self.blocks.as_stored(shortened=True) if compiled is not None and stores_rows else None
-        return (row_sum, self) if compiled is None or stored is None else (compiled, replace(self, blocks=stored))
+    def groups_for(self, compiled: ClippedSum | None) -> Iterator[Iterator[CountedBlock]]:
+        """All rows in groups of blocks, as they are summed up: in the form in which they are stored, if the kernel may."""
+        stored = None if compiled is None else self.blocks.as_certified(compiled.row_sum.row_bound)
+        return self.groups() if stored is None else replace(self, blocks=stored).groups()

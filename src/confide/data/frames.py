@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from confide.compiled.stored_rows import CertifiedCodes
 from confide.data.arrays import Blocks, CopiedBlocks, StoredBlocks, rows_in_block, rows_in_group, rows_in_sparse_block
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
@@ -59,6 +60,13 @@ class EncodedBlocks(Blocks):
         rows = None if shortened else self.encoder.as_stored(self.codes)
         if rows is None:
             return None
+        return StoredBlocks(rows, rows_in_group(self.n_features, sparse=self.encoder.codes_rows), self.are_copies)
+
+    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
+        codes = self.encoder.as_certified(self.codes, row_bound) if type(self) is EncodedBlocks and not self.single else None
+        if codes is None:
+            return None
+        rows = CertifiedCodes(codes, self.block)
         return StoredBlocks(rows, rows_in_group(self.n_features, sparse=self.encoder.codes_rows), self.are_copies)
 
     def taken(self, positions: Indices) -> EncodedBlocks:

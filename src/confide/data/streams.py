@@ -24,12 +24,15 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from confide.compiled.clipped_sums import by_kernel
 from confide.data.arrays import (
     ROWS_IN_RUN,
     Blocks,
     MemorySource,
     most_in_sample,
+    rows_in_block,
     rows_in_group,
+    rows_in_sparse_block,
     sample_stride,
     sampled_positions,
     sum_over_groups,
@@ -161,11 +164,19 @@ class Reading:
         return self.encoder.n_features if self.fourier is None else self.fourier.n_features
 
     @property
+    def rows_in_block(self) -> int:
+        """Rows of one block."""
+        return (rows_in_sparse_block if self._is_coded else rows_in_block)(self.n_features)
+
+    @property
+    def _is_coded(self) -> bool:
+        return self.fourier is None and self.encoder.codes_rows
+
+    @property
     def rows_in_piece(self) -> int:
         """Rows of one piece: a whole number of groups of blocks, so that pieces cut no block."""
         # The domain stands for the scores of a row, of which there is at most one for each class.
-        is_coded = self.fourier is None and self.encoder.codes_rows
-        step, width = rows_in_group(self.n_features, sparse=is_coded), max(len(self.names), len(self.domain))
+        step, width = rows_in_group(self.n_features, sparse=self._is_coded), max(len(self.names), len(self.domain))
         return step * max(1, _PIECE_BYTES // (8 * width * step))
 
     def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:
@@ -301,9 +312,11 @@ class StreamedSource(RowsWithDefaults, SummableRows):
         # The pass is closed here, because whoever keeps an exception would also keep the reading thread alive.
         with closing(self.in_memory()) as pieces:
             # Each summing thread expands its blocks itself, so that a block is used while it is in the processor's cache.
-            groups = (group for memory in pieces for group in memory.groups())
+            compiled = by_kernel(row_sum, len(weights), self.reading.rows_in_block)
+            groups = (group for memory in pieces for group in memory.groups_for(compiled))
             passing = Pass("training", self.progress)
-            return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads, passing))
+            summed = sum_over_groups(compiled or row_sum, groups, self.n_features, weights, self.n_threads, passing)
+            return row_sum.completed(summed)
 
 
 def _rows_at(begin: Callable[[], Iterator[LabelledCodes]], positions: Indices, n_rows: int) -> Iterator[LabelledCodes]:

@@ -44,7 +44,9 @@ class Codes:
 
     def taken(self, which: Indices | slice) -> Codes:
         """Some of the rows, by their positions here."""
-        return Codes(self.schema, self.numbers[:, which], tuple(codes[which] for codes in self.others))
+        # Numbers of one column stay in one piece, which an index of positions would not leave so.
+        numbers = self.numbers[:, which] if isinstance(which, slice) else np.take(self.numbers, which, axis=1)
+        return Codes(self.schema, numbers, tuple(codes[which] for codes in self.others))
 
     def __repr__(self) -> str:
         return f"Codes({self.schema!r})"

@@ -176,7 +176,8 @@ class Encoder:
             kept = rows_per_person.drawn(table.persons())
         if kept is not None:
             kept.setflags(write=False)
-            numbers, others = numbers[:, kept], [codes[kept] for codes in others]
+            # Each column in one piece, as before.
+            numbers, others = np.take(numbers, kept, axis=1), [codes[kept] for codes in others]
         for codes in (numbers, *others):
             codes.setflags(write=False)
         return Codes(self.schema, numbers, tuple(others), kept, frozenset(used))
@@ -252,7 +253,16 @@ class Encoder:
 
     def as_stored(self, codes: Codes) -> StoredCodes | None:
         """The rows of `block`, for the compiled kernel; None where it cannot read these codes."""
+        self._check_schema(codes)
         return None if self._stored is None else self._stored.of(codes)
+
+    def as_certified(self, codes: Codes, row_bound: Any) -> StoredCodes | None:
+        """The rows of `block`, as the compiled kernel reads them for certificates; None where it is not trusted with them.
+
+        It depends on the schema and on the bound alone. Proof: privacy/proofs/certificate.md, "Codes by the kernel".
+        """
+        known = self._stored is not None and self._stored.is_certified and row_bound == self.row_bound
+        return self.as_stored(codes) if known else None
 
     def block(self, codes: Codes, start: int, stop: int, dtype: type[np.floating[Any]] = np.float64) -> Array | CodedRows:
         """Encoded rows start to stop, for a small number of rows; parameters as for `expand`.
@@ -260,8 +270,7 @@ class Encoder:
         They are coded rows or an array in Fortran order, whichever is summed up faster. Only an array can be in single
         precision.
         """
-        if codes.schema is not self.schema and codes.schema != self.schema:
-            raise ParameterError("the codes were read by another schema; read the frame by this one.")
+        self._check_schema(codes)
         if not 0 <= start <= stop <= codes.n_rows:
             raise ParameterError("expand needs 0 <= start <= stop <= number of rows.")
         if self._coded is not None and dtype == np.float64:
@@ -279,6 +288,10 @@ class Encoder:
             encoding.write(values[start:stop], columns[place])
         write_products(self._products, columns)
         return columns.T
+
+    def _check_schema(self, codes: Codes) -> None:
+        if codes.schema is not self.schema and codes.schema != self.schema:
+            raise ParameterError("the codes were read by another schema; read the frame by this one.")
 
     def transform(self, frame: Any) -> Array:
         """All rows of a frame, encoded: `expand` of all that `read` gives.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.compiled.stored_rows import CURVE, LEVELS, LINE, StoredCodes, StoredColumn
 from confide.erm.coded_rows import unchangeable
@@ -13,6 +15,10 @@ from confide.features.codes import Codes
 from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding, is_kept_as_is
 from confide.features.layout import Group
 
+_FEWEST_CERTIFIED = 5
+"""With fewer encoded columns, the rounding bound might have no room for that of the entries that the kernel makes."""
+_LARGEST_STEP = 2.0**900
+"""Steps of columns (of a line, 2 over its range) lie between this and its inverse, so that none over- or underflows."""
 _HEIGHT = unchangeable(np.array([HAT_HEIGHT]))
 
 
@@ -31,10 +37,26 @@ class StoredColumns:
         self._n_features = n_features
         self._columns = tuple(_stored(each, group) for each, group in (*kept, *others))
 
-    def of(self, codes: Codes) -> StoredCodes:
-        """The rows, in the memory of the codes."""
-        arrays = tuple(np.ascontiguousarray(each) for each in (*codes.numbers, *codes.others))
+    @property
+    def is_certified(self) -> bool:
+        """Whether the kernel is trusted with the gradients of these columns on which certificates rest."""
+        steps = (column.step for column in self._columns if column.kind != LEVELS)
+        moderate = all(1.0 / _LARGEST_STEP <= step <= _LARGEST_STEP for step in steps)
+        return moderate and self._n_features >= _FEWEST_CERTIFIED
+
+    def of(self, codes: Codes) -> StoredCodes | None:
+        """The rows, in the memory of the codes; None for types of numbers that the kernel does not read."""
+        arrays = tuple(np.require(each, requirements=["C", "A"]) for each in (*codes.numbers, *codes.others))
+        if not all(
+            _is_read(array, "bhil" if column.kind == LEVELS else "fd", 4 if column.kind == LEVELS else 8)
+            for array, column in zip(arrays, self._columns, strict=True)
+        ):
+            return None
         return StoredCodes(self._n_features, self._columns, arrays, codes.n_rows)
+
+
+def _is_read(array: NDArray[Any], types: str, largest: int) -> bool:
+    return array.dtype.char in types and array.dtype.itemsize <= largest and array.dtype.isnative
 
 
 def _stored(encoding: ColumnEncoding, group: Group) -> StoredColumn:
@@ -43,7 +65,7 @@ def _stored(encoding: ColumnEncoding, group: Group) -> StoredColumn:
     if isinstance(encoding, CategoryEncoding) and encoding.single.size:
         # The entry for no level comes last there, and first for the kernel.
         return StoredColumn(LEVELS, group.start, encoding.single.size, values=unchangeable(np.roll(encoding.single, 1)))
-    return StoredColumn(LEVELS, group.start, group.size + 1)
+    return StoredColumn(LEVELS, group.start, group.size + 1, linked=encoding.linked)
 
 
 def _line(encoding: NumberEncoding, group: Group) -> StoredColumn:

@@ -29,6 +29,7 @@ from confide.solvers.approximate_gradients import (
 from confide.solvers.compiled_gradients import CompiledObjective, compiled_objective
 from confide.solvers.compiled_metric import closer_start
 from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.nearly_round import solved_if_round
 from confide.solvers.newton import Newton
 from confide.solvers.objectives import Evaluation, HasGradients, Objectives, mean_of, on_part
 from confide.solvers.solver import Solution
@@ -181,6 +182,9 @@ class SampledNewton:
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         wanted = _sampled_rows(objective.source.n_rows, objective.source.n_features, start.shape[1])
+        quick = solved_if_round(objective, start, tolerance) if wanted and self.has_ridge else None
+        if quick is not None:
+            return quick
         part = objective.source.sample(wanted) if wanted else None
         if part is None:
             return Newton().solve(objective, start, tolerance)
