@@ -1,6 +1,7 @@
 """The compiled kernel against NumPy: passes, threads, fits, and where the time of files goes.
 
 CPU seconds, the median of several runs in turn; threads are timed by the wall. "Reading" adds up the numbers of an array.
+How much faster several threads read is what memory allows.
 
 Run: OMP_NUM_THREADS=1 python benchmarks/compiled_kernel.py [--runs 5] [--scale 1.0] [--folder /tmp]
 """
@@ -13,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from coded_rows import with_knots
 from rows_on_disk import write
+from sklearn.base import clone
 
 import confide
 from confide import LogisticRegression, Schema
@@ -76,6 +79,16 @@ def passes(
     over = f", kernel {found['kernel'] / found['reading']:.2f} times reading" if read is not None else ""
     gains = ", ".join(f"{n} threads {walls['1'] / walls[str(n)]:.2f} times" for n in THREADS[1:])
     print(f"{name}: {shown}: {found['NumPy'] / found['kernel']:.1f} times as fast{over}; wall: {gains}")
+    if read is not None:
+        alone = medians(runs, {str(n): (lambda n=n: read_by(read, n)) for n in THREADS}, time.perf_counter)
+        allowed = ", ".join(f"{n} threads {alone['1'] / alone[str(n)]:.2f} times" for n in THREADS[1:])
+        print(f"  reading alone, wall: {allowed}")
+
+
+def read_by(read: Any, n_threads: int) -> None:
+    """Add up the numbers of an array, each thread those of its own rows."""
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(lambda rows: np.add.reduce(rows, axis=None), np.array_split(read, n_threads)))
 
 
 def over_arrays(runs: int, scale: float, module: Kernel) -> None:
@@ -103,9 +116,15 @@ def fits(runs: int, name: str, model: Any, *given: Any) -> None:
         os.environ["CONFIDE_COMPILED"] = setting
         model.fit(*given)
 
+    def by_threads(n_threads: int) -> None:
+        os.environ["CONFIDE_COMPILED"] = "1"
+        clone(model).set_params(n_jobs=n_threads).fit(*given)
+
     found = medians(runs, {"with": lambda: fit("1"), "without": lambda: fit("0")})
     ratio = found["without"] / found["with"]
     print(f"{name}: fit with the kernel {found['with']:.2f} s, without {found['without']:.2f} s: {ratio:.2f} times as fast")
+    walls = medians(runs, {str(n): (lambda n=n: by_threads(n)) for n in THREADS}, time.perf_counter)
+    print("    wall: " + ", ".join(f"{n} threads {walls['1'] / walls[str(n)]:.2f} times" for n in THREADS[1:]))
 
 
 def over_codes(runs: int, scale: float, module: Kernel) -> None:

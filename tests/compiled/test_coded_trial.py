@@ -77,7 +77,7 @@ def last_block_alone_tells(sums, arguments):
     arguments[0] = tuple((column[0], column[1][first:], *column[2:]) for column in arguments[0])
     arguments[1], arguments[3] = arguments[1] - first, arguments[3][first:]
     arguments[4] = None if arguments[4] is None else arguments[4][first:]
-    arguments[11] = np.zeros_like(arguments[11])
+    arguments[12] = np.zeros_like(arguments[12])
     return sums(*arguments)
 
 
