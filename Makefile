@@ -154,15 +154,19 @@ $(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requ
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch '$@'
 
-# Packages come with the versions and checksums of the lock files, and the package itself from here.
-locked = $(foreach part,build core $(filter-out core,$(subst $(comma), ,$*)),--requirement requirements/$(part).txt)
+# Packages come with the versions and checksums of the lock files, and the package itself from here. uv installs several at a
+# time; it does not read the settings of pip, so where an index or a certificate is named there alone, pip does it. Spark
+# comes as source, and half of the work is to compress it for a wheel that is unpacked at once.
+locked = --config-settings=--build-option=--compression=stored --require-hashes \
+  $(foreach part,build core $(filter-out core,$(subst $(comma), ,$*)),--requirement requirements/$(part).txt)
 
 $(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) $(wildcard requirements/*.txt) | $(VENV)/bin/python
 	@echo "installing confide ($*) into $(VENV)"
 ifeq ($(LOCKED),no)
 	@$(PIP) --editable '.$(if $(filter core,$*),,[$*])'
 else
-	@$(PIP) --require-hashes $(locked)
+	@$(PIP) --require-hashes --requirement requirements/build.txt
+	@$(RUN) uv pip install --quiet --python $(VENV)/bin/python $(locked) || $(PIP) $(locked)
 	@$(PIP) --no-deps --no-build-isolation --editable .
 endif
 	@touch '$@'

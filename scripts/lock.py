@@ -28,6 +28,8 @@ CORE = "core"
 BUILD = "build"
 _EDITABLE = "editables"
 """What hatchling asks for, besides itself, when it installs a package where it stands."""
+_INSTALLER = "uv"
+"""`make` installs all else with it: many packages at a time."""
 _OLDEST_PYTHON = "3.11"
 _HEADER = "# Written by `python -m scripts.lock`; do not edit. Versions and checksums of what {what}.\n"
 _PIN = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+)(?: ; (.+?))? \\$", re.MULTILINE)
@@ -47,7 +49,7 @@ def main() -> None:
 def requirements() -> dict[str, list[Requirement]]:
     """What pyproject.toml asks for: of the core, of the build, and of each optional part."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    parts = {CORE: project["project"]["dependencies"], BUILD: [*project["build-system"]["requires"], _EDITABLE]}
+    parts = {CORE: project["project"]["dependencies"], BUILD: [*project["build-system"]["requires"], _EDITABLE, _INSTALLER]}
     parts |= project["project"]["optional-dependencies"]
     return {part: [Requirement(line) for line in lines] for part, lines in parts.items()}
 
@@ -95,7 +97,7 @@ def _write() -> None:
             blocks[part] = _blocks(made.read_text(encoding="utf-8"))
         for part, packages in blocks.items():
             kept = packages if part == CORE else {key: text for key, text in packages.items() if key not in blocks[CORE]}
-            what = {CORE: "the package needs", BUILD: "its build needs besides core.txt"}.get(
+            what = {CORE: "the package needs", BUILD: "its installation and build need besides core.txt"}.get(
                 part, f"the optional part {part!r} needs besides core.txt"
             )
             text = _HEADER.format(what=what)

@@ -20,6 +20,7 @@ import io
 import re
 import sys
 import tokenize
+from functools import cache
 from pathlib import Path
 
 from scripts import proof_hashes
@@ -144,17 +145,18 @@ def _n_lines(module: str, without: set[str]) -> int:
             raise LookupError(f"{module} has no definition {name}")
         node = known[name]
         begin = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
-        lines -= set(range(begin, (node.end_lineno or begin) + 1))
+        lines = lines - set(range(begin, (node.end_lineno or begin) + 1))
     return len(lines)
 
 
-def _code_lines(text: str) -> set[int]:
+@cache
+def _code_lines(text: str) -> frozenset[int]:
     """Numbers of the lines that `count_code_lines` counts."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _LAYOUT:
             lines.update(range(token.start[0], token.end[0] + 1))
-    return lines - _docstring_lines(ast.parse(text))
+    return frozenset(lines - _docstring_lines(ast.parse(text)))
 
 
 def _docstring_lines(tree: ast.Module) -> set[int]:

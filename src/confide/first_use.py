@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import importlib.util
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -14,7 +14,7 @@ def submodules(package: str) -> Callable[[str], ModuleType]:
     """What a package needs as its `__getattr__`: its modules are attributes that are imported on first use."""
 
     def module_of(name: str) -> ModuleType:
-        if any(module.name == name for module in pkgutil.iter_modules(sys.modules[package].__path__)):
+        if name.isidentifier() and importlib.util.find_spec(f"{package}.{name}") is not None:
             return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

@@ -325,10 +325,10 @@ def test_a_server_that_does_not_sync_is_refused(server, charged, setting):
     assert Ledger(charged).verify() == 3
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(100.0, 240), (1.67, 167)])
+@pytest.mark.parametrize(("limit", "expected"), [(100.0, 120), (0.87, 87)])
 def test_eight_processes_lose_no_charge_and_never_overspend(url, limit, expected):
-    """240 charges in all: each is counted once; or exactly those that fit."""
-    assert_exact(url, limit=limit, processes=8, times=30, expected=expected)
+    """120 charges in all: each is counted once; or exactly those that fit."""
+    assert_exact(url, limit=limit, processes=8, times=15, expected=expected)
 
 
 def charge_until_stopped(url, acknowledged):
@@ -518,9 +518,9 @@ def test_an_open_ledger_survives_a_fork(url):
 # The same decisions as a file
 
 
-def random_charges(seed):
+def random_charges():
     """Sixty charges of all currencies, most of them small."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     for _ in range(60):
         size = float(rng.choice([0.01, 0.03, 0.1, 0.3])) * float(rng.integers(1, 4))
         kind = rng.integers(4)
@@ -543,12 +543,11 @@ def random_charges(seed):
         {"limit": ZCDP(0.5)},
     ],
 )
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_database_admits_exactly_what_a_file_admits(url, tmp_path, options, seed):
+def test_a_database_admits_exactly_what_a_file_admits(url, tmp_path, options):
     """The same refusals with the same words, the same sums, the same records but for their times."""
     ledgers = [Ledger(url, **options), Ledger(tmp_path / "study.db", **options)]
     outcomes = {True: 0, False: 0}
-    for number, budget in enumerate(random_charges(seed)):
+    for number, budget in enumerate(random_charges()):
         answers = []
         for ledger in ledgers:
             try:

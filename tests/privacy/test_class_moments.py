@@ -61,7 +61,7 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
     problem = problem_of(loss, d=3, neighbours=neighbours, intercept=0.0, n=1)
     plan = plan_of(problem, PureDP(1.0))
     allowed, rng, largest = plan.noise.shape.scales[0], np.random.default_rng(0), 0.0
-    for trial in range(800):
+    for trial in range(400):
         rows, counts, classes = 5.0 * np.eye(3)[:2], np.array([1.7, 1.7]), rng.integers(loss.n_outputs, size=2)
         if trial % 2:
             rows = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-1, 1)

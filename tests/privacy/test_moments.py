@@ -85,7 +85,7 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
     plan = plan_of(problem, PureDP(1.0))
     allowed, rng, largest = plan.noise.shape.scales[0], np.random.default_rng(0), 0.0
     rows = 5.0 * np.eye(3)[:2]
-    for trial in range(1600):
+    for trial in range(800):
         if trial % 2:
             rows = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-1, 1)
         counts = np.array([1.7, 1.7]) if trial % 3 else rng.uniform(0.0, 3.0, 2)

@@ -163,8 +163,9 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(name, neighbours, row_n
         first = rows[:n], targets[:n]
         kept = slice(n - 1) if neighbours is ADD else np.delete(np.arange(n + 1), n - 1)
         second = rows[kept], targets[kept]
-        found = [abs(log_ratio(loss, first, second, l2, factor * rate / row_norm, w, row_norm)) for factor in (1.0, 2.0)]
-        worst, wrong = max(worst, found[0] / epsilon), max(wrong, found[1] / epsilon)
+        worst = max(worst, abs(log_ratio(loss, first, second, l2, rate / row_norm, w, row_norm)) / epsilon)
+        if wrong <= 1.0:  # until half of the noise is found out
+            wrong = abs(log_ratio(loss, first, second, l2, 2.0 * rate / row_norm, w, row_norm)) / epsilon
     assert 0.55 < worst <= 1.0
     assert wrong > 1.0
 
@@ -245,9 +246,9 @@ ORDERS = (1.01, 1.5, 3.0, 12.0, 60.0)
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_no_pair_of_data_sets_exceeds_the_two_sided_curve(name):
-    """Quadrature of 120 random pairs: delta, Rényi divergence and rho below the bound, and close for some."""
+    """Quadrature of 60 random pairs: delta, Rényi divergence and rho below the bound, and close for some."""
     ratios = []
-    for curve, laws in laws_of(LOSSES[name], 120, seed=3):
+    for curve, laws in laws_of(LOSSES[name], 60, seed=3):
         epsilons = (0.1, 0.4, 1.0, 2.5, 1.02 * curve.curvature, curve.curvature + 0.2)
         found = [(laws.delta(epsilon), curve.delta(epsilon)) for epsilon in epsilons]
         ratios += [exact / bound for exact, bound in found if exact > 1e-4]
@@ -255,7 +256,7 @@ def test_no_pair_of_data_sets_exceeds_the_two_sided_curve(name):
         divergences = {order: laws.renyi(order) for order in ORDERS}
         assert all(exact <= rho * order * 1.001 + 1e-6 for order, exact in divergences.items())
         ratios += [exact / curve.renyi(order) for order, exact in divergences.items() if exact > 3e-3]
-    assert len(ratios) > 150
+    assert len(ratios) > 75
     assert 0.9 < max(ratios) <= 1.001
 
 
