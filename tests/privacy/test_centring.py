@@ -14,6 +14,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.data.sparse import SparseBlocks
 from confide.erm.centred_rows import LEAST_RADIUS, Centred
 from confide.erm.clipped_slopes import ClippedSlopes
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
@@ -340,10 +341,10 @@ def test_the_grid_is_fine_beside_sensitivity_and_noise(rho):
 
 
 def test_rows_of_the_largest_norm_that_is_allowed_can_be_centred():
-    """2^300 is, and the next power of two is not."""
+    """2^300 is, and two groups of which each is nearly as long are not."""
     assert centring_plan(facts(row_norm=2.0**300), ZCDP(0.1), 0.02).lattice.l2_sensitivity >= 2.0**301
     with pytest.raises(ParameterError, match="2\\^300"):
-        centring_plan(replace(facts(), row_bound=BallBound(2.0**300 * (1.0 + 2.0**-52))), ZCDP(0.1), 0.02)
+        centring_plan(facts(row_bound=GroupBound((1, 1), (2.0**299.9, 2.0**299.9))), ZCDP(0.1), 0.02)
 
 
 @pytest.mark.parametrize(("neighbours", "longest"), [(REPLACE, 2.0), (ADD, math.hypot(1.0, 0.3))], ids=["replace", "add"])
