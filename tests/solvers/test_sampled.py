@@ -166,7 +166,7 @@ def test_a_metric_is_the_inverse_of_a_share_of_the_hessian():
         (40_000, 100, 100, 4_800),  # a Hessian of these costs twelve gradients of all rows
         (60_000, 100, 100, 6_000),  # 60 for each weight
         (1_000_000, 100, 100, 62_500),  # 1/16 of the rows
-        (20_000_000, 20, 20, 80_000),  # 4,000 for each weight
+        (20_000_000, 20, 20, 88_000),  # 4,400 for each weight
         (100_000, 1_000, 1_000, 8_000),  # eight for each weight
         (30_000, 1_000, 1_000, 0),  # the same would be more than a quarter of the rows
     ],

@@ -273,6 +273,10 @@ class StreamedSource(RowsWithDefaults, SummableRows):
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, the same as `MemorySource.sample` would take. For solvers, which are not trusted."""
         stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features)))
+        import pyarrow as pa
+
+        # What the pass before needed goes back to the system, as the sample needs about as much.
+        pa.default_memory_pool().release_unused()
         picked = self.reading.source(self.kept.piece(stride))
         return picked.copied(np.arange(picked.n_rows))
 

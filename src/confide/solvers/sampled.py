@@ -48,7 +48,7 @@ _SHARE_OF_FEW_ROWS = 1 / 6
 """A sample of fewer rows has at most this share of them."""
 _MANY_ROWS_PER_WEIGHT = 60
 """A sample may exceed `_SHARE_OF_MANY_ROWS` as long as it has no more rows per weight than this."""
-_MOST_ROWS_PER_WEIGHT = 4000
+_MOST_ROWS_PER_WEIGHT = 4400
 """A sample has at most this many rows per weight. More would save no pass (benchmarks/large_fit.py, option --growth)."""
 _SMALL_SAMPLE = 2**24
 """A sample of so many numbers, 128 MiB, may exceed `_SHARE_OF_MANY_ROWS`: few machines lack that memory."""
@@ -185,10 +185,12 @@ class SampledNewton:
         quick = solved_if_round(objective, start, tolerance) if wanted and self.has_ridge else None
         if quick is not None:
             return quick
-        part = objective.source.sample(wanted) if wanted else None
-        if part is None:
+        prepared = self._prepared(objective, wanted, start, tolerance)
+        if prepared is None:
             return Newton().solve(objective, start, tolerance)
-        solution = (self._in_metric if self.has_ridge else _in_plain_metric)(objective, part, start, tolerance)
+        # The sample needs no memory any more while all rows are read.
+        method, begin = prepared
+        solution = method.solve(objective, begin, tolerance)
         weights, norms = solution.weights, solution.gradient_norm
         # Written so that a NaN counts as unfinished. A tolerance of 0 is never met, and every finite answer is kept then.
         left = np.flatnonzero(~(norms <= tolerance)) if tolerance > 0.0 else np.flatnonzero(~np.isfinite(norms))
@@ -199,7 +201,18 @@ class SampledNewton:
             weights[left], norms[left] = again.weights, again.gradient_norm
         return Solution(weights, norms)
 
-    def _in_metric(self, objective: Objectives, part: SampledRows, start: Weights, tolerance: float) -> Solution:
+    def _prepared(
+        self, objective: Objectives, wanted: int, start: Weights, tolerance: float
+    ) -> tuple[LimitedMemory, Weights] | None:
+        """A method and where it begins, by a sample of the rows; None where there is no sample, or no metric by it."""
+        part = objective.source.sample(wanted) if wanted else None
+        if part is None:
+            return None
+        return (self._in_metric if self.has_ridge else _in_plain_metric)(objective, part, start, tolerance)
+
+    def _in_metric(
+        self, objective: Objectives, part: SampledRows, start: Weights, tolerance: float
+    ) -> tuple[LimitedMemory, Weights] | None:
         near, share = on_part(objective, part)
         middle, first = mean_of(near), start.mean(axis=0, keepdims=True)
         # The first steps, far from the minimiser, need fewer rows still.
@@ -217,7 +230,7 @@ class SampledNewton:
         on_sample = Metric.of(hessian)
         on_all = on_sample if likely is hessian else Metric.of(likely)
         if on_sample is None or on_all is None:
-            return Solution(start.copy(), np.full(len(start), np.nan))
+            return None
         few_problems = len(start) <= _FEW_PROBLEMS
         cheaper = cheaper_stages(objective, fewer, first, at, unshortened) if few_problems and tolerance > 0.0 else ()
         if objective.loss.self_concordant:
@@ -243,7 +256,7 @@ class SampledNewton:
         if not objective.loss.self_concordant:
             most_steps, most_slow_steps = _MOST_STEPS_OF_A_HINGE, _MOST_SLOW_STEPS_OF_A_HINGE
             method = replace(method, most_steps=most_steps, most_slow_steps=most_slow_steps, retry_exactly=False)
-        return replace(method, cheaper=cheaper).solve(objective, begin, tolerance)
+        return replace(method, cheaper=cheaper), begin
 
     def _spread(
         self,
@@ -302,7 +315,9 @@ class SampledNewton:
         return ends, metric
 
 
-def _in_plain_metric(objective: Objectives, part: SampledRows, start: Weights, tolerance: float) -> Solution:
+def _in_plain_metric(
+    objective: Objectives, part: SampledRows, start: Weights, _tolerance: float
+) -> tuple[LimitedMemory, Weights] | None:
     """L-BFGS in the metric of the sample's Hessian at its own minimiser, with the objectives' own gradients alone."""
     near, share = on_part(objective, part)
     newton = Newton(relative_tolerance=_CLOSE_ON_THE_WAY, most_steps=_MOST_NEWTON_STEPS)
@@ -310,6 +325,6 @@ def _in_plain_metric(objective: Objectives, part: SampledRows, start: Weights, t
     at = newton.solve(middle, start.mean(axis=0, keepdims=True), 0.0).weights
     metric = Metric.of(middle.evaluate(at, order=2).hessian[0])
     if metric is None:
-        return Solution(start.copy(), np.full(len(start), np.nan))
+        return None
     method = LimitedMemory(_MOST_STEPS, metric=replace(metric, share=share), most_slow_steps=_MOST_SLOW_STEPS)
-    return method.solve(objective, np.repeat(at, len(start), axis=0), tolerance)
+    return method, np.repeat(at, len(start), axis=0)
