@@ -26,6 +26,7 @@ from confide.erm.row_sums import RowSum
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from tests.compiled.test_clipped_sums import exact_rows, exact_total
 from tests.features.test_coded_columns import COLUMNS, ROWS, SCHEMA
 
 UNIT = 2.0**-53
@@ -115,23 +116,6 @@ def test_adult_has_the_same_sums(monkeypatch):
         assert (found != expected).any()
 
 
-def exact_sum(row_sum, rows, labels, weights, row_weights):
-    """The sum of the theorem: the rows of the encoder, which are within their bound, and exact slopes."""
-    number, loss = mpmath.mpf, row_sum.loss
-    total = [number(0)] * weights.size
-    for row, label, count in zip(rows, labels, row_weights, strict=True):
-        entries = [number(float(x)) for x in row] + ([number(row_sum.intercept)] if row_sum.intercept else [])
-        margin = int(label) * mpmath.fsum(x * number(float(w)) for x, w in zip(entries, weights[0], strict=True))
-        if loss.tapered:
-            slope = -1 / (1 + mpmath.exp(margin - number(loss.margin if loss.smoothing else 0.0)))
-        else:
-            place = max(number(-1), min(number(1), (1 - margin) / number(loss.smoothing)))
-            slope = -(1 + place) / 2 if loss.name == "huber_hinge" else -(2 + 3 * place - place**3) / 4
-        slope *= int(label) * min(max(number(float(count)), 0), number(row_sum.largest_weight))
-        total = [t + slope * x for t, x in zip(total, entries, strict=True)]
-    return total
-
-
 def cancelling(weights):
     """Weights that nearly cancel each other in pairs."""
     weights[0, 1::2] = -weights[0, : weights.size // 2 * 2 : 2] * (1.0 + 2.0**-30)
@@ -156,7 +140,7 @@ def test_the_error_is_within_theorem_2(columns, loss, change):
         assert {type(rows) for rows in in_groups(source, row_sum)} == {CertifiedCodes}
         found, rows = source.sum_over_rows(row_sum, weights).gradient[0], dense(source.blocks.block(0, n))
         with mpmath.workdps(60):
-            exact = exact_sum(row_sum, rows, source.labels, weights, source.row_weights)
+            exact = exact_total(row_sum, exact_rows(row_sum, rows), source.labels, weights, source.row_weights)
             apart = mpmath.fsum((mpmath.mpf(float(one)) - other) ** 2 for one, other in zip(found, exact, strict=True))
             longest = math.hypot(bound.l2_norm, 0.5)
             scores = (2 * size + 5) * loss.smoothness * longest * float(np.linalg.norm(weights))

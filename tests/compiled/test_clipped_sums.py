@@ -77,17 +77,11 @@ def test_sums_are_those_of_numpy(loss, shape, layout):
     np.testing.assert_array_equal(rows, before)
 
 
-def exact_sum(row_sum, rows, labels, weights, row_weights):
-    """The sum of the theorem: rows clipped in exact arithmetic, and exact slopes."""
+def exact_total(row_sum, rows, labels, weights, row_weights):
+    """The sum of exact slopes times rows (exact entries, the constant among them)."""
     number, loss = mpmath.mpf, row_sum.loss
     total = [number(0)] * weights.size
-    radius = number(row_sum.row_bound._radius(rows.shape[1]))
-    for row, label, count in zip(rows, labels, row_weights, strict=True):
-        entries = [number(float(x)) for x in row]
-        length = mpmath.sqrt(mpmath.fsum(x * x for x in entries))
-        entries = [x * (radius / length) if length > radius else x for x in entries]
-        if row_sum.intercept:
-            entries.append(number(row_sum.intercept))
+    for entries, label, count in zip(rows, labels, row_weights, strict=True):
         margin = int(label) * mpmath.fsum(x * number(float(w)) for x, w in zip(entries, weights[0], strict=True))
         if loss.tapered:
             slope = -1 / (1 + mpmath.exp(margin - number(loss.margin if loss.smoothing else 0.0)))
@@ -97,6 +91,22 @@ def exact_sum(row_sum, rows, labels, weights, row_weights):
         slope *= int(label) * min(max(number(float(count)), 0), number(row_sum.largest_weight))
         total = [t + slope * x for t, x in zip(total, entries, strict=True)]
     return total
+
+
+def exact_rows(row_sum, rows):
+    """Rows as exact numbers, with the constant of the intercept."""
+    constant = [mpmath.mpf(row_sum.intercept)] if row_sum.intercept else []
+    return [[mpmath.mpf(float(x)) for x in row] + constant for row in rows]
+
+
+def exact_sum(row_sum, rows, labels, weights, row_weights):
+    """The sum of the theorem: rows clipped in exact arithmetic, and exact slopes."""
+    radius, clipped = mpmath.mpf(row_sum.row_bound._radius(rows.shape[1])), []
+    for row in exact_rows(row_sum, rows):
+        d = rows.shape[1]
+        length = mpmath.sqrt(mpmath.fsum(x * x for x in row[:d]))
+        clipped.append([x * (radius / length) if length > radius else x for x in row[:d]] + row[d:])
+    return exact_total(row_sum, clipped, labels, weights, row_weights)
 
 
 @dataclass(frozen=True)
