@@ -110,6 +110,10 @@ def test_the_public_bounds_hold_with_their_failure_probability(shape):
         assert stats.norm.logsf(deviates) <= log_failure - math.log(2.0)
         assert stats.chi(shape.dimension).logsf(math.sqrt(shape.dimension) + deviates) <= log_failure - math.log(2.0)
         assert shape.gaussian_error(2.0, log_failure) <= 1e-12 * shape.gaussian_bound(2.0, log_failure)
+        # The computed draw may be longer than the exact one by its error.
+        exact = shape.gaussian_norm(2.0) + widest * math.sqrt(2.0 * (0.7 - log_failure))
+        room = shape.gaussian_bound(2.0, log_failure) - exact * (1.0 + 2.0**-45)
+        assert room >= 0.5 * shape.gaussian_error(2.0, log_failure)
     assert shape.laplace_bound(4.0, -100.0) == pytest.approx(shape.laplace_bound(2.0, -100.0) / 2)
 
 
