@@ -210,3 +210,10 @@ def test_a_thread_that_has_a_turn_is_refused_another():
         ledger.charge(0.5)
     ledger.charge(1.0)
     assert ledger.spent() == PureDP(1.0)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_no_record_holds_what_is_no_number(number):
+    """JSON has no word for it, so other programs could not read the ledger."""
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        Note(1, {"accuracy": number}).text  # noqa: B018 - the text is made when it is asked for

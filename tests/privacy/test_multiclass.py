@@ -21,6 +21,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding, certify, solver_tolerance
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.objective_gaussian import _kappa
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.renyi import concentrated_rho
@@ -331,6 +332,18 @@ def test_gaussian_plans_spend_delta_and_no_more_by_the_corners(loss, neighbours)
     assert spent(0.97 * plan.noise.scale) > delta
     # Without the corners' numbers and the curvature, the noise of the Gaussian mechanism at the same shift is less.
     assert plan.noise.scale > gradient_shift(loss.lipschitz, neighbours) / 0.2378
+
+
+def test_the_cost_of_curvature_for_several_scores_is_rounded_upwards():
+    """Theorem 4: trace times kappa for a row that counts 1, with the margin of computed numbers."""
+    loss = Softmax(4)
+    facts = problem(4000, 3, loss=loss, l2=40.0, neighbours=REPLACE, high=4000)
+    plan = objective_plan(facts, ApproxDP(1.0, 1e-6), "gaussian", "ball")
+    bounds, curve = facts.loss_bounds, plan.event.curve
+    kappa = _kappa(plan.noise.shape, facts.largest_weight, bounds.lipschitz / curve.mu, plan.l2)
+    assert curve.curvature < curvature_cost(bounds, plan.noise.shape.l2_norm, plan.l2)
+    exact = bounds.trace / facts.largest_weight * kappa
+    assert curve.curvature / exact - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
 
 
 def test_a_concentrated_plan_costs_its_rho():
