@@ -203,6 +203,8 @@ def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
     return max(FEWEST_DEVIATIONS, wide)
 
 
+_ROUNDED_TO_ZERO = 1e-12
+"""Eigenvalues of a curvature that are smaller than this share of the largest are rounding."""
 _NAMES_OF_FACTS = tuple(each.name for each in fields(Facts) if each.name != "design")
 
 
@@ -214,8 +216,12 @@ def _careful_inverse(facts: Facts, curvature: Array) -> Array:
     ridge = (len(curvature) + 1) * facts.curvature_deviation**2
     # Without noise a combination that no row tells apart has the least inverse.
     ridge = max(ridge, (1e-9 * float(np.abs(curvature).max())) ** 2, float(np.finfo(float).tiny))
-    found = np.linalg.solve(curvature @ curvature + ridge * np.eye(len(curvature)), curvature)
-    return np.asarray(found, dtype=np.float64)
+    # By eigenvalues: the square of a curvature that is singular may be so to the last bit, whatever is added to it.
+    values, vectors = np.linalg.eigh(curvature)
+    # What rounding alone makes of 0 has no inverse.
+    told = np.abs(values) > _ROUNDED_TO_ZERO * np.abs(values).max()
+    answer: Array = (vectors * np.where(told, values / (values * values + ridge), 0.0)) @ vectors.T
+    return answer
 
 
 def _wide_inverse(facts: Facts, curvature: Array) -> Array:
