@@ -47,3 +47,10 @@ def test_noise_of_any_positive_scale_is_counted():
     (little,) = as_events(dp_accounting.GaussianDpEvent(1e7))
     assert (little.budget, little.curve) == (ZCDP(1e-12), GaussianMechanism(1e-7))
     assert as_events(dp_accounting.SelfComposedDpEvent(dp_accounting.LaplaceDpEvent(2.0), 0)) == ()
+
+
+@pytest.mark.parametrize("event", [dp_accounting.LaplaceDpEvent(0.0), dp_accounting.GaussianDpEvent(0.0)])
+def test_an_event_without_noise_is_refused(event):
+    """It has no finite cost."""
+    with pytest.raises(ParameterError):
+        as_events(event)

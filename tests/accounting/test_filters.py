@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from confide.accounting.events import Event
 from confide.accounting.filter_choice import filter_for
@@ -52,3 +53,9 @@ def test_what_a_currency_cannot_hold_is_never_admitted():
             filter_ = filter_for(limit, accounting)
             for event in (Event(PureDP(math.inf)), Event(ZCDP(math.inf)), Event(ApproxDP(math.inf, 1e-6))):
                 assert not filter_.admits(filter_.amount(event))
+
+
+def test_amounts_add_up_part_by_part():
+    """The slack too, which a Rényi ledger keeps for charges with a delta of their own."""
+    one, other = (Amount(Fraction(k), Fraction(k, 10), Fraction(k, 7), Fraction(k, 3)) for k in (1, 2))
+    assert one + other == Amount(Fraction(3), Fraction(3, 10), Fraction(3, 7), Fraction(1))

@@ -19,11 +19,12 @@ from confide.accounting.ledger_records import (
     Record,
     RecordsInMemory,
     _Turns,
+    checked_details,
     following,
     is_note,
     one_at_a_time,
 )
-from confide.errors import LedgerError
+from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 
@@ -217,3 +218,10 @@ def test_no_record_holds_what_is_no_number(number):
     """JSON has no word for it, so other programs could not read the ledger."""
     with pytest.raises(ValueError, match="not JSON compliant"):
         Note(1, {"accuracy": number}).text  # noqa: B018 - the text is made when it is asked for
+
+
+@pytest.mark.parametrize("length", [0, 1000])
+def test_a_detail_of_a_thousand_characters_is_kept(length):
+    assert checked_details({"command": "x" * length}, ("command",)) == {"command": "x" * length}
+    with pytest.raises(ParameterError, match="at most 1000 characters"):
+        checked_details({"command": "x" * 1001}, ("command",))

@@ -136,3 +136,11 @@ def test_a_renyi_ledger_may_be_filled_to_the_last_digit():
     assert filter_.remaining(part).epsilon == pytest.approx(2.0 - concentrated_epsilon(0.01, 0.99e-6), rel=1e-9)
     assert filter_.remaining(part).delta == 0.0
     assert filter_.remaining(Amount(None, Fraction(0), Fraction(2))).epsilon == 0.0
+
+
+def test_a_charge_without_privacy_has_no_rho():
+    """So that no limit, however large, admits it."""
+    ledger = ConcentratedFilter(ZCDP(100.0))
+    amount = ledger.amount(Event(PureDP(math.inf)))
+    assert amount.rho is None
+    assert not ledger.admits(amount)

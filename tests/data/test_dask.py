@@ -32,10 +32,10 @@ distributed = pytest.importorskip("distributed", reason="dask.distributed is not
 
 @pytest.fixture(scope="module")
 def client():
-    """A cluster of two processes, which gives up on a task that has killed two workers."""
+    """A cluster of two processes, which gives up on a task that has killed three workers."""
     silent = {"silence_logs": logging.CRITICAL, "dashboard_address": ":0"}  # a free port, for clusters side by side
     settings = {
-        "distributed.scheduler.allowed-failures": 1,
+        "distributed.scheduler.allowed-failures": 2,
         # Who calls a worker that was killed does not wait half a minute for it; one that starts again may take its time.
         "distributed.comm.timeouts.connect": "10s",
         "distributed.deploy.lost-worker-timeout": "5 minutes",

@@ -22,6 +22,7 @@ from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.matching import (
     COUNT_SCALE,
     LARGEST_FACTOR,
+    USUAL_ERROR,
     _is_paid,
     _rounding,
     factor_of,
@@ -271,6 +272,17 @@ def test_the_factor_is_that_of_the_sums_drawn_towards_one_by_their_noise():
     for missing, factor in ((9.0, 2.0), (-0.9, 0.5)):
         sums = np.array([-missing, COUNT_SCALE * (1.0 + missing)]) * 1e6 * total
         assert factor_of(plan, sums) == factor
+
+
+def test_sums_below_one_have_a_factor_too():
+    """The unit of the counts is not known, so 1 is a number as any other."""
+    plan = matching_plan(facts(), BUDGETS["pure"], 0.1, "laplace")
+    counts, predictions = 0.5, 0.8
+    sums = np.array([predictions - counts, COUNT_SCALE * counts])
+    square = predictions**2 + (plan.lattice.deviation / USUAL_ERROR) ** 2
+    less = (predictions - counts) * predictions / square
+    assert less > 1e-13
+    assert factor_of(plan, sums) == 1.0 - less
 
 
 def test_whatever_was_released_gives_a_factor_between_a_half_and_two():
