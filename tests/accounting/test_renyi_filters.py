@@ -144,3 +144,4 @@ def test_a_charge_without_privacy_has_no_rho():
     amount = ledger.amount(Event(PureDP(math.inf)))
     assert amount.rho is None
     assert not ledger.admits(amount)
+    assert ledger.amount(Event(ZCDP(4.0))).rho == 4
