@@ -1,7 +1,7 @@
 /* Gradients over blocks of rows in one pass: the compiled module `_kernel`, which confide.compiled loads if it was built.
 
-   Solvers use it for their first steps. `clipped_sums` makes the gradients over arrays on which certificates rest, and
-   `scaled_sums` sums that are released with noise: privacy/proofs/certificate.md and gradient.md, section 4 of each. Every size,
+   Solvers use it for their first steps. `clipped_sums` and `coded_sums` make the gradients on which certificates rest, and
+   `scaled_sums` makes sums that are released with noise: privacy/proofs/certificate.md and gradient.md, section 4 of each. Every size,
    offset and level that could lead outside of an array is checked here. Rows are read and never written to, and Python's lock is
    free during a pass.
 

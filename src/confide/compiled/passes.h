@@ -597,7 +597,8 @@ static TARGET void NAME(curve_scores)(const struct column *column, ptrdiff_t fir
         position = position > 0.0 ? position : 0.0;
         shares[r] = position < most ? position : most;
     }
-    /* In a loop of its own: a product that is fused with this subtraction would be another share than the encoder's. */
+    /* This loop stands alone, so that no compiler fuses the product above with this subtraction: the share of the second hat
+       would then differ from the encoder's. */
     for (int r = 0; r < n; r++) {
         hats[r] = (int32_t)shares[r];
         shares[r] -= hats[r];
