@@ -22,16 +22,13 @@ from confide.compiled.coded_trial import tried_with_codes
 from confide.compiled.gradient_sums import LossCode, code_of
 from confide.compiled.loading import Kernel, is_plain
 from confide.compiled.stored_rows import CertifiedCodes, CertifiedRows, StoredArray, SumOfSlopes, labels_and_counts
-from confide.compiled.trials import kernel_if
+from confide.compiled.trials import CERTIFIED_LOSSES, kernel_if
 from confide.erm.clipped_rows import scaling_to
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Targets, Weights
 
-_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge)
 _LARGEST_WEIGHT = 2.0**400
 """No product of such a weight with a row that a factor may shorten overflows. Larger ones are left to NumPy."""
 _CHECKED = ((67, 4), (41, 23), (33, 38), (9, 261), (30, 3))
@@ -110,7 +107,7 @@ def by_kernel(row_sum: Any, n_problems: int, rows_in_block: int) -> ClippedSum |
 
     Whether the kernel is tried depends on the sum alone, so its warning says nothing of rows.
     """
-    known = type(row_sum) is RowSum and row_sum.order == 1 and n_problems == 1 and type(row_sum.loss) in _LOSSES
+    known = type(row_sum) is RowSum and row_sum.order == 1 and n_problems == 1 and type(row_sum.loss) in CERTIFIED_LOSSES
     tried = {BallBound: _tried, GroupBound: tried_with_codes}.get(type(row_sum.row_bound)) if known else None
     module = None if tried is None else tried(os.environ.get("CONFIDE_COMPILED"))
     return None if module is None else _with(module, row_sum, rows_in_block)
@@ -137,7 +134,7 @@ def _agrees(module: Kernel, n_rows: int, n_features: int) -> bool:
     counts[3] = np.nan
     far = wide.copy()
     far[-1, 0] = 1e200
-    for kind in _LOSSES:
+    for kind in CERTIFIED_LOSSES:
         small, large = (RowSum(kind(), BallBound(norm), 0.5, 1, 1.5) for norm in (1.0, 4.0))
         free = RowSum(kind(), BallBound(np.inf), 0.0, 1, 0.75)
         for row_sum, rows, of_rows, size in (

@@ -10,14 +10,11 @@ import numpy as np
 from confide.compiled.gradient_sums import code_of
 from confide.compiled.loading import Kernel, is_plain
 from confide.compiled.stored_rows import CURVE, LEVELS, LINE, StoredCodes, StoredColumn, SumOfSlopes
-from confide.compiled.trials import kernel_if
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.compiled.trials import CERTIFIED_LOSSES, kernel_if
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.types import Array
 
-_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge)
 _CHECKED = (1, 37, 700)
 """Numbers of made-up rows: fewer than are encoded at once, and more."""
 _HEIGHT = np.array([0.75])
@@ -40,7 +37,7 @@ def _agrees(module: Kernel, n_rows: int) -> bool:
     labels = np.where(places % 3 > 0, 1, -1).astype(np.int8)
     counts = 0.5 + 1.5 * np.sin(places)
     counts[0] = np.nan
-    for kind in _LOSSES:
+    for kind in CERTIFIED_LOSSES:
         for intercept, of_rows, block in ((0.5, counts, 16), (0.0, None, 2048)):
             row_sum = RowSum(kind(), BallBound(np.inf), intercept, 1, 1.5)
             weights = 2.0 * np.cos(2.3 * np.arange(float(row_sum.n_weights(codes.n_features))))[None]

@@ -150,22 +150,29 @@ static int dense_pass(const struct job *job, const struct dense *given, int plai
     return dense_pass_plain(job, given);
 }
 
+/* The job of one block of rows: those from `first` on, at most `rows_in_block`. Its sums go to `of_block` (d + 1), from 0 on. */
+static struct job job_of_block(const struct job *job, ptrdiff_t first, ptrdiff_t rows_in_block, double *of_block)
+{
+    struct job own = *job;
+    own.n = job->n - first < rows_in_block ? job->n - first : rows_in_block;
+    own.small_labels = job->small_labels ? job->small_labels + first : NULL;
+    own.targets = job->targets ? job->targets + first : NULL;
+    own.counts = job->counts ? job->counts + first : NULL;
+    own.out = of_block;
+    for (ptrdiff_t j = 0; j <= job->d; j++)
+        of_block[j] = 0.0;
+    return own;
+}
+
 /* The same for sums on which a certificate rests: each block of rows is summed up by itself, in `of_block` (d + 1), so that
    chains of additions stay short. Returns whether no row was farther than `given->farthest`; otherwise the sums are of no use. */
 static int clipped_pass(const struct job *job, const struct dense *given, ptrdiff_t rows_in_block, double *of_block, int plain)
 {
     int near = 1;
     for (ptrdiff_t first = 0; near && first < job->n; first += rows_in_block) {
-        struct job own = *job;
+        const struct job own = job_of_block(job, first, rows_in_block, of_block);
         struct dense rows = *given;
-        own.n = job->n - first < rows_in_block ? job->n - first : rows_in_block;
-        own.small_labels = job->small_labels ? job->small_labels + first : NULL;
-        own.targets = job->targets ? job->targets + first : NULL;
-        own.counts = job->counts ? job->counts + first : NULL;
-        own.out = of_block;
         rows.rows += first * given->row_stride;
-        for (ptrdiff_t j = 0; j <= job->d; j++)
-            of_block[j] = 0.0;
         near = dense_pass(&own, &rows, plain);
         for (ptrdiff_t j = 0; j <= job->d; j++)
             job->out[j] += of_block[j];
@@ -253,12 +260,10 @@ static void add_sums(const struct column *column, double *out)
         out[column->indicator] += column->sums[column->kind == LINE ? 1 : 2 * (column->bins - 1)];
 }
 
-/* The sums over one block of rows, in place of what `job->out` (d + 1) and the columns hold; then the columns point at the next. */
+/* Adds the sums over one block of rows to `job->out`. The sums of columns begin at 0, and then the columns point at the next block. */
 static int coded_block(const struct job *job, struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places, int plain)
 {
     int whole;
-    for (ptrdiff_t j = 0; j <= job->d; j++)
-        job->out[j] = 0.0;
     for (ptrdiff_t c = 0; c < n_columns; c++) {
         const ptrdiff_t size = (columns[c].kind == LEVELS ? 1 : 2) * columns[c].bins * columns[c].copies;
         for (ptrdiff_t i = 0; i < size; i++)
@@ -290,7 +295,7 @@ static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n
         if (n_numbers > (size_t)PTRDIFF_MAX / 32)
             return 0;
     }
-    double *memory = calloc(n_numbers + 1, sizeof(double));
+    double *memory = calloc(n_numbers, sizeof(double));
     double *numbers = malloc((size_t)n_columns * CHUNK * sizeof(double) + 1);
     int32_t *places = malloc((size_t)n_columns * CHUNK * sizeof(int32_t) + 1);
     const int made = memory && numbers && places;
@@ -305,12 +310,7 @@ static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n
             set_table(column, job->weights);
         }
         for (ptrdiff_t first = 0; first < job->n; first += rows_in_block) {
-            struct job own = *job;
-            own.n = job->n - first < rows_in_block ? job->n - first : rows_in_block;
-            own.small_labels = job->small_labels ? job->small_labels + first : NULL;
-            own.targets = job->targets ? job->targets + first : NULL;
-            own.counts = job->counts ? job->counts + first : NULL;
-            own.out = memory;
+            const struct job own = job_of_block(job, first, rows_in_block, memory);
             *whole &= coded_block(&own, columns, n_columns, numbers, places, plain);
             for (ptrdiff_t j = 0; j <= job->d; j++)
                 job->out[j] += memory[j];

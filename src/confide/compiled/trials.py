@@ -9,6 +9,11 @@ from contextlib import suppress
 import numpy as np
 
 from confide.compiled.loading import Kernel, kernel
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
+
+CERTIFIED_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge)
+"""Losses with whose gradients the kernel is trusted where certificates rest on them."""
 
 
 def kernel_if(is_right: Callable[[Kernel], bool], what: str) -> Kernel | None:
