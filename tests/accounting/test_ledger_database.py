@@ -468,6 +468,41 @@ def test_a_ledger_that_stays_locked_is_refused_with_advice(server, charged, monk
     ledger.charge(0.25)
 
 
+def test_a_charge_waits_before_it_reads_what_was_spent(server, charged):
+    """It asks for the lock first, so what another has charged when the lock comes is counted."""
+    import psycopg
+
+    of_owner = f"host=127.0.0.1 port={server.port} dbname=ledgers user=owner"
+    with psycopg.connect(of_owner) as holder, psycopg.connect(of_owner, autocommit=True) as other:
+        holder.execute(f"SELECT * FROM {schema_of(charged)}.tip FOR UPDATE")  # noqa: S608
+        child = FORK.Process(target=Ledger(charged).charge, args=(0.25,))
+        child.start()
+        waiting = "SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = 'ledgers'"
+        end = time.monotonic() + 60.0
+        while not (found := other.execute(waiting).fetchall()) and time.monotonic() < end:
+            time.sleep(0.02)
+    child.join()
+    assert [query.split()[-2:] for (query,) in found] == [["FOR", "UPDATE"]]
+    assert child.exitcode == 0
+    assert Ledger(charged).verify() == 4
+
+
+def test_a_tip_that_moves_within_a_charge_is_refused(charged, monkeypatch):
+    """Nobody else can move it while it is locked; should it happen all the same, nothing is charged."""
+    run = ledger_database._DatabaseSession._run
+
+    def found_none(self, statement, values=None):
+        """The statement that moves the tip finds none of this number."""
+        return [] if statement.startswith("UPDATE") else run(self, statement, values)
+
+    ledger = Ledger(charged)
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_database._DatabaseSession, "_run", found_none)
+        with pytest.raises(LedgerError, match="its tip moved while it was locked"):
+            ledger.charge(0.25)
+    assert Ledger(charged).verify() == 3
+
+
 def append_after_a_pause(url, locked, results):
     ledger = Ledger(url)
     try:

@@ -434,6 +434,17 @@ def test_a_note_with_a_right_hash_and_a_wrong_content_is_refused(charged, change
         Ledger(charged)
 
 
+def test_a_second_note_that_contradicts_the_first_is_refused(charged):
+    """Put in by hand, with a right hash: no checksum is replaced by another one."""
+    ledger = Ledger(charged)
+    ledger.note(3, {"sha256": "ab"})
+    ledger.note(3, {"sha256": "ab"})
+    assert Ledger(charged).entries()["sha256"].iloc[2] == "ab"
+    rewritten(charged, lambda facts: facts | {"details": {"sha256": "cd"}})
+    with pytest.raises(LedgerError, match="cannot be understood"):
+        Ledger(charged)
+
+
 def test_a_charge_that_calls_itself_a_note_is_refused(charged):
     """It is not taken out of the total."""
     rewritten(charged, lambda facts: facts | {"note_on": 1})

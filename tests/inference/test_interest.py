@@ -442,7 +442,7 @@ def test_a_curvature_that_is_singular_has_a_careful_inverse():
     levels = np.eye(3)[np.arange(30) % 3]
     rows = np.column_stack([levels, np.ones(30)])
     for scale in (1.0, 1e-3, 1e6, 3.0**0.5):
-        curvature = scale * rows.T @ rows
+        curvature = scale * (rows.T @ rows)
         found = _careful_inverse(replace(facts_of(), curvature_deviation=0.0), curvature)
         np.testing.assert_allclose(curvature @ found @ curvature, curvature, rtol=1e-6, atol=1e-6 * scale)
         assert np.abs(found @ np.array([1.0, 1.0, 1.0, -1.0])).max() <= 1e-3 * np.abs(found).max()

@@ -39,7 +39,7 @@ def test_estimates_are_nearer_to_the_truth():
     """A weighted Gram matrix of 4,000 rows and large noise: two thirds of the error at most."""
     encoder, evidence = model(0.4)._encoder, model(0.4)._evidence
     rows = np.column_stack([encoder.transform(table()), np.ones(4000)])
-    truth = 0.2 * rows.T @ rows
+    truth = 0.2 * (rows.T @ rows)
     rng = np.random.default_rng(0)
     noise = 25.0 * rng.normal(size=truth.shape)
     noise = (noise + noise.T) / np.sqrt(2.0)
@@ -60,7 +60,7 @@ def estimates(slope_of):
     """Found slopes and the true ones, made of the curvature, of 4,000 rows with noise of 5 and 40."""
     encoder, evidence = model(0.4)._encoder, model(0.4)._evidence
     rows = np.column_stack([encoder.transform(table()), np.ones(4000)])
-    curvature = 0.2 * rows.T @ rows
+    curvature = 0.2 * (rows.T @ rows)
     slope = slope_of(curvature, rows)
     noisy = replace(
         evidence,
@@ -85,7 +85,7 @@ def test_slopes_that_are_not_like_curvatures_stay():
 
     def slope_of(curvature, rows):
         steep = rows[rows[:, 1] > 0.5]
-        return 0.2 * rows.T @ rows + 6.0 * steep.T @ steep
+        return 0.2 * (rows.T @ rows) + 6.0 * (steep.T @ steep)
 
     noisy, found, slope = estimates(slope_of)
     noise, alike = np.linalg.norm(noisy.slope - slope), (slope * found.curvature).sum() / (found.curvature**2).sum()

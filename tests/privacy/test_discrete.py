@@ -112,6 +112,19 @@ def test_the_first_digits_of_probabilities_are_exact(odds):
     assert discrete._first_bits(Fraction(0), False, 16) == 2**16
 
 
+@pytest.mark.parametrize("odds", [False, True])
+@pytest.mark.parametrize("above", [True, False])
+def test_digits_next_to_a_whole_number_are_computed_with_more_digits(odds, above):
+    """2^16 p is 10^-40 above or below a whole number, which the first 37 digits do not tell."""
+    mpmath = pytest.importorskip("mpmath")
+    for whole in (1, 1000, 30_000):
+        with mpmath.workdps(120):
+            p = (whole + mpmath.mpf(10) ** -40 * (1 if above else -1)) / 2**16
+            x = -mpmath.log(p / (1 - p) if odds else p)
+            x = Fraction(int(x * mpmath.mpf(10) ** 100), 10**100)
+        assert discrete._first_bits(x, odds, 16) == (whole if above else whole - 1)
+
+
 class Given:
     """Bytes that were chosen, and then others."""
 

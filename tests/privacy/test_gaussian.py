@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath
 import pytest
+from scipy.special import log_ndtr
 
 from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, largest_mu, mu_within
@@ -38,6 +41,16 @@ def test_delta_is_never_below_the_truth(epsilon, mu):
     with mpmath.workdps(60):
         first = mpmath.ncdf(mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mu)
     assert found <= truth * (1 + 1e-6) + first * 1e-12 * (1 - mpmath.log(first)) + 1e-300
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mu"), [(1.2513899661236515e-10, 3.87120383326065e-12), (2.3448833755252743e-11, 1.0901102763253776e-12)]
+)
+def test_a_difference_that_rounding_makes_negative_counts_as_none(epsilon, mu):
+    """What covers the rounding is left in full: 2^-48 times the size of the logarithm."""
+    first = log_ndtr(0.5 * mu - epsilon / mu)
+    assert epsilon + log_ndtr(-0.5 * mu - epsilon / mu) > first
+    assert gaussian_delta(epsilon, mu) >= math.exp(first) * 2.0**-48 * (1.0 - first) * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,9 @@ def test_the_entries_of_a_linked_group_add_up_to_the_constant():
         if flag:
             assert size * own + size * (size - 1) * shared == pytest.approx(found[-1][0], rel=1e-12)
             assert shared < 0.0 or size * own < found[-1][0]
+
+
+def test_the_rounding_constants_are_those_of_the_table():
+    """In units of 2^-53, proofs/noise.md, section 4: 30 for an entry of a group, 52 for the first level of a linked one."""
+    for shape, needed in ((Groups, 30.0 * 2.0**-53), (Linked, 52.0 * 2.0**-53)):
+        assert needed < shape.laplace_error <= 1.1 * needed

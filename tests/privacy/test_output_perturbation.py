@@ -89,7 +89,13 @@ def inflation(facts, half_width):
 
 @pytest.mark.parametrize(
     ("n", "d", "l2", "most"),
-    [(100, 2, 30.0, 1e-3), (45_000, 105, 300.0, 1e-3), (10**7, 20, 40.0, 1e-2), (10**7, 50, 40.0, 5e-2)],
+    [
+        (100, 2, 30.0, 1e-3),
+        (45_000, 105, 300.0, 1e-3),
+        (45_000, 105, 30.0, 1e-3),
+        (10**7, 20, 40.0, 1e-2),
+        (10**7, 50, 40.0, 5e-2),
+    ],
 )
 def test_the_joint_is_the_narrowest_that_can_be_certified(n, d, l2, most):
     """From public facts: half as wide would cost more than a thousandth (a hundredth, a twentieth), or is below 2^-12."""
@@ -299,6 +305,19 @@ def test_noise_on_the_grid_is_for_the_exact_sensitivity_and_two_radii(budget):
     assert plan.tolerance / 30.0 < plan.radius <= plan.tolerance / 30.0 * (1.0 + 1e-11)
     exact = 2.0 / 30.0 + 2.0 * plan.radius
     assert exact < plan.lattice.l2_sensitivity <= exact * (1.0 + 1e-11)
+
+
+def test_a_minimiser_that_is_less_exact_than_a_tenth_of_the_sensitivity_is_refused():
+    """Two radii over 2 L R / l2: at a fifth there is no plan; at a twentieth there is one, for both of them."""
+    for l2, share in ((0.1, 0.18), (1.0, 0.056)):
+        facts = problem(10**8, 50, l2=l2)
+        radius = planned_tolerance(facts.rounding(l2), noise_bound=0.0) / l2
+        assert 2.0 * radius == pytest.approx(share * 2.0 / l2, rel=0.03)
+        if share > 0.1:
+            with pytest.raises(InsufficientRegularisation):
+                OUTPUT.plan(facts, ZCDP(0.1))
+        else:
+            assert OUTPUT.plan(facts, ZCDP(0.1)).lattice.l2_sensitivity == pytest.approx(2.0 / l2 + 2.0 * radius, rel=1e-9)
 
 
 def test_a_loss_that_is_smooth_has_no_joint():

@@ -14,6 +14,7 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
 from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
+from confide.privacy import standardised_sums
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.direction_sums import NoisyDirectionSums
@@ -362,3 +363,20 @@ def test_rounding_of_rates_and_counts_is_in_units_of_the_constant(constant):
     )
     assert rates - none == pytest.approx(4.0 * of_rate / constant + 16.0 * unit * n, rel=1e-4, abs=0.0)
     assert counts - none == pytest.approx(of_probability / constant + 4.0 * unit * n, rel=1e-4, abs=0.0)
+
+
+@pytest.mark.parametrize("row_norm", [0.5, 2.0])
+def test_the_score_that_counts_rows_is_the_largest_that_the_proof_allows(monkeypatch, row_norm):
+    """1024 s / R: its weights are 0 and 1024 / R, however long a row may be."""
+    seen = []
+
+    def noted(plan, points, steps, source):
+        seen.append(points[2])
+        return _vector(plan, points, steps, source)
+
+    monkeypatch.setattr(standardised_sums, "_vector", noted)
+    facts = replace(problem_of(ADD), row_bound=BallBound(row_norm))
+    plan = NoisyStandardisedSums().plan(ObjectivePerturbation().plan(facts, PureDP(1.0)), 2, ZCDP(0.1))
+    released(plan, *some_rows(), Entropy.seeded(0))
+    longest = math.hypot(row_norm, plan.problem.intercept)
+    np.testing.assert_allclose(seen, [[[0.0, 0.0, 1024.0 / longest]]], rtol=1e-9)

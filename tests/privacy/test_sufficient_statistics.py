@@ -664,6 +664,14 @@ def test_what_spherical_noise_rounds_is_the_largest_sum_and_the_noise(square):
     assert plan.radius == pytest.approx(exact, rel=1e-9, abs=0.0)
 
 
+def test_the_grid_below_spherical_noise_adds_a_thousandth_to_two_radii():
+    """But for the next power of two; and the seal is for two radii."""
+    plan = sufficient_statistics._spherical(facts_of(d=4), PureDP(0.8), 0.8, 0.01)
+    fine = 2.0 * plan.radius / 1000.0 / math.sqrt(plan.problem.n_statistics)
+    assert 0.5 * fine < plan.lattice.step <= fine
+    assert plan.lattice.l2_sensitivity == 2.0 * plan.radius
+
+
 def test_the_square_of_the_targets_is_the_last_number_that_leaves():
     """In the units of its own scale; the targets are the numbers before it."""
     plan = SufficientStatistics().plan(facts_of(d=2, square=True), ZCDP(0.1))
