@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide.erm.coded_rows import dense
-from confide.errors import ParameterError
+from confide.errors import InputError, ParameterError
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -172,3 +172,31 @@ def test_expand_refuses_rows_that_do_not_exist_and_codes_of_another_schema():
             encoder.expand(codes, start, stop)
     with pytest.raises(ParameterError, match="another schema"):
         Encoder(Schema(columns={"x": {"low": 0, "high": 2}})).expand(codes, 0, 1)
+
+
+@settings(deadline=None, max_examples=30)
+@given(tables())
+def test_columns_are_read_alike_by_any_number_of_threads(table):
+    """Codes to the bit, which columns are used, and what is refused."""
+    schema, cells = table
+    encoder, frame = Encoder(schema), pd.DataFrame(cells)
+    one = encoder.read(frame)
+    for n_threads in (2, 7):
+        several = encoder.read(frame, n_threads=n_threads)
+        np.testing.assert_array_equal(several.numbers, one.numbers)
+        assert several.numbers.dtype == one.numbers.dtype
+        for first, second in zip(several.others, one.others, strict=True):
+            np.testing.assert_array_equal(first, second)
+            assert first.dtype == second.dtype
+        assert several.used == one.used
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_the_first_column_that_is_refused_is_named_by_any_number_of_threads(n_threads):
+    """Of two, in the order of the schema."""
+    names = [f"x{i}" for i in range(6)]
+    encoder = Encoder(Schema(columns={name: {"low": 0.0, "high": 1.0} for name in names}))
+    frame = pd.DataFrame({name: [0.5, 0.25] for name in names})
+    frame["x3"], frame["x1"] = [np.inf, 0.0], [np.nan, 0.0]
+    with pytest.raises(InputError, match='column "x1"'):
+        encoder.read(frame, n_threads=n_threads)

@@ -330,3 +330,18 @@ def test_names_that_appear_twice_are_refused():
         numeric_blocks(pd.DataFrame(GOOD_X, columns=["a", SECRET_TEXT, SECRET_TEXT]), BaseEstimator(), is_fit=True,
                        accepts_sparse=False)  # fmt: skip
     assert SECRET_TEXT not in str(refused.value)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_numbers_that_are_not_finite_are_found_by_any_number_of_threads(n_threads):
+    """In each block of rows, at its beginning and its end; numbers whose sum overflows are finite."""
+    X = np.ones((300_000, 3))
+    for place in (0, 131_071, 131_072, 299_999):
+        for number, name in ((np.nan, "NaN"), (-np.inf, "infinity")):
+            X[place, 1] = number
+            with pytest.raises(InputError, match=f"Input X contains {name}"):
+                numeric_blocks(X, BaseEstimator(), is_fit=True, accepts_sparse=False, n_threads=n_threads)
+            X[place, 1] = 1.0
+    X[:2] = np.finfo(float).max
+    blocks = numeric_blocks(X, BaseEstimator(), is_fit=True, accepts_sparse=False, n_threads=n_threads)
+    assert np.shares_memory(blocks.block(0, 1), X)

@@ -17,12 +17,14 @@ block. Messages name columns and never hold a value.
 from __future__ import annotations
 
 from collections.abc import Set
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from confide.compiled.stored_rows import StoredCodes
+from confide.data.threads import made_in_order
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
@@ -135,7 +137,9 @@ class Encoder:
         alone = ((encoding,) for encoding in self._encodings)
         return (*alone, *(tuple(member.factor for member in product.members) for product in self._products))
 
-    def read(self, frame: Any, rows_per_person: RowsPerPerson | None = None, *, refuse: bool = True) -> Codes:
+    def read(
+        self, frame: Any, rows_per_person: RowsPerPerson | None = None, *, refuse: bool = True, n_threads: int = 1
+    ) -> Codes:
         """Check a frame and read the columns of the schema.
 
         Parameters
@@ -147,6 +151,7 @@ class Encoder:
         refuse : False after the rows were checked and a budget was charged, because a refusal would then be an answer about
             the rows. A number that cannot be used counts as missing, or as 0 if missing numbers are not declared. A category
             that cannot be used has no level
+        n_threads : how many columns are read at the same time. Neither the result nor a refusal depends on it
 
         Returns
         -------
@@ -163,14 +168,20 @@ class Encoder:
         plain = NumberArray(len(self._kept), table.n_rows)
         others: list[Any] = []
         used = set()
-        columns = zip(self.schema.column_names, self._encodings, table.checked_columns(refuse=refuse), strict=True)
-        for name, encoding, (values, is_used) in columns:
-            if is_used:
-                used.add(name)
-            if is_kept_as_is(encoding):
-                plain.append(values)
-            else:
-                others.append(encoding.codes(values))
+
+        def column(place: int) -> tuple[Any, bool]:
+            values, is_used = table.checked_column(place, refuse=refuse)
+            encoding = self._encodings[place]
+            return values if is_kept_as_is(encoding) else encoding.codes(values), is_used
+
+        with closing(made_in_order(column, range(len(self._encodings)), n_threads)) as columns:
+            for name, encoding, (values, is_used) in zip(self.schema.column_names, self._encodings, columns, strict=True):
+                if is_used:
+                    used.add(name)
+                if is_kept_as_is(encoding):
+                    plain.append(values)
+                else:
+                    others.append(values)
         numbers, kept = plain.values, None
         if rows_per_person is not None and table.person is not None:
             kept = rows_per_person.drawn(table.persons())

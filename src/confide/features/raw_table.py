@@ -71,22 +71,29 @@ class RawTable:
         return len(self.columns[0])
 
     def checked_columns(self, *, refuse: bool) -> Iterator[tuple[Any, bool]]:
-        """The values (n,) of each column in turn, and whether one of its cells is as the schema describes it.
+        """`checked_column` of each column in turn.
+
+        A column is read when it is asked for, so that not all columns are copied at the same time.
+        """
+        return (self.checked_column(place, refuse=refuse) for place in range(len(self.columns)))
+
+    def checked_column(self, place: int, *, refuse: bool) -> tuple[Any, bool]:
+        """The values (n,) of one column, and whether one of its cells is as the schema describes it.
 
         The values of a number are `CellNumbers`, those of a category are `Levels`, where `NO_LEVEL` stands for none of them.
-        A column is read when it is asked for, so that not all columns are copied at the same time.
 
         Parameters
         ----------
+        place : which column of the schema
         refuse : False lets every cell pass, and then looks at none of them to see whether it is as described
 
         Raises
         ------
         InputError
-            If a column holds what its description does not allow.
+            If the column holds what its description does not allow.
         """
-        for column, cells in zip(self.schema.columns, self.columns, strict=True):
-            yield _numbers(column, cells, refuse) if isinstance(column, NumberColumn) else _levels(column, cells, refuse)
+        column, cells = self.schema.columns[place], self.columns[place]
+        return _numbers(column, cells, refuse) if isinstance(column, NumberColumn) else _levels(column, cells, refuse)
 
     def persons(self) -> Indices:
         """Whole numbers (n,), equal for the rows of one person.

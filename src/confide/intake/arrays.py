@@ -10,18 +10,20 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import config_context
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import assert_all_finite, validate_data
 
 from confide.cautions import steps_outside
-from confide.data.arrays import ArrayBlocks, Blocks
+from confide.data.arrays import ArrayBlocks, Blocks, rows_in_group
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
+from confide.data.threads import made_in_order
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells_outside import CellsOutside, cells_outside
@@ -74,11 +76,17 @@ def table_of(X: Any, specification: RowSpecification) -> MemoryTable:
     """
     encoder, columns_of = specification.encoder, specification.columns_of
     if encoder is None:
-        blocks = numeric_blocks(X, columns_of, is_fit=specification.is_fit, accepts_sparse=specification.accepts_sparse)
+        blocks = numeric_blocks(
+            X,
+            columns_of,
+            is_fit=specification.is_fit,
+            accepts_sparse=specification.accepts_sparse,
+            n_threads=specification.n_threads,
+        )
         return MemoryTable(blocks, None, blocks.n_rows, Columns.recorded_by(columns_of))
     if not _has_names(X, encoder):
         X = _array_to_encode(X, columns_of, is_fit=specification.is_fit)
-    codes = encoder.read(X, specification.rows_per_person)
+    codes = encoder.read(X, specification.rows_per_person, n_threads=specification.n_threads)
     encoder.refuse_unused(codes.used)
     n_rows = codes.n_rows if codes.kept is None else len(X)
     return MemoryTable(EncodedBlocks(encoder, codes), codes.kept, n_rows, Columns.of_schema(encoder))
@@ -153,10 +161,11 @@ def _array_to_encode(X: Any, columns_of: Any, *, is_fit: bool) -> Any:
     return blocks.block(0, blocks.n_rows)
 
 
-def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool) -> Blocks:
+def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool, n_threads: int = 1) -> Blocks:
     """Check rows of numbers and give them as blocks.
 
-    A fit records their columns on `columns_of`; otherwise they are compared with the columns recorded there.
+    A fit records their columns on `columns_of`; otherwise they are compared with the columns recorded there. So many threads
+    look whether all numbers of an array are finite.
     """
     if np.ma.isMaskedArray(X):
         raise InputTypeError(
@@ -182,7 +191,11 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         # errstate: scikit-learn's check for finite values may give a floating-point warning, which would depend on the data.
         # assume_finite: users may switch that check off in scikit-learn's configuration, but not here.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
-            rows = validate_data(columns_of, X, reset=is_fit, dtype=dtype, accept_sparse="csr", ensure_min_features=1)
+            rows = validate_data(
+                columns_of, X, reset=is_fit, dtype=dtype, accept_sparse="csr", ensure_min_features=1, ensure_all_finite=False
+            )
+            if issparse(rows) or not _sums_are_finite(rows, n_threads):
+                assert_all_finite(rows, input_name="X")
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
@@ -205,6 +218,14 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         kind = InputError
     # Raised here, outside the handler, so that the original error, which may print the array, is not attached.
     raise kind(message)
+
+
+def _sums_are_finite(rows: Any, n_threads: int) -> bool:
+    """Whether the sum of every block of an array is finite, so that all its numbers are."""
+    step = rows_in_group(rows.shape[1])
+    blocks = (rows[start : start + step] for start in range(0, len(rows), step))
+    with closing(made_in_order(np.sum, blocks, n_threads)) as sums:
+        return all(map(np.isfinite, sums))
 
 
 def _sound_sparse(X: Any) -> Any:

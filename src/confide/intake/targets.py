@@ -22,7 +22,6 @@ from confide.features.labels import (
     DIFFERENT_NUMBERS_OF_ROWS,
     UNDECLARED_CLASS,
     class_positions,
-    positions_of,
     read_labels,
     targets_at,
 )
@@ -100,8 +99,10 @@ class Classes:
 
     def read(self, y: Any, n_rows: int) -> ReadTargets:
         if self.matched_as_text and self.domain is not None and y is not None:
-            positions = positions_of(read_labels(y, *self.domain), len(self.domain))
-            y = np.array(self.domain, dtype=object)[positions]
+            values = read_labels(y, *self.domain)
+            if len(values) != n_rows:
+                raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
+            return ReadTargets(values, self.domain, _domain_sentence(self.domain, declared=True))
         labels = _label_array(y)
         if labels.shape[0] != n_rows:
             raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
