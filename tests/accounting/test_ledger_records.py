@@ -204,6 +204,28 @@ def test_no_interrupt_leaves_the_lock_held():
     assert left_held == []
 
 
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_an_interrupt_of_a_thread_that_waits_begins_no_turn(at_the_end):
+    """It is raised, whether it comes before the lock is taken or just after, and the lock is free."""
+
+    class Interrupted:
+        def __enter__(self):
+            if not at_the_end:
+                raise Interrupt
+
+        def __exit__(self, *raised):
+            if at_the_end:
+                assert turns._is_owned()
+                raise Interrupt
+
+    turns, done = _Turns(), []
+    turns._next = Interrupted()
+    with pytest.raises(Interrupt), turns:
+        done.append("a turn")
+    assert done == []
+    assert not turns._is_owned()
+
+
 def test_a_thread_that_has_a_turn_is_refused_another():
     """A charge within a charge would be granted on a remainder that the outer one has read already."""
     ledger = confide.Ledger(limit=1.0)
