@@ -136,3 +136,13 @@ def test_a_joint_account_needs_to_save_a_hundredth(saved, is_joint, monkeypatch)
 def test_one_charge_of_unknown_law_leaves_a_batch_without_a_joint_loss():
     """Whatever else is in it."""
     assert joint_epsilon((GAUSSIAN, Event(ZCDP(0.1))), 1e-6) == math.inf
+
+
+def test_the_answer_of_the_distributions_is_rounded_up(monkeypatch):
+    """By one part in 2^40, more than the product loses."""
+
+    def answer(self, delta):
+        return 0.75
+
+    monkeypatch.setattr(privacy_loss_distribution.PrivacyLossDistribution, "get_epsilon_for_delta", answer)
+    assert joint_epsilon((GAUSSIAN,), 1e-6) == 0.75 * (1.0 + 2.0**-40)

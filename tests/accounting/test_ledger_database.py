@@ -126,6 +126,7 @@ def test_many_processes_that_create_one_ledger_share_it(url):
         f"postgresql://127.0.0.1/db?user=user&password={SECRET}",
         f"postgresql://user@127.0.0.1/db?sslpassword={SECRET}",
         f"postgresql://user@127.0.0.1/db?options=-c%20x={SECRET}",
+        f"postgresql://user@127.0.0.1/db?sslmode=require&options=-c%20x={SECRET}",
         f"postgres://user:{SECRET}@127.0.0.1/db",
         f"mysql://user:{SECRET}@127.0.0.1/db",
         f"postgresql+psycopg://user:{SECRET}@127.0.0.1/db",

@@ -166,3 +166,9 @@ def test_the_length_of_a_row_is_rounded_up_by_one_part_in_two_to_the_fifty():
         exact = sum(Fraction(scale) ** 2 for scale in scales)
         excess = Fraction(Groups((1, 1, 1), scales).l2_norm) ** 2 / exact - 1
         assert 2 * (8 - 2) * 2.0**-53 < excess < 2 * (8 + 2) * 2.0**-53
+
+
+def test_the_rounding_constants_are_those_of_the_table():
+    """In units of 2^-53, proofs/noise.md, section 4: 49 for an entry of a ball, 70 for one of a cylinder."""
+    for shape, needed in ((Ball, 49.0 * 2.0**-53), (Cylinder, 70.0 * 2.0**-53)):
+        assert needed < shape.laplace_error <= 1.1 * needed
