@@ -40,3 +40,5 @@ def test_a_batch_speaks_for_its_ledger():
     batch.charge(0.25)
     with pytest.raises(BudgetExceeded, match="no release left"):
         batch.charge(0.25)
+    # The charge was the ledger's, when the batch was planned.
+    assert batch.last_charge is None
