@@ -32,7 +32,7 @@ from typing import Any
 import _pytest.config
 import pytest
 from scripts.mutants import Mutant
-from scripts.reached_functions import CallRecorder, Reach, function_name
+from scripts.reached_functions import CallRecorder, Reach, forget_results, function_name
 
 _LIMIT = (10.0, 6.0)
 """Seconds of processor time until a mutant counts as one without an end: so many, and so many times what its tests take."""
@@ -189,6 +189,7 @@ class Trials:
             os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
             for each in live:
                 each.__code__ = code
+            forget_results(self._terms.folders)
             by = self._run_here(tests) if live else None
             # What tests compute while they are collected, they compute by the code as it was.
             if by is None and (not live or function in self._at_collection):

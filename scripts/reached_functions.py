@@ -48,6 +48,16 @@ def function_name(path: Path, qualified: str) -> str:
     return f"{path.parent.name}/{path.name}:{qualified.split('.<locals>')[0]}"
 
 
+def forget_results(folders: Sequence[Path]) -> None:
+    """Clear what functions of the modules of some folders keep of earlier calls, so that they are called again."""
+    beginnings = tuple(f"{folder}{os.sep}" for folder in folders)
+    for module in list(sys.modules.values()):
+        if (getattr(module, "__file__", None) or "").startswith(beginnings):
+            for value in list(vars(module).values()):
+                if callable(forget := getattr(value, "cache_clear", None)):
+                    forget()
+
+
 class CallRecorder:
     """Remembers which functions of some folders are called, in any thread of this process."""
 
@@ -98,6 +108,7 @@ class ReachOfTests:
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(_LONGEST_TEST)
+        forget_results(self._folders)
         with self._recording() as recorder:
             result = yield
         signal.alarm(0)

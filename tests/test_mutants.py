@@ -97,6 +97,8 @@ def test_the_key_stays_when_lines_move(tmp_path):
 
 
 SCALES = """
+import functools
+
 LEAST = 1
 
 def doubled(x):
@@ -109,6 +111,10 @@ KEPT = kept_at_import()
 
 def unreached(x):
     return x + 1
+
+@functools.cache
+def kept(x):
+    return x - 5
 
 def of_a_fixture(x):
     if x > 2:
@@ -128,6 +134,12 @@ def test_constants():
 
 def test_doubled():
     assert scales.doubled(2) == 4
+
+def test_kept():
+    assert isinstance(scales.kept(2), int)
+
+def test_kept_again():
+    assert scales.kept(2) == -3
 
 def test_shared(shared):
     assert shared == 2
@@ -180,24 +192,28 @@ def test_each_mutant_meets_the_tests_that_reach_it(tmp_path):
         text=True,
     )
     said = ran.stdout.splitlines()
-    assert said[:4] == [
+    assert said[:6] == [
         "test_constants: ",
         "test_doubled: room/scales.py:doubled",
+        "test_kept: room/scales.py:kept",
+        "test_kept_again: room/scales.py:kept",
         "test_shared: room/scales.py:of_a_fixture",
         "test_shared_again: room/scales.py:of_a_fixture",
     ], ran.stderr
-    assert {line.removeprefix("False ") for line in said[4:] if line.startswith("False")} == {
+    assert {line.removeprefix("False ") for line in said[6:] if line.startswith("False")} == {
         "1 -> 2: noticed",
         "1 -> 2: survived",
         "2 * x -> 2 / x: noticed",
         "2 -> 3: noticed",
         "3 -> 4: noticed",
+        "5 -> 6: noticed",
+        "x - 5 -> x + 5: noticed",
         "x + 1 -> x - 1: survived",
         "x > 2 -> not x > 2: noticed",
         "x > 2 -> x >= 2: survived",
         "x -= 1 -> x += 1: noticed",
     }
-    assert {line.rpartition(" ")[2] for line in said[4:] if line.startswith("True")} == {"survived"}
+    assert {line.rpartition(" ")[2] for line in said[6:] if line.startswith("True")} == {"survived"}
 
 
 def test_every_reason_names_a_mutant_that_exists():
