@@ -116,6 +116,20 @@ def test_many_processes_that_create_one_ledger_share_it(url):
         child.join()
 
 
+def test_who_comes_second_finds_the_ledger_of_the_first(charged, monkeypatch):
+    """It saw none, and could not make one because it was there by then."""
+    seen, look = [], ledger_database.RecordsInDatabase._is_there
+
+    def not_there_at_first(self, connection):
+        seen.append(look(self, connection))
+        return len(seen) > 1 and seen[-1]
+
+    monkeypatch.setattr(ledger_database.RecordsInDatabase, "_is_there", not_there_at_first)
+    ledger_database.stored_records(charged).create("another header", "study")
+    assert seen == [True, True]
+    assert Ledger(charged).verify() == 3
+
+
 # Secrets
 
 
@@ -319,8 +333,10 @@ def test_a_server_that_does_not_sync_is_refused(server, charged, setting):
 
     switch("off")
     try:
+        ledger = Ledger(charged)
         with pytest.raises(LedgerError, match=f"{setting} switched off"):
-            Ledger(charged).charge(0.25)
+            ledger.charge(0.25)
+        assert ledger.spent() == ApproxDP(1.75, 1e-7)
     finally:
         switch("on")
     assert Ledger(charged).verify() == 3

@@ -685,3 +685,15 @@ def test_what_no_facts_may_be_is_refused_for_sums_too():
     """A person without rows."""
     with pytest.raises(ParameterError, match="max_rows_per_person"):
         facts_of(persons=0)
+
+
+def test_rows_are_summed_for_one_problem(monkeypatch):
+    """A second one would take twice the time and be used by nobody."""
+    asked, sums = [], MemorySource.sum_over_rows
+    monkeypatch.setattr(
+        MemorySource, "sum_over_rows", lambda self, kind, weights: (asked.append(weights), sums(self, kind, weights))[1]
+    )
+    plan = SufficientStatistics().plan(facts_of(n=20, d=2), ZCDP(0.1))
+    rows = MemorySource(ArrayBlocks(np.full((20, 2), 0.1)), np.full(20, 0.5))
+    SufficientStatistics().release(plan, rows, Entropy.seeded(0))
+    assert [weights.tolist() for weights in asked] == [[[0.0] * plan.problem.n_weights]]
