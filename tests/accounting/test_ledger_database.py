@@ -202,6 +202,8 @@ def test_rights_are_those_of_the_server(server, charged):
             f"GRANT USAGE ON SCHEMA {schema} TO {role}", f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
         )
     server.execute(f"GRANT INSERT ON {schema}.records TO analyst", f"GRANT UPDATE ON {schema}.tip TO analyst")
+    with pytest.raises(LedgerError, match="to create one, CREATE on the database"):
+        Ledger(charged.replace("owner@", "reader@").replace(schema, f"{schema}_more"), limit=1.0)
     reader, analyst = (Ledger(charged.replace("owner@", f"{role}@")) for role in ("reader", "analyst"))
     assert reader.verify() == 3
     with pytest.raises(LedgerError, match="does not let this user do that"):

@@ -170,6 +170,18 @@ def test_a_centre_is_the_mean_where_the_noise_is_small_and_0_where_it_is_all(nei
     assert min(lengths) == 0.0
 
 
+def test_the_mean_is_shortened_by_the_noise_in_its_square():
+    """(|m|^2 - D (deviation / n)^2) / |m|^2 times m, and the radius is what is left of the norm beside that square."""
+    plan = centring_plan(facts(d=4, n=50), ZCDP(0.5), 0.02)
+    mean = np.array([0.6, -0.5, 0.3, 0.1])
+    noise = 4 * (plan.lattice.deviation / 50) ** 2
+    square = mean @ mean - noise
+    assert 0.1 < noise < 0.9 * (mean @ mean)
+    found = centred_by(plan, np.append(50 * mean, 50.0)[: plan.lattice.dimension])
+    np.testing.assert_allclose(found.centre, square / (mean @ mean) * mean, rtol=1e-9)
+    assert found.radius == pytest.approx(math.sqrt(1.0 - square**2 / (mean @ mean)), rel=1e-9)
+
+
 def test_whatever_was_released_gives_a_centre_and_a_radius_for_which_everything_is_proven():
     """Nothing after the charge may fail: sums of any size and direction, counts below 0, nothing at all."""
     for neighbours in (REPLACE, ADD):

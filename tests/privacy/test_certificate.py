@@ -410,3 +410,8 @@ def test_a_worst_rounding_of_a_seventh_of_the_ridge_times_the_minimiser_is_the_l
 def test_gamma_is_the_bound_on_k_roundings():
     """k u / (1 - k u), seen where k is huge."""
     assert _gamma(2**40) == pytest.approx(2.0**-13 / (1.0 - 2.0**-13), rel=1e-12)
+
+
+def test_rows_have_no_constant_unless_it_is_said():
+    """So a bound that needs the constant cannot be asked for without it."""
+    assert GradientRounding(LogisticLoss(), 1.0, 100, 3, 20, 2.0).intercept == 0.0

@@ -310,13 +310,18 @@ def test_all_scores_are_rounded_to_the_grid_and_paid_for():
 
 
 def test_no_more_than_65536_integers_wait_in_memory(monkeypatch):
-    """A hundred sums of 1,001 weights: 65 of them, and then 35."""
+    """A hundred sums of 1,001 weights: 65 of them, and then 35. Of 40,001 weights, one at a time."""
     drawn, integers = [], LatticeNoise.integers
     monkeypatch.setattr(LatticeNoise, "integers", lambda self, n, entropy: drawn.append(n) or integers(self, n, entropy))
     mechanism = mean_of_sums(100)
     plan = mechanism.plan(problem(20, 1000, intercept=1.0), ZCDP(0.1))
     mechanism.release(plan, source(20, 1000), NewtonThenFallback(), Entropy.seeded(0))
     assert drawn == [65 * 1001, 35 * 1001]
+    drawn.clear()
+    mechanism = mean_of_sums(2)
+    plan = mechanism.plan(problem(4, 40_000, intercept=1.0), ZCDP(0.1))
+    mechanism.release(plan, source(4, 40_000), NewtonThenFallback(), Entropy.seeded(0))
+    assert drawn == [40_001, 40_001]
 
 
 class Counting:
@@ -453,6 +458,13 @@ def test_a_lattice_of_the_plan_is_gaussian_and_fine():
             lattice = mean_of_sums(n_steps).plan(facts_of(), budget).lattice
             assert isinstance(lattice, LatticeGaussian)
             assert lattice.step * 500.0 <= lattice.deviation
+
+
+def test_where_the_noise_is_large_the_grid_is_a_thousandth_of_the_sensitivity():
+    """Over the root of the number of weights, but for the next power of two."""
+    lattice = mean_of_sums(500).plan(facts_of(d=5), ZCDP(1e-3)).lattice
+    fine = lattice.l2_sensitivity / 1000.0 / math.sqrt(lattice.dimension)
+    assert 0.5 * fine < lattice.step <= fine
 
 
 def test_the_mechanism_is_a_value():
