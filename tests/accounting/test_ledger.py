@@ -130,6 +130,13 @@ def test_a_ledger_in_memory_needs_a_limit():
         Ledger(limit=1.0, accounting="best")
 
 
+def test_a_limit_that_is_none_leaves_no_file(tmp_path):
+    """It is refused before anything is written."""
+    with pytest.raises(ParameterError):
+        Ledger(tmp_path / "study.db", limit=math.inf)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_charges_of_another_relation_are_refused(new_ledger):
     """Replace-one and add-or-remove-one epsilons do not add."""
     ledger = new_ledger(limit=1.0)

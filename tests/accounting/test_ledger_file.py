@@ -434,6 +434,18 @@ def test_a_note_with_a_right_hash_and_a_wrong_content_is_refused(charged, change
         Ledger(charged)
 
 
+def test_charges_above_the_limit_with_right_hashes_are_refused(charged):
+    """No ledger admitted them."""
+
+    def larger(facts):
+        (event,) = facts["events"]
+        return facts | {"events": [event | {"budget": event["budget"] | {"epsilon": 9.0}}]}
+
+    rewritten(charged, larger)
+    with pytest.raises(LedgerError, match="exceed its limit, so it was changed by hand"):
+        Ledger(charged)
+
+
 def test_a_second_note_that_contradicts_the_first_is_refused(charged):
     """Put in by hand, with a right hash: no checksum is replaced by another one."""
     ledger = Ledger(charged)
