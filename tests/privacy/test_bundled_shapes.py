@@ -332,3 +332,10 @@ def test_a_linked_group_of_two_levels_is_linked():
     """It is away from no constant; one of a single level is a column of its own."""
     assert [type(shape) for shape in shapes_of_groups((2, 1), (1.0, 1.0), (True, False))[:2]] == [Groups, Linked]
     assert Linked not in {type(shape) for shape in shapes_of_groups((1, 1), (1.0, 1.0), (True, False))}
+
+
+def test_a_linked_group_of_one_column_is_not_treated_as_linked():
+    """It would be constant, and take the only dimension of its noise away."""
+    shape = Bundles((1, 2, 1), (1.0, 1.0, 0.5), (True, True, False), ((0,), (1, 2)), (512, 512))
+    assert shape.linked == (False, True, False)
+    assert shape.free_dimension == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
+from confide.privacy import curvature
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.curvature import NoisyCurvature, refuse_other_losses
 from confide.privacy.direction_sums import NoisyDirectionSums
@@ -268,3 +270,12 @@ def test_the_constant_of_the_matrix_is_that_of_the_plan_whatever_the_intercept_h
     plan = plan_of(PureDP(math.inf), n_rows_low=N, n_rows_high=N, intercept=constant)
     found = NoisyCurvature().release(plan, WEIGHTS, source_of(rows, labels), Entropy.seeded(0))
     np.testing.assert_allclose(found, (short * bends[:, None]).T @ short, rtol=1e-9)
+
+
+@pytest.mark.parametrize("norm", [0.25, 3.0])
+def test_a_long_constant_is_shortened_beside_the_row_norm(norm):
+    """A shorter one stays as it is."""
+    for intercept in (1e-3, 1e3):
+        training = SimpleNamespace(problem=problem_of(row_bound=BallBound(norm), intercept=intercept))
+        plan = NoisyCurvature().plan(training, PureDP(math.inf))
+        assert plan.constant == min(intercept, curvature._SHORT_CONSTANT * norm)

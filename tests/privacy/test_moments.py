@@ -545,3 +545,9 @@ def test_the_event_of_gaussian_moments_has_the_mu_of_their_noise():
     assert plan.noise is None
     assert plan.event.curve.mu == pytest.approx(mu_within(ApproxDP(1.0, 1e-3)), rel=1e-6)
     assert plan.event.curve.mu == pytest.approx(plan.lattice.l2_sensitivity / plan.lattice.deviation, rel=5e-3)
+
+
+def test_a_plan_without_privacy_has_no_noise_and_no_seal():
+    """Nothing is shortened, rounded to a grid or paid for."""
+    plan = SecondMoments().plan(ObjectivePerturbation().plan(problem_of(), PureDP(1.0)), PureDP(math.inf))
+    assert (plan.largest_norm, plan.radius, plan.noise, plan.lattice) == (math.inf, 0.0, None, None)
