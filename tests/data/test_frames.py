@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data.arrays import MemorySource, rows_in_block
+from confide.data import frames
+from confide.data.arrays import CopiedBlocks, MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
+from confide.erm.coded_rows import dense
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
@@ -73,3 +75,19 @@ def test_the_encoded_matrix_never_exists():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 12_000_000
+
+
+@pytest.mark.parametrize("most", [0, 2**26])
+def test_large_copies_of_coded_rows_stay_coded(monkeypatch, most):
+    """They are the same rows, and nobody can write to the codes."""
+    monkeypatch.setattr(frames, "_LARGE_COPY", most)
+    encoder = Encoder(Schema(columns={"c": {"categories": [f"v{i}" for i in range(60)]}, "x": {"low": 0.0, "high": 1.0}}))
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"c": rng.choice([f"v{i}" for i in range(60)], 500), "x": rng.uniform(size=500)})
+    blocks = EncodedBlocks(encoder, encoder.read(table))
+    assert encoder.codes_rows
+    positions = np.arange(0, 500, 3)
+    copied = blocks.as_copies(positions)
+    assert isinstance(copied, CopiedBlocks) == (most > 0)
+    assert copied.are_copies
+    np.testing.assert_array_equal(dense(copied.block(0, positions.size)), blocks.copied(positions))

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confide.errors import InputError
+from confide.features import cells
 from confide.features.canonical_labels import canonical_label
 from confide.features.cells import number_in, read_identities, read_levels, read_numbers
 from tests.features.tables import SECRET, SECRET_NUMBER, assert_silent
@@ -134,3 +135,14 @@ def test_text_that_is_not_utf_8_is_refused_in_one_line(read):
     damaged = pa.array([b"ab", b"\xfe\xda"]).view(pa.string())
     with pytest.raises(InputError, match=r"^column a: holds text that is not UTF-8; write the file again in UTF-8\.$"):
         read("column a", damaged)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 2**15])
+def test_levels_are_looked_up_in_blocks(monkeypatch, at_once):
+    """Each cell has its own level, missing and unknown ones among them, wherever a block ends."""
+    monkeypatch.setattr(cells, "_POSITIONS_AT_ONCE", at_once)
+    given = ["b", None, "a", "z", "a", "b", None]
+    for column in (pd.Series(given), pa.array(given), pd.Series(given).astype("category")):
+        found = read_levels("the column", column, {"a": 0, "b": 1}, missing=-2, unknown=-1)
+        assert found.tolist() == [1, -2, 0, -1, 0, 1, -2]
+        assert found.dtype.itemsize == 1

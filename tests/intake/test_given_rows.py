@@ -225,3 +225,28 @@ def test_a_frame_is_encoded_by_the_schema():
     assert rows.columns.n_features_in == 4
     assert rows.source.blocks.n_features == encoder.n_features
     assert rows.encoder is encoder
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_labels_are_read_beside_the_columns_and_refused_after_them(n_threads):
+    """By another thread, if there may be one; whatever both hold, the refusal is that of one thread."""
+    frame = made_up()
+    y, encoder, target = frame["ill"], Encoder(SCHEMA), Classes(("no", "yes"), matched_as_text=True)
+    asked = specification(encoder=encoder, row_bound=encoder.row_bound, target=target, n_threads=n_threads)
+    labels = checked(rows_given(frame, y), asked)[0].source.labels
+    assert labels.tolist() == checked(rows_given(frame, y), replace(asked, n_threads=1))[0].source.labels.tolist()
+    wrong = np.full(len(frame), "neither")
+    with pytest.raises(InputError, match="the labels: some are neither"):
+        checked(rows_given(frame, wrong), asked)
+    with pytest.raises(InputError, match="inconsistent numbers"):
+        checked(rows_given(frame, y[:-1]), asked)
+    with pytest.raises(InputError, match="lacks columns"):
+        checked(rows_given(frame[["age"]], wrong), asked)
+
+
+def test_only_labels_that_a_schema_declares_are_read_by_another_thread():
+    """Others may give warnings, which name the line of the caller."""
+    assert Classes((0, 1), matched_as_text=True).is_silent
+    assert not Classes((0, 1)).is_silent
+    assert not Classes(None).is_silent
+    assert not Numbers().is_silent

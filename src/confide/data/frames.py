@@ -16,6 +16,9 @@ from confide.types import Array, Indices, Rows
 _WIDE = 1000
 """Copies of coded rows with more columns than this stay coded: they would take much memory, and few of their entries are
 not 0."""
+_LARGE_COPY = 2**26
+"""So do copies of more bytes. A sample of 3,000,000 rows of Adult took 160 MB, and to use so much memory for the first time
+takes longer than to encode the sample again (benchmarks/README.md, the compiled kernel)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ class EncodedBlocks(Blocks):
         return self.encoder.expand(taken, 0, taken.n_rows)
 
     def as_copies(self, positions: Indices) -> Blocks:
-        if not self.encoder.codes_rows or self.n_features <= _WIDE:
+        is_small = self.n_features <= _WIDE and 8 * self.n_features * positions.size <= _LARGE_COPY
+        if not self.encoder.codes_rows or is_small:
             return CopiedBlocks(self.copied(positions), self.rows_in_block)
         # The encoder stays out of a solver's reach, though the codes are copies.
         return replace(self.taken(positions), are_copies=True).lent()

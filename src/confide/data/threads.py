@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,6 +45,19 @@ def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads
         # Some builds of BLAS keep a limit for each calling thread. The limit above does not reach the threads of the pool.
         pool = ThreadPoolExecutor(n_threads, "confide-rows", one_blas_thread)
         yield from _by_threads(make_as_here, items, pool, n_threads)
+
+
+@contextmanager
+def begun(make: Callable[[], Made], n_threads: int) -> Iterator[Callable[[], Made]]:
+    """Begin work in a thread of its own, if there may be more than one; what is yielded waits for its result or its error.
+
+    With one thread, it does the work when it is called. The work may give no warning: it would name a place of that thread.
+    """
+    if n_threads == 1:
+        yield make
+        return
+    with ThreadPoolExecutor(1, "confide-beside") as pool:
+        yield pool.submit(make).result
 
 
 def mapped_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads: int) -> Generator[Made, None, None]:

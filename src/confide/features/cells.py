@@ -34,6 +34,9 @@ CellNumbers: TypeAlias = NDArray[np.floating[Any]]
 """(n,): the number in each cell, float32 or float64, NaN where a cell is missing."""
 Levels: TypeAlias = NDArray[np.signedinteger[Any]]
 """(n,): the level of each cell, negative if it has none."""
+Positions: TypeAlias = NDArray[np.signedinteger[Any]]
+"""(n,): the position of each cell's value among the distinct values of its column, -1 if the cell is null."""
+_POSITIONS_AT_ONCE = 2**15
 
 
 def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
@@ -60,7 +63,8 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     if pa.types.is_floating(arrow.type):
         numbers: CellNumbers = arrow.to_numpy(zero_copy_only=False)
         return numbers
-    return np.array(arrow.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    converted: CellNumbers = arrow.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return converted
 
 
 def _numbers_of_distinct(what: str, distinct: list[object], positions: Indices, refuse: bool) -> CellNumbers:
@@ -91,7 +95,20 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     labels, positions = _labels(what, cells)
     # The last entry stands for missing cells, whose position is -1.
     table = [missing if label is None else levels.get(label, unknown) for label in labels] + [missing]
-    return np.array(table, dtype=np.min_scalar_type(-2 - len(levels)))[positions]
+    found: Levels = _entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
+    return found
+
+
+def _entries_at(positions: Positions, table: NDArray[Any]) -> Any:
+    """The entry of a table at each position (n,); -1 stands for the last one.
+
+    In blocks, because NumPy makes 64-bit integers of all positions that it gets at once, which takes much memory.
+    """
+    entries = np.empty(positions.shape, table.dtype)
+    for start in range(0, positions.size, _POSITIONS_AT_ONCE):
+        block = slice(start, start + _POSITIONS_AT_ONCE)
+        np.take(table, positions[block], out=entries[block], mode="wrap")
+    return entries
 
 
 def read_identities(what: str, cells: Any) -> Indices:
@@ -137,7 +154,7 @@ def number_in(value: object) -> float | None:
         return math.inf
 
 
-def distinct_cells(what: str, cells: Any) -> tuple[list[object], NDArray[np.int64]]:
+def distinct_cells(what: str, cells: Any) -> tuple[list[object], Positions]:
     """The distinct values of a column, and for each cell the position of its value, -1 if the cell is null.
 
     Parameters
@@ -174,7 +191,7 @@ def identity_in(value: object) -> str | None:
 
 def _labels(
     what: str, cells: Any, form: Callable[[object], str | None] = canonical_label
-) -> tuple[list[str | None], NDArray[np.int64]]:
+) -> tuple[list[str | None], Positions]:
     """The forms of a column's distinct values, and for each cell the position of its value, -1 if the cell is null."""
     distinct, positions = _distinct(what, cells, _as_arrow(cells))
     try:
@@ -184,7 +201,7 @@ def _labels(
     raise _not_labels(what)
 
 
-def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], NDArray[np.int64]]:
+def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], Positions]:
     """The distinct values of a column, and for each cell the position of its value, -1 if the cell is null."""
     import pyarrow as pa
 
@@ -195,8 +212,15 @@ def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], NDArray[
         values = encoded.dictionary
         # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
         distinct = list(values.to_numpy()) if pa.types.is_float32(values.type) else _python_values(what, values)
-        return distinct, encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        return distinct, _signed(encoded.indices).fill_null(-1).to_numpy(zero_copy_only=False)
     return _distinct_objects(what, _as_list(cells))
+
+
+def _signed(indices: Any) -> Any:
+    """The same integers in a type that has -1."""
+    import pyarrow as pa
+
+    return indices if pa.types.is_signed_integer(indices.type) else indices.cast(pa.int64())
 
 
 def _python_values(what: str, values: Any) -> list[object]:

@@ -21,6 +21,7 @@ from confide.data.on_disk import Stamp
 from confide.data.opened_rows import NO_MOMENTS, OpenedRows
 from confide.data.partitions import NumericReading
 from confide.data.streams import Reading
+from confide.data.threads import begun
 from confide.errors import InputError, ParameterError
 from confide.features.encoder import Encoder
 from confide.features.labels import targets_at
@@ -115,13 +116,19 @@ class _RowsInMemory:
 
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
+        first = specifications[0]
         # Fits that encode rows alike share one table.
         tables: dict[Encoder | None, MemoryTable] = {}
-        for each in specifications:
-            if each.encoder not in tables:
-                tables[each.encoder] = table_of(self.X, each)
-        first = specifications[0]
-        targets = first.target.read(self.y, tables[first.encoder].n_rows_given)
+
+        def read_targets() -> ReadTargets:
+            return first.target.read(self.y, _length(self.X))
+
+        with begun(read_targets, first.n_threads if first.target.is_silent else 1) as targets_read:
+            for each in specifications:
+                if each.encoder not in tables:
+                    tables[each.encoder] = table_of(self.X, each)
+            # What is wrong with the columns is said first.
+            targets = targets_read()
         own_weights = self._own_weights(first.weight)
         yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)
 

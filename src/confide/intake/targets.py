@@ -70,6 +70,10 @@ class OpenedTarget:
 class TargetKind(Protocol):
     """Whether classes or numbers are to be predicted, and how they are read."""
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether reading them gives no warning, so that another thread may do it."""
+
     def read(self, y: Any, n_rows: int) -> ReadTargets:
         """Check the targets of rows in memory."""
 
@@ -96,6 +100,10 @@ class Classes:
     def declared(cls, classes: Any, schema: Schema | None) -> Classes:
         """The classes of the parameter `classes`, or of a schema's target."""
         return cls(declared_domain(classes, schema), schema is not None and schema.target is not None)
+
+    @property
+    def is_silent(self) -> bool:
+        return self.matched_as_text
 
     def read(self, y: Any, n_rows: int) -> ReadTargets:
         if self.matched_as_text and self.domain is not None and y is not None:
@@ -142,6 +150,10 @@ class Numbers:
     sentence: str = ""
     low: float = -math.inf
     high: float = math.inf
+
+    @property
+    def is_silent(self) -> bool:
+        return False
 
     def read(self, y: Any, n_rows: int) -> ReadTargets:
         targets = numbers_of(y, n_rows)
