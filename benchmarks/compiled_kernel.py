@@ -1,7 +1,7 @@
 """The compiled kernel against NumPy: passes, threads, fits, and where the time of files goes.
 
 CPU seconds, the median of several runs in turn; threads are timed by the wall. "Reading" adds up the numbers of an array.
-How much faster several threads read is what memory allows.
+What several threads take to read is what memory allows.
 
 Run: OMP_NUM_THREADS=1 python benchmarks/compiled_kernel.py [--runs 5] [--scale 1.0] [--folder /tmp]
 """
@@ -81,8 +81,9 @@ def passes(
     print(f"{name}: {shown}: {found['NumPy'] / found['kernel']:.1f} times as fast{over}; wall: {gains}")
     if read is not None:
         alone = medians(runs, {str(n): (lambda n=n: read_by(read, n)) for n in THREADS}, time.perf_counter)
-        allowed = ", ".join(f"{n} threads {alone['1'] / alone[str(n)]:.2f} times" for n in THREADS[1:])
-        print(f"  reading alone, wall: {allowed}")
+        for n in THREADS:
+            name = f"{n} thread{'s' * (n > 1)}"
+            print(f"  {name}: a pass {walls[str(n)] * 1e3:.1f} ms, reading alone {alone[str(n)] * 1e3:.1f} ms by the wall")
 
 
 def read_by(read: Any, n_threads: int) -> None:

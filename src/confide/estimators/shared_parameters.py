@@ -159,8 +159,8 @@ _DESCRIPTIONS = {
     Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None
     Number of threads that share the rows. None means 1, or what `joblib.parallel_config` says; -1 means one for each core.
-    The released model is the same to the bit whatever the number. NumPy's short calls hold a lock, so more threads may gain
-    little: measure before you ask for more than one.""",
+    The released model is the same to the bit whatever the number. Passes of the compiled kernel and the reading of columns
+    run side by side. NumPy's short calls hold a lock, so its passes gain little.""",
     "random_state": """int or None
     For tests only: a seed makes the noise reproducible and the guarantee void.""",
 }
