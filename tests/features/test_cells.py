@@ -146,3 +146,13 @@ def test_levels_are_looked_up_in_blocks(monkeypatch, at_once):
         found = read_levels("the column", column, {"a": 0, "b": 1}, missing=-2, unknown=-1)
         assert found.tolist() == [1, -2, 0, -1, 0, 1, -2]
         assert found.dtype.itemsize == 1
+
+
+@pytest.mark.parametrize("indices", [pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.int64()], ids=str)
+def test_positions_have_room_for_the_next_one(indices):
+    """A dictionary may count its 128 values in bytes; whoever adds 1 to a position must not get -128."""
+    values = [f"v{i}" for i in range(128)]
+    column = pa.array([*values, None]).dictionary_encode().cast(pa.dictionary(indices, pa.string()))
+    distinct, positions = cells.distinct_cells("the column", column)
+    assert distinct == values
+    assert (positions + 1).tolist() == [*range(1, 129), 0]

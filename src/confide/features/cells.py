@@ -212,15 +212,15 @@ def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], Position
         values = encoded.dictionary
         # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
         distinct = list(values.to_numpy()) if pa.types.is_float32(values.type) else _python_values(what, values)
-        return distinct, _signed(encoded.indices).fill_null(-1).to_numpy(zero_copy_only=False)
+        return distinct, _wide(encoded.indices).fill_null(-1).to_numpy(zero_copy_only=False)
     return _distinct_objects(what, _as_list(cells))
 
 
-def _signed(indices: Any) -> Any:
-    """The same integers in a type that has -1."""
+def _wide(indices: Any) -> Any:
+    """The same integers in a type that has -1, and the next one after the largest."""
     import pyarrow as pa
 
-    return indices if pa.types.is_signed_integer(indices.type) else indices.cast(pa.int64())
+    return indices if indices.type in (pa.int32(), pa.int64()) else indices.cast(pa.int64())
 
 
 def _python_values(what: str, values: Any) -> list[object]:
