@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from confide.data.threads import made_in_order, one_blas_thread
+from confide.data.threads import begun, made_in_order, one_blas_thread
 
 
 def own_threads():
@@ -81,3 +82,33 @@ def test_the_limit_ends_with_its_block():
     with one_blas_thread():
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+SETTING = ContextVar("setting", default="of the library")
+
+
+def test_settings_of_the_calling_thread_hold_in_its_threads():
+    """Of a library that keeps them in a context, as NumPy keeps how numbers are written."""
+    token = SETTING.set("of the caller")
+    try:
+        for n_threads in (1, 3):
+            assert list(made_in_order(lambda _: SETTING.get(), range(5), n_threads)) == ["of the caller"] * 5
+            with begun(SETTING.get, n_threads) as found:
+                assert found() == "of the caller"
+    finally:
+        SETTING.reset(token)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_error_of_work_that_was_begun_is_raised_where_its_result_is_asked_for(n_threads):
+    """And not at all where something else failed first, which waits for nothing."""
+
+    def fails():
+        raise ValueError("of the work")
+
+    with begun(fails, n_threads) as found, pytest.raises(ValueError, match="of the work"):
+        found()
+    waited = threading.Event()
+    with pytest.raises(KeyError), begun(lambda: waited.wait(60), n_threads):
+        raise KeyError
+    waited.set()

@@ -250,3 +250,44 @@ def test_only_labels_that_a_schema_declares_are_read_by_another_thread():
     assert not Classes((0, 1)).is_silent
     assert not Classes(None).is_silent
     assert not Numbers().is_silent
+
+
+class ClaimsRows:
+    """An object that says it has some number of rows and gives another, as an array."""
+
+    def __init__(self, rows, n_rows):
+        self.rows, self.shape = rows, (n_rows, rows.shape[1])
+
+    def __array__(self, dtype=None, copy=None):
+        return self.rows
+
+    def __len__(self):
+        return self.shape[0]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("of_schema", [False, True])
+@pytest.mark.parametrize("claimed", [4, 9])
+def test_labels_are_compared_with_the_rows_that_were_read(n_threads, of_schema, claimed):
+    """Not with what X says of itself; and before anything is charged."""
+    target = {"column": "y", "negative": 0, "positive": 1}
+    schema = confide.Schema(columns={f"x{i}": {"low": -1, "high": 1} for i in range(2)}, target=target)
+    given = {"schema": schema} if of_schema else {"classes": [0, 1], "row_norm": 1.0}
+    ledger = confide.Ledger(limit=10.0)
+    model = confide.LogisticRegression(1.0, ledger=ledger, alpha=1.0, n_jobs=n_threads, **given)
+    with pytest.raises(InputError, match="inconsistent numbers"):
+        model.fit(ClaimsRows(X, claimed), np.resize(Y, claimed))
+    assert ledger.spent().epsilon == 0.0
+    model.fit(ClaimsRows(X, claimed), Y)
+    assert ledger.spent().epsilon == 1.0
+
+
+class OnlyAnArray:
+    """An object without a shape and a length."""
+
+    def __array__(self, dtype=None, copy=None):
+        return X
+
+
+def test_rows_without_a_length_are_counted_when_they_are_read():
+    confide.LogisticRegression(1.0, classes=[0, 1], row_norm=1.0, alpha=1.0, n_jobs=2).fit(OnlyAnArray(), Y)

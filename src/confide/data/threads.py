@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,8 +57,12 @@ def begun(make: Callable[[], Made], n_threads: int) -> Iterator[Callable[[], Mad
     if n_threads == 1:
         yield make
         return
-    with ThreadPoolExecutor(1, "confide-beside") as pool:
-        yield pool.submit(make).result
+    pool = ThreadPoolExecutor(1, "confide-beside")
+    try:
+        yield pool.submit(copy_context().run, make).result
+    finally:
+        # After an error or an interrupt nobody waits for it.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def mapped_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads: int) -> Generator[Made, None, None]:
@@ -74,7 +79,8 @@ def _by_threads(
     ahead: deque[Future[Made]] = deque()
     try:
         for item in items:
-            ahead.append(pool.submit(make, item))
+            # Some settings of libraries, such as how NumPy writes numbers as text, are known to the calling thread alone.
+            ahead.append(pool.submit(copy_context().run, make, item))
             if len(ahead) > n_threads:
                 yield ahead.popleft().result()
         while ahead:

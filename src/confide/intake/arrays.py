@@ -165,7 +165,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
     """Check rows of numbers and give them as blocks.
 
     A fit records their columns on `columns_of`; otherwise they are compared with the columns recorded there. So many threads
-    look whether all numbers of an array are finite.
+    look whether all numbers of an array are finite; with more than one, columns may be recorded of rows that are refused.
     """
     if np.ma.isMaskedArray(X):
         raise InputTypeError(
@@ -192,9 +192,15 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         # assume_finite: users may switch that check off in scikit-learn's configuration, but not here.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(
-                columns_of, X, reset=is_fit, dtype=dtype, accept_sparse="csr", ensure_min_features=1, ensure_all_finite=False
+                columns_of,
+                X,
+                reset=is_fit,
+                dtype=dtype,
+                accept_sparse="csr",
+                ensure_min_features=1,
+                ensure_all_finite=n_threads == 1,
             )
-            if issparse(rows) or not _sums_are_finite(rows, n_threads):
+            if n_threads > 1 and (issparse(rows) or not _sums_are_finite(rows, n_threads)):
                 assert_all_finite(rows, input_name="X")
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)

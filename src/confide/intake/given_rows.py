@@ -24,7 +24,7 @@ from confide.data.streams import Reading
 from confide.data.threads import begun
 from confide.errors import InputError, ParameterError
 from confide.features.encoder import Encoder
-from confide.features.labels import targets_at
+from confide.features.labels import DIFFERENT_NUMBERS_OF_ROWS, targets_at
 from confide.features.raw_table import column_of
 from confide.features.row_weight import RowWeight
 from confide.features.schema import Schema
@@ -120,15 +120,21 @@ class _RowsInMemory:
         # Fits that encode rows alike share one table.
         tables: dict[Encoder | None, MemoryTable] = {}
 
-        def read_targets() -> ReadTargets:
-            return first.target.read(self.y, _length(self.X))
-
-        with begun(read_targets, first.n_threads if first.target.is_silent else 1) as targets_read:
+        def read_tables() -> int:
             for each in specifications:
                 if each.encoder not in tables:
                     tables[each.encoder] = table_of(self.X, each)
-            # What is wrong with the columns is said first.
-            targets = targets_read()
+            return tables[first.encoder].n_rows_given
+
+        if first.target.is_silent:
+            with begun(lambda: first.target.read(self.y, None), first.n_threads) as targets_read:
+                # What is wrong with the columns is said first.
+                n_rows, targets = read_tables(), targets_read()
+            # With the rows that were read: what X says of its length may be something else.
+            if len(targets.values) != n_rows:
+                raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
+        else:
+            targets = first.target.read(self.y, read_tables())
         own_weights = self._own_weights(first.weight)
         yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)
 

@@ -74,8 +74,8 @@ class TargetKind(Protocol):
     def is_silent(self) -> bool:
         """Whether reading them gives no warning, so that another thread may do it."""
 
-    def read(self, y: Any, n_rows: int) -> ReadTargets:
-        """Check the targets of rows in memory."""
+    def read(self, y: Any, n_rows: int | None) -> ReadTargets:
+        """Check the targets of rows in memory. Where the number of rows is None, the caller compares it."""
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         """How the targets of opened rows, which bring their own, are to be read."""
@@ -105,14 +105,14 @@ class Classes:
     def is_silent(self) -> bool:
         return self.matched_as_text
 
-    def read(self, y: Any, n_rows: int) -> ReadTargets:
+    def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         if self.matched_as_text and self.domain is not None and y is not None:
             values = read_labels(y, *self.domain)
-            if len(values) != n_rows:
+            if n_rows is not None and len(values) != n_rows:
                 raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
             return ReadTargets(values, self.domain, _domain_sentence(self.domain, declared=True))
         labels = _label_array(y)
-        if labels.shape[0] != n_rows:
+        if n_rows is not None and labels.shape[0] != n_rows:
             raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
         domain = _undeclared_domain(labels) if self.domain is None else self.domain
         if self.domain is None and domain not in ((0, 1), (-1, 1)):
@@ -131,7 +131,7 @@ class Classes:
         if self.domain is not None:
             return OpenedTarget(self.domain, None, _domain_sentence(self.domain, declared=True))
         present = rows.labels_present()
-        found = self.read(present, len(present))
+        found = self.read(present, None)
         return OpenedTarget(found.domain, None, found.sentence)
 
 
@@ -155,7 +155,7 @@ class Numbers:
     def is_silent(self) -> bool:
         return False
 
-    def read(self, y: Any, n_rows: int) -> ReadTargets:
+    def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         targets = numbers_of(y, n_rows)
         if self.are_counts and (targets < 0.0).any():
             raise InputError("y must hold counts, but it holds negative numbers. Correct it.")
@@ -215,7 +215,7 @@ def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
     return f"The labels {named} were not declared: {FROM_ROWS}."
 
 
-def numbers_of(y: Any, n_rows: int) -> Array:
+def numbers_of(y: Any, n_rows: int | None) -> Array:
     """Check the targets of a regression: (n_rows,) finite float64.
 
     Raises
@@ -247,7 +247,7 @@ def numbers_of(y: Any, n_rows: int) -> Array:
         raise InputTypeError("y must hold real numbers in the range of doubles, and no other objects.")
     if not np.isfinite(targets).all():
         raise InputError("Input y contains NaN or infinity; targets must not be missing.")
-    if targets.shape[0] != n_rows:
+    if n_rows is not None and targets.shape[0] != n_rows:
         raise InputError("X and y have inconsistent numbers of samples: there must be one target for each row.")
     return np.asarray(targets)
 
