@@ -63,8 +63,10 @@ def test_a_first_line_of_data_is_not_shown(tmp_path, line) -> None:
     (tmp_path / "p.csv").write_text(f"{line}\nb,c\n")
     with pytest.raises(InputError, match="looks like data") as refusal:
         names_of_table(tmp_path / "p.csv")
-    assert "SECRETVALUE" not in str(refusal.value)
-    assert "39" not in str(refusal.value)
+    # Folders of tests are numbered.
+    said = str(refusal.value).replace(str(tmp_path), "")
+    assert "SECRETVALUE" not in said
+    assert "39" not in said
 
 
 def test_usual_names_are_no_data() -> None:
