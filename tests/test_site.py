@@ -8,6 +8,7 @@ import importlib.util
 import os
 import re
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import markdown
@@ -59,6 +60,9 @@ def test_pages_made_from_code_are_current():
     made = reference_pages.pages()
     there = set((DOCS / "reference" / "python").glob("*.md")) | {DOCS / "reference" / "command_line.md"}
     assert set(made) == there
+    locked = re.search(r"^typer==([\d.]+)", (ROOT / "requirements" / "core.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    if locked and locked[1] != version("typer"):
+        del made[DOCS / "reference" / "command_line.md"]  # another version writes the help of commands in other words
     old = [path.name for path, text in made.items() if path.read_text(encoding="utf-8") != text]
     assert old == [], "run: python -m scripts.reference_pages --write"
 

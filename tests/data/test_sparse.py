@@ -15,7 +15,8 @@ from confide.erm.row_sums import RowSum
 
 def made_up(n_rows=500, n_features=40, dtype=np.float64):
     rng = np.random.default_rng(0)
-    return scipy.sparse.random_array((n_rows, n_features), density=0.1, format="csr", rng=rng).astype(dtype)
+    dense = np.where(rng.random((n_rows, n_features)) < 0.1, rng.random((n_rows, n_features)), 0.0)
+    return scipy.sparse.csr_array(dense.astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

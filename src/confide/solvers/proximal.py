@@ -109,11 +109,12 @@ def _with_signs_of(signs: Array, gradient: Array, hessian: Array, weights: Array
     found = np.zeros_like(weights)
     # The model's slope at v is g + H (v - w) + l1 sign(v), which is 0 at the weights that are not 0.
     at_zero = gradient - hessian @ weights
-    try:
-        factor = cho_factor(hessian[np.ix_(free, free)], lower=True, check_finite=False)
-    except LinAlgError:
-        return None
-    found[free] = -cho_solve(factor, at_zero[free] + (l1 * np.sign(signs))[free], check_finite=False)
+    if free.any():  # SciPy 1.13 solves no system without unknowns
+        try:
+            factor = cho_factor(hessian[np.ix_(free, free)], lower=True, check_finite=False)
+        except LinAlgError:
+            return None
+        found[free] = -cho_solve(factor, at_zero[free] + (l1 * np.sign(signs))[free], check_finite=False)
     penalised = free & (l1 > 0.0)
     if (np.sign(found) != np.sign(signs))[penalised].any():
         return None
