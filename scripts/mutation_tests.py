@@ -46,7 +46,7 @@ REASONS = TESTS / "surviving_mutants.toml"
 NOT_TRIED = ("tests/cli/", "tests/data/test_spark.py", "tests/data/test_dask.py", "tests/report/test_browser.py")
 """Tests of commands, since others make the same calls in Python, and those whose servers outlive a mutant without an end."""
 LIBRARY_OF_THREADS = "polars"
-"""Files of tests that name it are not tried either: a copy of a process that has used it waits for ever when it uses it."""
+"""Files of tests that name it are not tried either: a forked process waits for ever for the threads that its parent had."""
 
 
 def main() -> None:

@@ -290,4 +290,5 @@ class OnlyAnArray:
 
 
 def test_rows_without_a_length_are_counted_when_they_are_read():
+    """A fit takes such an object, and asks it for nothing but the array."""
     confide.LogisticRegression(1.0, classes=[0, 1], row_norm=1.0, alpha=1.0, n_jobs=2).fit(OnlyAnArray(), Y)
