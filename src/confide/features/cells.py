@@ -67,14 +67,17 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     return converted
 
 
-def _numbers_of_distinct(what: str, distinct: list[object], positions: Indices, refuse: bool) -> CellNumbers:
+def _numbers_of_distinct(what: str, distinct: list[object], positions: Positions, refuse: bool) -> CellNumbers:
     """The number in each cell, from the distinct values and the position of each cell's value among them."""
     found = [number_in(value) for value in distinct]
     # The last entry stands for missing cells, whose position is -1.
     unreadable = np.array([number is None for number in found] + [False])
-    if refuse and unreadable[positions].any():
+    if refuse and _entries_at(positions, unreadable).any():
         raise InputError(f"{what}: holds {NOT_NUMBERS}")
-    return np.array([math.nan if number is None else number for number in found] + [math.nan])[positions]
+    numbers: CellNumbers = _entries_at(
+        positions, np.array([math.nan if number is None else number for number in found] + [math.nan])
+    )
+    return numbers
 
 
 def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing: int, unknown: int) -> Levels:
@@ -130,7 +133,7 @@ def read_identities(what: str, cells: Any) -> Indices:
     labels, positions = _labels(what, cells, identity_in)
     index: dict[str | None, int] = {None: -1}
     table = np.array([index.setdefault(label, len(index)) for label in labels] + [-1])
-    identities: Indices = table[positions]
+    identities: Indices = _entries_at(positions, table)
     if (identities == -1).any():
         raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
     return identities
