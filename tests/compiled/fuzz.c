@@ -198,12 +198,31 @@ static int coded_case(void)
     struct job job = job_of(n, d, odd, weights, labels, targets, counts);
     job.out = out;
     const ptrdiff_t rows_in_block = 1 + (ptrdiff_t)drawn(drawn(2) ? 50 : 900);
-    int whole[2], right = coded_pass(&job, columns, n_columns, rows_in_block, 0, whole);
+    int whole[2], right = coded_pass(&job, columns, n_columns, rows_in_block, NULL, 0, whole);
     for (ptrdiff_t c = 0; c < n_columns; c++)
         columns[c].codes = codes[c];
     job.out = other;
-    right = right && coded_pass(&job, columns, n_columns, rows_in_block, 1, whole + 1) && same(out, other, d + 1, odd);
+    right = right && coded_pass(&job, columns, n_columns, rows_in_block, NULL, 1, whole + 1) && same(out, other, d + 1, odd);
     right = right && whole[0] == whole[1];
+    const int constant = (int)drawn(2);
+    const ptrdiff_t width = d + constant;
+    if (right && width <= MOST_CODED_BENT) {
+        /* The gradients once more, and sums of products, some of them in single precision. */
+        double *products[2] = {calloc(width * width + 1, 8), calloc(width * width + 1, 8)}, *sums = calloc(d + 1, 8), size = 1.0;
+        for (int plain = 0; plain < 2; plain++) {
+            for (ptrdiff_t c = 0; c < n_columns; c++)
+                columns[c].codes = codes[c];
+            memset(sums, 0, (d + 1) * 8);
+            job.out = sums;
+            right = right && coded_curvatures_pass(&job, columns, n_columns, constant, products[plain], plain, whole);
+            right = right && same(out, sums, d + 1, odd);
+        }
+        for (ptrdiff_t i = 0; !odd && i < width * width; i++)
+            size = fmax(size, fabs(products[0][i]));
+        for (ptrdiff_t i = 0; !odd && i < width * width; i++)
+            right = right && fabs(products[0][i] - products[1][i]) <= 1e-4 * size;
+        free(products[0]), free(products[1]), free(sums);
+    }
     for (ptrdiff_t c = 0; c < n_columns; c++)
         free(codes[c]), free(values[c]);
     free(weights), free(targets), free(counts), free(out), free(other), free(labels);

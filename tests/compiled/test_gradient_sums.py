@@ -194,6 +194,24 @@ def test_codes_of_every_kind_of_column(compiled, instructions, n):
     compared(compiled, source, row_sum, np.random.default_rng(5).normal(size=(3, encoder.n_features + 1)))
 
 
+@pytest.mark.parametrize("loss", [*LOSSES[:3], SmoothHinge(0.5), *LOSSES[4:]], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+def test_hessians_of_every_kind_of_column(compiled, instructions, loss, intercept):
+    """Lines, curves, gaps and categories, each beside each other, with weighted rows; nothing is expanded for them."""
+    source, encoder = encoded(3000)
+    rng = np.random.default_rng(4)
+    targets = source.labels if loss.monotone else rng.normal(size=3000) * 3.0
+    source = replace(source, labels=targets, row_weights=rng.uniform(-0.5, 2.5, size=3000))
+    row_sum = RowSum(loss, encoder.row_bound, intercept, 2, largest_weight=1.5)
+    weights = rng.normal(size=(1, row_sum.n_weights(encoder.n_features))) * 0.3
+    asked = CompiledSum(compiled, code_of(loss), intercept, 1.5, np.inf, order=2)
+    found, expected = source.as_stored(False).sum_over_rows(asked, weights), source.sum_over_rows(row_sum, weights)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-5, atol=1e-6 * expected.hessian.max())
+    # Few rows have a rare level, and none of these may lie in the joint of a hinge.
+    assert np.mean(np.diag(expected.hessian[0]) > 0.0) > 0.6
+
+
 def test_sums_are_equal_to_the_bit_for_any_number_of_threads(compiled):
     """Groups are added in their order, whichever thread summed them."""
     asked = CompiledSum(compiled, code_of(LogisticLoss()), 1.0, 1.0, np.inf)
@@ -257,9 +275,9 @@ def test_columns_that_do_not_fit_are_refused_and_unknown_levels_count_as_none(co
     codes = np.array([0, 1, 2, -1, 99, -128], np.int8)
     labels, weights, out = np.ones(6, np.int8), np.zeros(3), np.zeros(4)
 
-    def coded(column, codes=codes, n=6, block=6):
+    def coded(column, codes=codes, n=6, block=6, products=None):
         return compiled.coded_sums(
-            (column.with_codes(codes),), n, block, labels, None, 1.0, weights, 0.0, 3, 9.0, -1.0, 1.0, out, False
+            (column.with_codes(codes),), n, block, labels, None, 1.0, weights, 0.0, 3, 9.0, -1.0, 1.0, out, products, False
         )
 
     assert coded(StoredColumn(LEVELS, 0, 4)) is True
@@ -292,6 +310,28 @@ def test_columns_that_do_not_fit_are_refused_and_unknown_levels_count_as_none(co
     for block in (0, -1):
         with pytest.raises(ValueError, match="blocks of one row or more"):
             coded(StoredColumn(LEVELS, 0, 4), block=block)
+    for products in (np.zeros(8), np.zeros(15), np.zeros(25), np.zeros(9, np.float32)):
+        with pytest.raises(ValueError, match="kernel"):
+            coded(StoredColumn(LEVELS, 0, 4), products=products)
+
+
+def test_products_of_many_columns_are_refused(compiled):
+    """The kernel has room for those of few lines and few encoded columns."""
+    numbers, labels = np.zeros(6), np.ones(6, np.int8)
+    rest = labels, None, 1.0
+
+    def coded(columns, d, width):
+        given = tuple(column.with_codes(numbers if column.kind == LINE else labels) for column in columns)
+        out, products = np.zeros(d + 1), np.zeros(width * width)
+        compiled.coded_sums(given, 6, 6, *rest, np.zeros(d), 0.0, 3, 9.0, -1.0, 1.0, out, products, False)
+
+    lines = [StoredColumn(LINE, place, 1) for place in range(65)]
+    coded(lines[:64], 64, 64)
+    coded(lines[:63], 63, 64)
+    coded([StoredColumn(LEVELS, 0, 513)], 512, 512)
+    for columns, d, width in ((lines, 65, 65), (lines[:64], 64, 65), ([StoredColumn(LEVELS, 0, 513)], 512, 513)):
+        with pytest.raises(ValueError, match="products"):
+            coded(columns, d, width)
 
 
 def test_rows_of_no_block_add_nothing(compiled):

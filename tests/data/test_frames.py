@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from confide.compiled.loading import kernel
 from confide.data import frames
 from confide.data.arrays import CopiedBlocks, MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
@@ -77,10 +78,11 @@ def test_the_encoded_matrix_never_exists():
     assert peak < 12_000_000
 
 
-@pytest.mark.parametrize("most", [0, 2**26])
-def test_large_copies_of_coded_rows_stay_coded(monkeypatch, most):
-    """They are the same rows, and nobody can write to the codes."""
+@pytest.mark.parametrize(("most", "setting"), [(0, "0"), (2**26, "0"), (2**26, "")])
+def test_large_copies_of_coded_rows_stay_coded(monkeypatch, most, setting):
+    """All copies do where the kernel makes Hessians of codes. They are the same rows, and nobody can write to the codes."""
     monkeypatch.setattr(frames, "_LARGE_COPY", most)
+    monkeypatch.setenv("CONFIDE_COMPILED", setting)
     encoder = Encoder(Schema(columns={"c": {"categories": [f"v{i}" for i in range(60)]}, "x": {"low": 0.0, "high": 1.0}}))
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"c": rng.choice([f"v{i}" for i in range(60)], 500), "x": rng.uniform(size=500)})
@@ -88,6 +90,6 @@ def test_large_copies_of_coded_rows_stay_coded(monkeypatch, most):
     assert encoder.codes_rows
     positions = np.arange(0, 500, 3)
     copied = blocks.as_copies(positions)
-    assert isinstance(copied, CopiedBlocks) == (most > 0)
+    assert isinstance(copied, CopiedBlocks) == (most > 0 and kernel() is None)
     assert copied.are_copies
     np.testing.assert_array_equal(dense(copied.block(0, positions.size)), blocks.copied(positions))

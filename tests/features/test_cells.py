@@ -148,6 +148,34 @@ def test_levels_are_looked_up_in_blocks(monkeypatch, at_once):
         assert found.dtype.itemsize == 1
 
 
+@pytest.mark.parametrize("kind", ["text", "dictionary", "number"])
+@given(st.lists(st.lists(st.sampled_from(["7", "1", "20", None]), max_size=5), max_size=4))
+def test_a_column_in_pieces_is_read_as_one(kind, parts):
+    """Wherever a column is cut, and whatever values each piece has, cells have the same levels, identities and numbers."""
+    whole = [cell for part in parts for cell in part]
+
+    def column_of(cells):
+        text = pa.array(cells, pa.large_string())
+        return text.dictionary_encode() if kind == "dictionary" else text.cast(pa.int64()) if kind == "number" else text
+
+    column = pa.chunked_array([column_of(part) for part in parts], type=column_of(["1"]).type)
+    levels = read_levels("the column", column, {"7": 0, "20": 1}, missing=-3, unknown=-2)
+    assert levels.tolist() == [{"7": 0, "20": 1, "1": -2, None: -3}[cell] for cell in whole]
+    np.testing.assert_array_equal(
+        read_numbers("the column", column), [np.nan if cell is None else float(cell) for cell in whole]
+    )
+    distinct, positions = cells.distinct_cells("the column", column)
+    assert [None if at < 0 else str(distinct[at]) for at in positions] == whole
+
+
+def test_dictionaries_that_cannot_be_combined_are_read():
+    """Three pieces that number 100 values in bytes: all 300 values would need more than a byte."""
+    values = [[f"{piece} {value}" for value in range(100)] for piece in range(3)]
+    pieces = [pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), pa.array(each)) for each in values]
+    known = {value: level for level, value in enumerate(value for each in values for value in each)}
+    assert read_levels("the column", pa.chunked_array(pieces), known, -1, -2).tolist() == list(range(300))
+
+
 @pytest.mark.parametrize("indices", [pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.int64()], ids=str)
 def test_positions_have_room_for_the_next_one(indices):
     """A dictionary may count its 128 values in bytes; whoever adds 1 to a position must not get -128."""

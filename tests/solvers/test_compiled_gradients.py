@@ -46,7 +46,7 @@ def test_gradients_are_those_of_the_objective(compiled, norm, unshortened):
         lines = compiled_objective(objective, unshortened).restrict(np.zeros(3, dtype=int))
         several = lines.evaluate(np.repeat(weights, 3, axis=0), order=1).gradient
         np.testing.assert_array_equal(several, np.repeat(found, 3, axis=0))
-    with pytest.raises(ParameterError, match="few weights"):
+    with pytest.raises(ParameterError, match="few columns"):
         compiled_objective(problem(n=100, d=64), unshortened=False).evaluate(np.zeros((1, 65)), order=2)
 
 

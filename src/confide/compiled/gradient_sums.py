@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide.compiled.loading import Kernel, is_plain
-from confide.compiled.stored_rows import StoredArray, StoredRows, SumOfSlopes, labels_and_counts
+from confide.compiled.stored_rows import StoredRows, SumOfSlopes, labels_and_counts
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss, Loss
 from confide.erm.row_sums import Totals, mirrored
@@ -52,7 +52,7 @@ class CompiledSum:
     intercept : constant appended to every shortened row; 0.0 for none
     largest_weight : bound on the weight of a row
     radius : rows are shortened to this length; inf for rows as they are
-    order : 1 for gradients; 2 for Hessians too, of rows of an array with at most `MOST_BENT` weights
+    order : 1 for gradients; 2 for Hessians too, of rows that have products
     share : Hessians are made from the first of so many parts of each block, and stand for all of it
     """
 
@@ -92,7 +92,7 @@ class CompiledSum:
             is_plain(),
         )
         sums = np.zeros(n_features + 1)
-        if self.order >= 2 and isinstance(rows, StoredArray):
+        if self.order >= 2:
             products = np.zeros(hessian.shape)
             self._add_bent(sums, products, rows, asked)
             products[:, n_features:] *= self.intercept
@@ -104,7 +104,7 @@ class CompiledSum:
         if self.intercept > 0.0:
             gradient[n_features] += self.intercept * sums[n_features]
 
-    def _add_bent(self, sums: Array, products: Array, rows: StoredArray, asked: SumOfSlopes) -> None:
+    def _add_bent(self, sums: Array, products: Array, rows: StoredRows, asked: SumOfSlopes) -> None:
         if self.share == 1:
             rows.add_bent(sums, products, self.kernel, asked)
             return

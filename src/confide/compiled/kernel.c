@@ -31,6 +31,8 @@ enum { CHUNK = 256, FIRST_LEVEL = 8192 };
 enum { FEW = 32 };
 /* Sums of products of columns: rows that are copied together, and columns of which such sums are made, the constant included. */
 enum { BENT_ROWS = 64, MOST_BENT = 64 };
+/* The same of coded rows: encoded columns, and entries that every row has. */
+enum { MOST_CODED_BENT = 512, MOST_LINES = 64 };
 enum { LOGISTIC, HUBER_HINGE, SMOOTH_HINGE, SQUARED, POISSON, N_LOSSES };
 enum { LINE, CURVE, LEVELS };
 /* So many copies of sums are kept where there are few bins. */
@@ -80,6 +82,21 @@ struct column {
     const double *values;       /* entry for each bin of a category with one encoded column, or NULL */
     ptrdiff_t copies;
     double *table, *sums;
+};
+
+/* Sums of curvature times products of two entries of coded rows. The entries of lines, and the constant, are in every row; all
+   others are "spread". */
+struct squares {
+    ptrdiff_t width;    /* number of the entries in every row, and zeros up to a multiple of 8 */
+    ptrdiff_t n_spread; /* number of the others in a row, those that are not there included */
+    int constant;
+    double *rows;    /* (CHUNK, width), the entries in every row */
+    double *entries; /* (CHUNK, n_spread) */
+    double *of_rows; /* (width, width): sums of products of two entries that are in every row, on and above the diagonal */
+    double *across;  /* (d + 1, width): of one that is spread with one in every row; the last row is of no use */
+    double *of_spread; /* (d + 1, d + 1): of two that are spread, in either order */
+    float *bent;     /* (CHUNK, width) */
+    int32_t *at;     /* (CHUNK, n_spread), the columns of the entries that are spread */
 };
 
 static double dense_number(const struct dense *given, const char *row, ptrdiff_t j)
@@ -261,7 +278,8 @@ static void add_sums(const struct column *column, double *out)
 }
 
 /* Adds the sums over one block of rows to `job->out`. The sums of columns begin at 0, and then the columns point at the next block. */
-static int coded_block(const struct job *job, struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places, int plain)
+static int coded_block(const struct job *job, struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places,
+                       const struct squares *squares, int plain)
 {
     int whole;
     for (ptrdiff_t c = 0; c < n_columns; c++) {
@@ -271,10 +289,10 @@ static int coded_block(const struct job *job, struct column *columns, ptrdiff_t 
     }
 #ifdef HAS_AVX2
     if (!plain && has_avx2())
-        whole = coded_pass_avx2(job, columns, n_columns, numbers, places);
+        whole = coded_pass_avx2(job, columns, n_columns, numbers, places, squares);
     else
 #endif
-        whole = coded_pass_plain(job, columns, n_columns, numbers, places);
+        whole = coded_pass_plain(job, columns, n_columns, numbers, places, squares);
     for (ptrdiff_t c = 0; c < n_columns; c++) {
         add_sums(columns + c, job->out);
         columns[c].codes = (const char *)columns[c].codes + job->n * columns[c].size;
@@ -282,9 +300,10 @@ static int coded_block(const struct job *job, struct column *columns, ptrdiff_t 
     return whole;
 }
 
-/* Each block of rows is summed up by itself, as in `clipped_pass`. Sets `*whole` to whether every row has a level in each linked
-   category. Returns 0 where there is no memory. */
-static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n_columns, ptrdiff_t rows_in_block, int plain, int *whole)
+/* Each block of rows is summed up by itself, as in `clipped_pass`. `squares` is NULL for sums on which a certificate rests. Sets
+   `*whole` to whether every row has a level in each linked category. Returns 0 where there is no memory. */
+static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n_columns, ptrdiff_t rows_in_block,
+                      const struct squares *squares, int plain, int *whole)
 {
     size_t n_numbers = (size_t)job->d + 1;
     *whole = 1;
@@ -311,7 +330,7 @@ static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n
         }
         for (ptrdiff_t first = 0; first < job->n; first += rows_in_block) {
             const struct job own = job_of_block(job, first, rows_in_block, memory);
-            *whole &= coded_block(&own, columns, n_columns, numbers, places, plain);
+            *whole &= coded_block(&own, columns, n_columns, numbers, places, squares, plain);
             for (ptrdiff_t j = 0; j <= job->d; j++)
                 job->out[j] += memory[j];
         }
@@ -319,6 +338,68 @@ static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n
     free(memory);
     free(numbers);
     free(places);
+    return made;
+}
+
+/* The number of entries that every row has, and of others, of rows with these columns. */
+static void count_entries(const struct column *columns, ptrdiff_t n_columns, ptrdiff_t *lines, ptrdiff_t *n_spread)
+{
+    *lines = *n_spread = 0;
+    for (ptrdiff_t c = 0; c < n_columns; c++) {
+        *lines += columns[c].kind == LINE;
+        *n_spread += (columns[c].kind == LEVELS ? 1 : columns[c].kind == CURVE ? 2 : 0) + (columns[c].indicator >= 0);
+    }
+}
+
+static void add_upper(double *matrix, ptrdiff_t size, ptrdiff_t i, ptrdiff_t j, double sum)
+{
+    matrix[i < j ? i * size + j : j * size + i] += sum;
+}
+
+/* The sums of `coded_pass`, and those of curvature times products of two encoded columns in the upper triangle of a matrix (d, d),
+   the last column the constant 1 if there is one. Returns 0 where there is no memory. */
+static int coded_curvatures_pass(const struct job *job, struct column *columns, ptrdiff_t n_columns, int constant, double *matrix, int plain,
+                                 int *whole)
+{
+    struct squares own = {.constant = constant};
+    ptrdiff_t lines, place[MOST_LINES];
+    count_entries(columns, n_columns, &lines, &own.n_spread);
+    own.width = (lines + constant + 7) & ~(ptrdiff_t)7;
+    const ptrdiff_t d = job->d, size = d + constant;
+    const size_t of_rows = CHUNK * own.width, entries = CHUNK * own.n_spread, between = own.width * own.width;
+    const size_t across = (size_t)(d + 1) * own.width, of_spread = (size_t)(d + 1) * (d + 1);
+    double *memory = calloc(of_rows + entries + between + across + of_spread, sizeof(double));
+    own.bent = malloc(of_rows * sizeof(float) + 1);
+    own.at = malloc(entries * sizeof(int32_t) + 1);
+    int made = memory && own.bent && own.at;
+    if (made) {
+        own.rows = memory;
+        own.entries = own.rows + of_rows;
+        own.of_rows = own.entries + entries;
+        own.across = own.of_rows + between;
+        own.of_spread = own.across + across;
+        made = coded_pass(job, columns, n_columns, job->n + 1, &own, plain, whole);
+    }
+    if (made) {
+        ptrdiff_t line = 0;
+        for (ptrdiff_t c = 0; c < n_columns; c++)
+            if (columns[c].kind == LINE)
+                place[line++] = columns[c].start;
+        if (constant)
+            place[line++] = d;
+        for (ptrdiff_t i = 0; i < line; i++)
+            for (ptrdiff_t j = i; j < line; j++)
+                add_upper(matrix, size, place[i], place[j], own.of_rows[i * own.width + j]);
+        for (ptrdiff_t i = 0; i < d; i++) {
+            for (ptrdiff_t j = 0; j < line; j++)
+                add_upper(matrix, size, i, place[j], own.across[i * own.width + j]);
+            for (ptrdiff_t j = 0; j < d; j++)
+                add_upper(matrix, size, i, j, own.of_spread[i * (d + 1) + j]);
+        }
+    }
+    free(memory);
+    free(own.bent);
+    free(own.at);
     return made;
 }
 
@@ -387,13 +468,13 @@ static int common(struct held *held, struct job *job, Py_ssize_t n, Py_ssize_t d
 }
 
 /* Where sums of products of columns go: an array of d^2 numbers, or of (d + 1)^2 with those of the constant. */
-static int squares_of(struct held *held, PyObject *array, Py_ssize_t d, double **upper, int *constant)
+static int squares_of(struct held *held, PyObject *array, Py_ssize_t d, Py_ssize_t most, double **upper, int *constant)
 {
     Py_buffer *view;
     if (!(view = vector(held, array, "d", -1, 1)))
         return 0;
-    *constant = d < MOST_BENT && view->shape[0] == (d + 1) * (d + 1);
-    if (d + *constant > MOST_BENT || view->shape[0] != (d + *constant) * (d + *constant)) {
+    *constant = d < most && view->shape[0] == (d + 1) * (d + 1);
+    if (d + *constant > most || view->shape[0] != (d + *constant) * (d + *constant)) {
         PyErr_SetString(PyExc_ValueError, "the kernel makes sums of products of fewer columns, in an array that fits them.");
         return 0;
     }
@@ -428,7 +509,7 @@ static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     else
         sound = common(&held, &job, matrix.shape[0], matrix.shape[1], labels, counts, weights, out);
     if (sound && products != Py_None)
-        sound = squares_of(&held, products, job.d, &upper, &constant);
+        sound = squares_of(&held, products, job.d, MOST_BENT, &upper, &constant);
     if (sound) {
         given = (struct dense){matrix.buf, matrix.shape[1], matrix.strides[0], matrix.strides[1], matrix.itemsize, radius, HUGE_VAL};
         Py_BEGIN_ALLOW_THREADS
@@ -567,18 +648,20 @@ static int read_column(struct held *held, struct column *column, PyObject *given
 }
 
 PyDoc_STRVAR(coded_sums_doc,
-             "coded_sums(columns, n_rows, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, plain)\n\n"
-             "The same over rows that are codes of columns, block by block. Returns whether every row has a level in each linked\n"
-             "category.");
+             "coded_sums(columns, n_rows, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, products,\n"
+             "           plain)\n\n"
+             "The same over rows that are codes of columns, block by block; as one block where products are asked for. Returns\n"
+             "whether every row has a level in each linked category.");
 
 static PyObject *coded_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *given, *labels, *counts, *weights, *out;
+    PyObject *given, *labels, *counts, *weights, *out, *products;
     struct job job;
-    Py_ssize_t n, rows_in_block;
-    int plain, whole = 0;
-    if (!PyArg_ParseTuple(arguments, "O!nnOOdOdidddOp", &PyTuple_Type, &given, &n, &rows_in_block, &labels, &counts, &job.largest, &weights,
-                          &job.offset, &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &plain))
+    Py_ssize_t n, rows_in_block, lines, n_spread;
+    double *upper = NULL;
+    int plain, whole = 0, constant = 0;
+    if (!PyArg_ParseTuple(arguments, "O!nnOOdOdidddOOp", &PyTuple_Type, &given, &n, &rows_in_block, &labels, &counts, &job.largest,
+                          &weights, &job.offset, &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &products, &plain))
         return NULL;
     if (rows_in_block < 1) {
         PyErr_SetString(PyExc_ValueError, "the kernel needs blocks of one row or more.");
@@ -587,15 +670,23 @@ static PyObject *coded_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
     const Py_ssize_t n_columns = PyTuple_Size(given), d = PyObject_Length(weights);
     if (d < 0)
         return NULL;
-    struct held held = {calloc((size_t)(2 * n_columns + MOST_BUFFERS), sizeof(Py_buffer)), 0};
+    struct held held = {calloc((size_t)(2 * n_columns + MOST_BUFFERS + 1), sizeof(Py_buffer)), 0};
     struct column *columns = calloc((size_t)n_columns + 1, sizeof(struct column));
     int sound = held.views && columns && common(&held, &job, n, d, labels, counts, weights, out);
     for (Py_ssize_t c = 0; sound && c < n_columns; c++)
         sound = read_column(&held, columns + c, PyTuple_GetItem(given, c), n, d);
+    if (sound && products != Py_None)
+        sound = squares_of(&held, products, d, MOST_CODED_BENT, &upper, &constant);
+    count_entries(columns, sound ? n_columns : 0, &lines, &n_spread);
+    if (upper && lines + constant > MOST_LINES) {
+        PyErr_SetString(PyExc_ValueError, "the kernel makes sums of products where fewer columns are lines.");
+        sound = 0;
+    }
     int made = 1;
     if (sound) {
         Py_BEGIN_ALLOW_THREADS
-        made = coded_pass(&job, columns, n_columns, rows_in_block, plain, &whole);
+        made = upper ? coded_curvatures_pass(&job, columns, n_columns, constant, upper, plain, &whole)
+                     : coded_pass(&job, columns, n_columns, rows_in_block, NULL, plain, &whole);
         Py_END_ALLOW_THREADS
     }
     if (held.views)

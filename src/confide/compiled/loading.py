@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 MOST_BENT = 64
 """The kernel makes sums of products of at most so many columns, the constant of the intercept included."""
+MOST_CODED_BENT, MOST_LINES = 512, 64
+"""The same of rows that are codes: encoded columns, and columns that are lines, each with the constant."""
 
 
 class Kernel(Protocol):
@@ -110,12 +112,14 @@ class Kernel(Protocol):
         low: float,
         high: float,
         out: Any,
+        products: Any,
         plain: bool,
         /,
     ) -> bool:
         """Rows that are codes of columns, as `StoredCodes` describes them, summed up block by block.
 
         False where a row lacks a level in a linked category. Then the sums are not those of rows within their bounds.
+        `products` is as in `dense_sums`, for at most `MOST_CODED_BENT` columns, of which at most `MOST_LINES` are lines.
         """
 
     def processor(self) -> str:

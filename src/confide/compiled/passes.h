@@ -660,10 +660,98 @@ static TARGET void NAME(level_sums)(const struct column *column, int n, const in
         column->sums[(r & mask) * apart + bins[r]] += slopes[r];
 }
 
-/* Returns whether every row has a level in each linked category. */
-static TARGET int NAME(coded_pass)(const struct job *job, const struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places)
+/* The entries of n rows that are not in every row, and the columns they are in: d for an entry of a row that has none. */
+static TARGET void NAME(spread_entries)(const struct job *job, const struct column *columns, ptrdiff_t n_columns, ptrdiff_t first, int n,
+                                        const double *numbers, const int32_t *places, const struct squares *squares)
 {
-    double scores[CHUNK];
+    const ptrdiff_t each = squares->n_spread;
+    ptrdiff_t k = 0;
+    for (ptrdiff_t c = 0; c < n_columns; c++) {
+        const struct column *column = columns + c;
+        const double *own = numbers + c * CHUNK;
+        const int32_t *bins = places + c * CHUNK, none = (int32_t)job->d;
+        double *entries = squares->entries + k;
+        int32_t *at = squares->at + k;
+        if (column->kind == LEVELS)
+            for (int r = 0; r < n; r++) {
+                entries[r * each] = column->values ? column->values[bins[r]] : 1.0;
+                at[r * each] = column->values ? (int32_t)column->start : bins[r] ? (int32_t)column->start + bins[r] - 1 : none;
+            }
+        else if (column->kind == CURVE)
+            for (int r = 0; r < n; r++) {
+                const int absent = bins[r] == column->bins - 1;
+                const double second = column->values[0] * own[r];
+                entries[r * each] = column->values[0] - second;
+                entries[r * each + 1] = second;
+                at[r * each] = absent ? none : (int32_t)column->start + bins[r];
+                at[r * each + 1] = absent ? none : (int32_t)column->start + bins[r] + 1;
+            }
+        k += column->kind == LEVELS ? 1 : column->kind == CURVE ? 2 : 0;
+        if (column->indicator >= 0) {
+            for (int r = 0; r < n; r++) {
+                int absent;
+                if (column->kind == CURVE)
+                    absent = bins[r] == column->bins - 1;
+                else {
+                    double x = column->size == 4 ? (double)((const float *)column->codes)[first + r]
+                                                 : ((const double *)column->codes)[first + r];
+                    absent = !(x - x == 0.0);
+                }
+                squares->entries[r * each + k] = 1.0;
+                squares->at[r * each + k] = absent ? (int32_t)column->indicator : none;
+            }
+            k++;
+        }
+    }
+}
+
+/* Adds curvature times products of two entries, over n rows. Where both are in every row they are made in single precision, as a
+   metric for steps needs no more. */
+static TARGET void NAME(add_squares)(const struct job *job, const struct column *columns, ptrdiff_t n_columns, ptrdiff_t first, int n,
+                                     const double *numbers, const int32_t *places, const double *bends, const struct squares *squares)
+{
+    const ptrdiff_t width = squares->width, each = squares->n_spread, beside = job->d + 1;
+    double *rows = squares->rows;
+    ptrdiff_t line = 0;
+    for (ptrdiff_t c = 0; c < n_columns; c++)
+        if (columns[c].kind == LINE) {
+            for (int r = 0; r < n; r++)
+                rows[r * width + line] = numbers[c * CHUNK + r];
+            line++;
+        }
+    if (squares->constant)
+        for (int r = 0; r < n; r++)
+            rows[r * width + line] = 1.0;
+    line += squares->constant;
+    for (int r = 0; r < n; r++) {
+        const double root = sqrt(bends[r]);
+        for (ptrdiff_t j = 0; j < width; j++)
+            squares->bent[r * width + j] = (float)(rows[r * width + j] * root);
+    }
+    for (ptrdiff_t left = 0; left < line; left += 4)
+        for (ptrdiff_t right = left & ~(ptrdiff_t)7; right < width; right += 8)
+            NAME(tile)(squares->bent, width, n, left, right, 1, squares->of_rows);
+    NAME(spread_entries)(job, columns, n_columns, first, n, numbers, places, squares);
+    for (int r = 0; r < n; r++) {
+        const double *entries = squares->entries + r * each, *row = rows + r * width;
+        const int32_t *at = squares->at + r * each;
+        for (ptrdiff_t k = 0; k < each; k++) {
+            const double term = bends[r] * entries[k];
+            const vec terms = SPLAT(term);
+            double *across = squares->across + at[k] * width, *own = squares->of_spread + at[k] * beside;
+            for (ptrdiff_t j = 0; j < width; j += 4)
+                STORE(across + j, LOAD(across + j) + terms * LOAD(row + j));
+            for (ptrdiff_t i = k; i < each; i++)
+                own[at[i]] += term * entries[i];
+        }
+    }
+}
+
+/* Returns whether every row has a level in each linked category. `squares` is NULL for sums on which a certificate rests. */
+static TARGET int NAME(coded_pass)(const struct job *job, const struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places,
+                                   const struct squares *squares)
+{
+    double scores[CHUNK], bends[CHUNK];
     int whole = 1;
     for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
         const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
@@ -677,7 +765,9 @@ static TARGET int NAME(coded_pass)(const struct job *job, const struct column *c
             case LEVELS: whole &= NAME(level_scores)(column, first, n, places + c * CHUNK, scores) || !column->linked; break;
             }
         }
-        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL, NULL);
+        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL, NULL, squares ? bends : NULL);
+        if (squares)
+            NAME(add_squares)(job, columns, n_columns, first, n, numbers, places, bends, squares);
         for (ptrdiff_t c = 0; c < n_columns; c++) {
             const struct column *column = columns + c;
             switch (column->kind) {

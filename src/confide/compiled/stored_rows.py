@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.compiled.loading import Kernel
+from confide.compiled.loading import MOST_BENT, MOST_CODED_BENT, MOST_LINES, Kernel
 from confide.types import Array, Rows, Targets
 
 LINE, CURVE, LEVELS = range(3)
@@ -70,6 +70,16 @@ class StoredRows(Protocol):
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
         """Add the sums over these rows to `out` (d + 1,)."""
 
+    @property
+    def has_products(self) -> bool:
+        """Whether the kernel makes sums of products of columns of these rows, if they have the constant 1 too."""
+
+    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        """The same, and the sum of second derivative times x x^T in the upper triangle of `products` (D, D).
+
+        D is d, or d + 1 where rows have the constant 1.
+        """
+
 
 class CertifiedRows(Protocol):
     """Some rows, as they are stored, for the gradients on which certificates rest."""
@@ -127,11 +137,11 @@ class StoredArray:
     def as_numpy_reads(self, rows: slice) -> Rows:
         return self.rows[rows]
 
-    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        """The same, and the sum of second derivative times x x^T in the upper triangle of `products` (D, D).
+    @property
+    def has_products(self) -> bool:
+        return self.shape[1] < MOST_BENT
 
-        D is d, or d + 1 where rows have the constant 1, and at most `MOST_BENT`.
-        """
+    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
         self._add(out, products.reshape(-1), kernel, asked)
 
     def _add(self, out: Array, products: Array | None, kernel: Kernel, asked: SumOfSlopes) -> None:
@@ -209,9 +219,20 @@ class StoredCodes:
 
         False where a row lacks a level in a linked category: it is outside of its bound.
         """
+        return self._add(out, None, kernel, asked, rows_in_block)
+
+    @property
+    def has_products(self) -> bool:
+        n_lines = sum(column.kind == LINE for column in self.columns)
+        return self.n_features < MOST_CODED_BENT and n_lines < MOST_LINES
+
+    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        self._add(out, products.reshape(-1), kernel, asked, max(1, self.n_rows))
+
+    def _add(self, out: Array, products: Array | None, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
         columns = tuple(column.with_codes(codes) for column, codes in zip(self.columns, self.codes, strict=True))
         common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
-        return kernel.coded_sums(columns, self.n_rows, rows_in_block, *common, *asked.loss, out, asked.plain)
+        return kernel.coded_sums(columns, self.n_rows, rows_in_block, *common, *asked.loss, out, products, asked.plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +264,13 @@ class CertifiedCodes:
 
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
         self.codes.add_to(out, kernel, asked)
+
+    @property
+    def has_products(self) -> bool:
+        return self.codes.has_products
+
+    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        self.codes.add_bent(out, products, kernel, asked)
 
     def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
         return self.codes.add_blocks(out, kernel, asked, rows_in_block)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from confide.compiled.loading import kernel
 from confide.compiled.stored_rows import CertifiedCodes
 from confide.data.arrays import Blocks, CopiedBlocks, StoredBlocks, rows_in_block, rows_in_group, rows_in_sparse_block
 from confide.features.codes import Codes
@@ -84,7 +85,12 @@ class EncodedBlocks(Blocks):
 
     def as_copies(self, positions: Indices) -> Blocks:
         is_small = self.n_features <= _WIDE and 8 * self.n_features * positions.size <= _LARGE_COPY
-        if not self.encoder.codes_rows or is_small:
+        if not self.encoder.codes_rows or (is_small and not self._has_products()):
             return CopiedBlocks(self.copied(positions), self.rows_in_block)
         # The encoder stays out of a solver's reach, though the codes are copies.
         return replace(self.taken(positions), are_copies=True).lent()
+
+    def _has_products(self) -> bool:
+        """Whether the compiled kernel makes Hessians of the codes, in less time than it takes to expand them."""
+        stored = None if kernel() is None else self.as_stored(shortened=False)
+        return stored is not None and stored.rows.has_products

@@ -1,8 +1,8 @@
 """The cells of one column as numbers, levels of a category, or identities of persons, whatever library holds them.
 
-Columns are read through Arrow where possible: a column becomes an Arrow array, only its distinct values are looked at in
-Python, and NumPy does the rest. Columns of Python objects are read cell by cell, because the meaning of a cell must not
-depend on other rows.
+Columns are read through Arrow where possible: a column becomes an Arrow array, in one or more pieces, only its distinct
+values are looked at in Python, and NumPy does the rest. Columns of Python objects are read cell by cell, because the meaning
+of a cell must not depend on other rows.
 
 No message holds a cell. Other libraries quote cells in their errors, so their errors are dropped, and ours are raised
 outside the `except` block that caught them. Then neither the error nor its context holds a value.
@@ -35,7 +35,7 @@ CellNumbers: TypeAlias = NDArray[np.floating[Any]]
 Levels: TypeAlias = NDArray[np.signedinteger[Any]]
 """(n,): the level of each cell, negative if it has none."""
 Positions: TypeAlias = NDArray[np.signedinteger[Any]]
-"""(n,): the position of each cell's value among the distinct values of its column, -1 if the cell is null."""
+"""(m,): the position of each cell's value among the distinct values of its column, -1 if the cell is null."""
 _POSITIONS_AT_ONCE = 2**15
 
 
@@ -60,6 +60,7 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     arrow = _as_arrow(cells)
     if arrow is None or not _is_number(arrow.type):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse)
+    arrow = arrow.combine_chunks() if isinstance(arrow, pa.ChunkedArray) else arrow
     if pa.types.is_floating(arrow.type):
         numbers: CellNumbers = arrow.to_numpy(zero_copy_only=False)
         return numbers
@@ -67,8 +68,8 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     return converted
 
 
-def _numbers_of_distinct(what: str, distinct: list[object], positions: Positions, refuse: bool) -> CellNumbers:
-    """The number in each cell, from the distinct values and the position of each cell's value among them."""
+def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Positions], refuse: bool) -> CellNumbers:
+    """The number in each cell, from the distinct values and the position of each cell's value among them, in pieces."""
     found = [number_in(value) for value in distinct]
     # The last entry stands for missing cells, whose position is -1.
     unreadable = np.array([number is None for number in found] + [False])
@@ -102,15 +103,18 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     return found
 
 
-def _entries_at(positions: Positions, table: NDArray[Any]) -> Any:
-    """The entry of a table at each position (n,); -1 stands for the last one.
+def _entries_at(positions: list[Positions], table: NDArray[Any]) -> Any:
+    """The entry of a table at each of n positions, which come in pieces, as an array (n,); -1 stands for the last entry.
 
     In blocks, because NumPy makes 64-bit integers of all positions that it gets at once, which takes much memory.
     """
-    entries = np.empty(positions.shape, table.dtype)
-    for start in range(0, positions.size, _POSITIONS_AT_ONCE):
-        block = slice(start, start + _POSITIONS_AT_ONCE)
-        np.take(table, positions[block], out=entries[block], mode="wrap")
+    entries = np.empty(sum(piece.size for piece in positions), table.dtype)
+    begun = 0
+    for piece in positions:
+        for start in range(0, piece.size, _POSITIONS_AT_ONCE):
+            block = piece[start : start + _POSITIONS_AT_ONCE]
+            np.take(table, block, out=entries[begun : begun + block.size], mode="wrap")
+            begun += block.size
     return entries
 
 
@@ -170,7 +174,8 @@ def distinct_cells(what: str, cells: Any) -> tuple[list[object], Positions]:
     InputError
         If a cell is of a kind that cannot be compared.
     """
-    return _distinct(what, cells, _as_arrow(cells))
+    values, positions = _distinct(what, cells, _as_arrow(cells))
+    return values, np.concatenate(positions)
 
 
 def identity_in(value: object) -> str | None:
@@ -194,8 +199,8 @@ def identity_in(value: object) -> str | None:
 
 def _labels(
     what: str, cells: Any, form: Callable[[object], str | None] = canonical_label
-) -> tuple[list[str | None], Positions]:
-    """The forms of a column's distinct values, and for each cell the position of its value, -1 if the cell is null."""
+) -> tuple[list[str | None], list[Positions]]:
+    """The forms of a column's distinct values, and the positions of the cells' values among them, in pieces."""
     distinct, positions = _distinct(what, cells, _as_arrow(cells))
     try:
         return [form(value) for value in distinct], positions
@@ -204,26 +209,31 @@ def _labels(
     raise _not_labels(what)
 
 
-def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], Positions]:
-    """The distinct values of a column, and for each cell the position of its value, -1 if the cell is null."""
+def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], list[Positions]]:
+    """The distinct values of a column, and the positions of the cells' values among them, in pieces (at least one)."""
     import pyarrow as pa
 
     if arrow is not None and pa.types.is_null(arrow.type):
-        return [], np.full(len(arrow), -1)
+        return [], [np.full(len(arrow), -1)]
     if arrow is not None and _has_plain_values(arrow.type):
         encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
-        values = encoded.dictionary
+        # All pieces have one dictionary. To make one piece of them first would copy the column, which takes long for text.
+        pieces = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
+        values = pieces[0].dictionary
         # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
         distinct = list(values.to_numpy()) if pa.types.is_float32(values.type) else _python_values(what, values)
-        return distinct, _wide(encoded.indices).fill_null(-1).to_numpy(zero_copy_only=False)
-    return _distinct_objects(what, _as_list(cells))
+        return distinct, [_wide(piece.indices).fill_null(-1).to_numpy(zero_copy_only=False) for piece in pieces]
+    distinct, positions = _distinct_objects(what, _as_list(cells))
+    return distinct, [positions]
 
 
 def _wide(indices: Any) -> Any:
     """The same integers in a type that has -1, and the next one after the largest."""
     import pyarrow as pa
 
-    return indices if indices.type in (pa.int32(), pa.int64()) else indices.cast(pa.int64())
+    if indices.type in (pa.int32(), pa.int64()):
+        return indices
+    return indices.cast(pa.int64() if indices.type.bit_width > 16 else pa.int32())
 
 
 def _python_values(what: str, values: Any) -> list[object]:
@@ -253,7 +263,7 @@ def _not_labels(what: str) -> InputError:
 
 
 def _as_arrow(cells: Any) -> Any:
-    """The column as one Arrow array, or None if it must be read cell by cell.
+    """The column as an Arrow array, or as one in several pieces; None if it must be read cell by cell.
 
     Arrow makes one type for a whole column of Python objects, so a single cell could change the meaning of all others (0.1
     in single precision becomes 0.10000000149 beside a double). Such a column is taken only if it is text, because text
@@ -264,19 +274,34 @@ def _as_arrow(cells: Any) -> Any:
 
     try:
         if isinstance(cells, pa.ChunkedArray):
-            # A single chunk needs no copy; several are copied into one.
-            return cells.chunk(0) if cells.num_chunks == 1 else cells.unify_dictionaries().combine_chunks()
+            return _in_pieces(cells)
         series = nw.from_native(cells, pass_through=True, allow_series=True)
         array = series.to_arrow() if isinstance(series, nw.Series) else pa.array(cells, from_pandas=True)
         if isinstance(array, pa.ChunkedArray):
-            array = array.unify_dictionaries().combine_chunks()
+            array = _in_pieces(array)
     except Exception:  # noqa: BLE001 - any message may quote cells, and there is another way to read them
         return None
-    if not isinstance(array, pa.Array):
+    if not isinstance(array, (pa.Array, pa.ChunkedArray)):
         return None
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return array if is_text or not _holds_objects(cells) else None
+
+
+def _in_pieces(column: Any) -> Any:
+    """A chunked column without empty chunks, all with the same dictionary; as one array if there is one chunk or none.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If a common dictionary would need larger integers.
+    """
+    import pyarrow as pa
+
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.chunked_array(chunks).unify_dictionaries() if chunks else column.combine_chunks()
 
 
 def _holds_objects(cells: Any) -> bool:

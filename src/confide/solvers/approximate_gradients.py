@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import ssyrk
 from scipy.sparse import issparse
 
 from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource, rows_in_block
@@ -118,7 +117,8 @@ class ApproximateSum:
             np.multiply(rows, root if factors is None else root * factors, out=bent[:, :n_features])
             if self.intercept > 0.0:
                 bent[:, n_features:] = self.intercept * root
-            ssyrk(1.0, bent.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+            # BLAS through NumPy computes one triangle and leaves Python's lock free; through SciPy it would keep the lock.
+            matrix += np.dot(bent.T, bent)
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian."""
@@ -273,6 +273,9 @@ def with_cheap_hessians(
     """
     if objective.l2 < _LEAST_RIDGE_SHARE * objective.smoothness:
         return objective
+    compiled = compiled_objective(objective, _known(unshortened, fewer, start))
+    if compiled is not None and compiled.has_hessians:
+        return compiled
     return in_single_precision(objective, fewer, start, unshortened) or objective
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from confide.compiled.gradient_sums import CompiledSum, code_of
-from confide.compiled.loading import MOST_BENT, kernel
-from confide.compiled.stored_rows import StoredArray
+from confide.compiled.loading import kernel
+from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.arrays import MemorySource, StoredBlocks
 from confide.data.source import SummableRows
 from confide.erm.row_bounds import BallBound
@@ -47,7 +47,7 @@ class CompiledObjective:
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
         if order != 1 and not (order == 2 and self.has_hessians):
-            raise ParameterError("the kernel makes gradients, and Hessians of few weights over rows of an array.")
+            raise ParameterError("the kernel makes gradients, and Hessians of some rows of few columns.")
         exact = self.exact
         totals = self.source.sum_over_rows(replace(self.row_sum, order=order), weights)
         if order >= 2:
@@ -58,9 +58,17 @@ class CompiledObjective:
     @property
     def has_hessians(self) -> bool:
         """Whether the kernel makes Hessians of this problem."""
+        return self._rows is not None and self._rows.has_products
+
+    @property
+    def is_of_array(self) -> bool:
+        """Whether these are rows of an array."""
+        return isinstance(self._rows, StoredArray)
+
+    @property
+    def _rows(self) -> StoredRows | None:
         source: Any = self.source
-        is_array = isinstance(source, MemorySource) and isinstance(source.blocks, StoredBlocks)
-        return is_array and isinstance(source.blocks.rows, StoredArray) and self.exact.linear.shape[1] <= MOST_BENT
+        return source.blocks.rows if isinstance(source, MemorySource) and isinstance(source.blocks, StoredBlocks) else None
 
 
 def compiled_objective(objective: Objectives, unshortened: bool) -> CompiledObjective | None:

@@ -57,7 +57,8 @@ def closer_start(
 
     Parameters
     ----------
-    objective : one problem over all rows, by the kernel
+    objective : one problem over all rows, by the kernel. Over rows that are codes it seems not to pay, and rows on a disk
+        would take other steps than the same rows in memory
     start : (1, D), near the minimiser over a sample
     metric : that of the sample
     of_hessian : makes a metric of a Hessian (D, D), or None where it is not positive definite
@@ -65,7 +66,7 @@ def closer_start(
     tolerance : the gradient norm that is asked for
     """
     n_weights = start.shape[1]
-    if n_weights > _MOST_WEIGHTS or not objective.has_hessians:
+    if n_weights > _MOST_WEIGHTS or not (objective.is_of_array and objective.has_hessians):
         return None
     left = _LEFT_OVER_ERROR * math.sqrt(n_weights / n_sampled)
     first = objective.evaluate(start, order=1).gradient
