@@ -55,8 +55,11 @@ def medians(
 
 def passes(
     runs: int, name: str, source: Callable[[int], MemorySource], row_sum: RowSum, module: Kernel, read: Any = None
-) -> None:
-    """One line: a pass by NumPy, by the kernel, and for a certificate; over that of reading, and what more threads gain."""
+) -> dict[int, float]:
+    """One line: a pass by NumPy, by the kernel, and for a certificate; over that of reading, and what more threads gain.
+
+    Returns the seconds that each number of threads takes to read the rows.
+    """
     weights = np.random.default_rng(1).normal(size=(1, row_sum.n_weights(source(1).n_features))) * 0.1
     asked = CompiledSum(module, (code_of(row_sum.loss) or (0, 0.0, 0.0, 0.0)), row_sum.intercept, 1.0, np.inf)
     stored = {threads: source(threads).as_stored(shortened=False) for threads in THREADS}
@@ -79,11 +82,13 @@ def passes(
     over = f", kernel {found['kernel'] / found['reading']:.2f} times reading" if read is not None else ""
     gains = ", ".join(f"{n} threads {walls['1'] / walls[str(n)]:.2f} times" for n in THREADS[1:])
     print(f"{name}: {shown}: {found['NumPy'] / found['kernel']:.1f} times as fast{over}; wall: {gains}")
-    if read is not None:
-        alone = medians(runs, {str(n): (lambda n=n: read_by(read, n)) for n in THREADS}, time.perf_counter)
-        for n in THREADS:
-            name = f"{n} thread{'s' * (n > 1)}"
-            print(f"  {name}: a pass {walls[str(n)] * 1e3:.1f} ms, reading alone {alone[str(n)] * 1e3:.1f} ms by the wall")
+    if read is None:
+        return {}
+    alone = medians(runs, {str(n): (lambda n=n: read_by(read, n)) for n in THREADS}, time.perf_counter)
+    for n in THREADS:
+        name = f"{n} thread{'s' * (n > 1)}"
+        print(f"  {name}: a pass {walls[str(n)] * 1e3:.1f} ms, reading alone {alone[str(n)] * 1e3:.1f} ms by the wall")
+    return {n: alone[str(n)] for n in THREADS}
 
 
 def read_by(read: Any, n_threads: int) -> None:
@@ -101,17 +106,17 @@ def over_arrays(runs: int, scale: float, module: Kernel) -> None:
         X /= 1.3 * np.sqrt(columns)  # a few of a hundred rows are longer than 1
         row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
         made = {n: MemorySource(ArrayBlocks(X), y, n_threads=n) for n in THREADS}
-        passes(runs, f"{len(X)} x {columns} doubles", made.__getitem__, row_sum, module, X)
+        reading = passes(runs, f"{len(X)} x {columns} doubles", made.__getitem__, row_sum, module, X)
         model = LogisticRegression(
             confide.ApproxDP(1.0, 1e-8), classes=[-1, 1], mechanism="objective", centre=False, random_state=0
         )
         labels = np.where(X[:, 0] + rng.logistic(size=len(X)) > 0, 1, -1)
-        fits(runs, f"  {len(X)} x {columns} doubles", model, X, labels)
+        fits(runs, f"  {len(X)} x {columns} doubles", model, X, labels, reading=reading)
         del X, made
 
 
-def fits(runs: int, name: str, model: Any, *given: Any) -> None:
-    """One line: a fit with the kernel and without it."""
+def fits(runs: int, name: str, model: Any, *given: Any, reading: dict[int, float] | None = None) -> None:
+    """One line: a fit with the kernel and without it; and which share of it so many passes of reading alone would take."""
 
     def fit(setting: str) -> None:
         os.environ["CONFIDE_COMPILED"] = setting
@@ -126,6 +131,25 @@ def fits(runs: int, name: str, model: Any, *given: Any) -> None:
     print(f"{name}: fit with the kernel {found['with']:.2f} s, without {found['without']:.2f} s: {ratio:.2f} times as fast")
     walls = medians(runs, {str(n): (lambda n=n: by_threads(n)) for n in THREADS}, time.perf_counter)
     print("    wall: " + ", ".join(f"{n} threads {walls['1'] / walls[str(n)]:.2f} times" for n in THREADS[1:]))
+    if reading:
+        # The check for finite numbers reads the rows too, and reports nothing.
+        n_passes = 1 + number_of_passes(lambda: by_threads(1))
+        for n in THREADS:
+            share, name = n_passes * reading[n] / walls[str(n)], f"{n} thread{'s' * (n > 1)}"
+            print(f"    {name}: {walls[str(n)]:.3f} s, of which {n_passes} times reading alone is {share:.0%}")
+
+
+def number_of_passes(fit: Callable[[], Any]) -> int:
+    """How many passes over the rows a fit reports."""
+    begun = 0
+
+    def told(_what: str, n_rows: int) -> None:
+        nonlocal begun
+        begun += n_rows == 0
+
+    with confide.progress(told):
+        fit()
+    return begun
 
 
 def over_codes(runs: int, scale: float, module: Kernel) -> None:

@@ -345,3 +345,20 @@ def test_numbers_that_are_not_finite_are_found_by_any_number_of_threads(n_thread
     X[:2] = np.finfo(float).max
     blocks = numeric_blocks(X, BaseEstimator(), is_fit=True, accepts_sparse=False, n_threads=n_threads)
     assert np.shares_memory(blocks.block(0, 1), X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["rows", "columns", "every second number", "one column", "wide"])
+def test_numbers_that_are_not_finite_are_found_in_any_order_of_memory(kind, dtype):
+    """Wherever they stand, in rows as they lie in memory and in a single row longer than what is looked at at a time."""
+    shape = {"one column": (70_000, 1), "wide": (2, 70_000)}.get(kind, (30_001, 5))
+    X = np.asfortranarray(np.ones(shape, dtype)) if kind == "columns" else np.ones(shape, dtype)
+    if kind == "every second number":
+        X = np.ones((shape[0], 2 * shape[1]), dtype)[:, ::2]
+    for row, column in ((0, 0), (0, -1), (-1, 0), (-1, -1), (shape[0] // 2, shape[1] // 2)):
+        for number in (np.nan, np.inf):
+            X[row, column] = number
+            with pytest.raises(InputError, match="Input X contains"):
+                numeric_blocks(X, BaseEstimator(), is_fit=True, accepts_sparse=False)
+            X[row, column] = 0.0
+    numeric_blocks(X, BaseEstimator(), is_fit=True, accepts_sparse=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +21,11 @@ from sklearn import config_context
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from confide.cautions import steps_outside
-from confide.data.arrays import ArrayBlocks, Blocks, rows_in_group
+from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
-from confide.data.threads import made_in_order
+from confide.data.threads import made_in_order, one_blas_thread
+from confide.erm.coded_rows import unchangeable
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells_outside import CellsOutside, cells_outside
@@ -40,6 +42,11 @@ _SAFE_OPENINGS = (
     "The feature names should match",
     "Feature names",
 )
+
+_ZEROS = unchangeable(np.zeros(2**15))
+"""So many numbers at a time are looked at; they stay in the cache with the zeros."""
+_PARTS_IN_GROUP = 128
+"""A thread looks at so many times as many before another one may take over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -164,8 +171,8 @@ def _array_to_encode(X: Any, columns_of: Any, *, is_fit: bool) -> Any:
 def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool, n_threads: int = 1) -> Blocks:
     """Check rows of numbers and give them as blocks.
 
-    A fit records their columns on `columns_of`; otherwise they are compared with the columns recorded there. So many threads
-    look whether all numbers of an array are finite; with more than one, columns may be recorded of rows that are refused.
+    A fit records their columns on `columns_of`, also if it then refuses the rows because a number is not finite; otherwise
+    they are compared with the columns recorded there. So many threads look whether all numbers are finite.
     """
     if np.ma.isMaskedArray(X):
         raise InputTypeError(
@@ -188,7 +195,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         _refuse_unusable(X)
     message = "X could not be read as an array (rows, features) of real numbers. Give numbers, or a schema for raw columns."
     try:
-        # errstate: scikit-learn's check for finite values may give a floating-point warning, which would depend on the data.
+        # errstate: a check for finite values may give a floating-point warning, which would depend on the data.
         # assume_finite: users may switch that check off in scikit-learn's configuration, but not here.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(
@@ -198,9 +205,9 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
                 dtype=dtype,
                 accept_sparse="csr",
                 ensure_min_features=1,
-                ensure_all_finite=n_threads == 1,
+                ensure_all_finite=False,
             )
-            if n_threads > 1 and (issparse(rows) or not _sums_are_finite(rows, n_threads)):
+            if issparse(rows) or not _all_finite(rows, n_threads):
                 assert_all_finite(rows, input_name="X")
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
@@ -226,12 +233,28 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
     raise kind(message)
 
 
-def _sums_are_finite(rows: Any, n_threads: int) -> bool:
-    """Whether the sum of every block of an array is finite, so that all its numbers are."""
-    step = rows_in_group(rows.shape[1])
-    blocks = (rows[start : start + step] for start in range(0, len(rows), step))
-    with closing(made_in_order(np.sum, blocks, n_threads)) as sums:
-        return all(map(np.isfinite, sums))
+def _all_finite(rows: Any, n_threads: int) -> bool:
+    """Whether all numbers of an array are finite.
+
+    0 times a number is 0, and no number where that one is not finite. BLAS adds up products faster than NumPy adds up
+    numbers.
+    """
+    rows = rows.T if rows.flags.f_contiguous else rows
+    at_once = max(1, _ZEROS.size // max(1, rows.shape[1]))
+    zeros = _ZEROS if rows.dtype == np.float64 else _ZEROS.astype(rows.dtype)
+
+    def are_finite(first: int) -> bool:
+        parts = (rows[start : start + at_once].ravel() for start in range(first, min(first + step, len(rows)), at_once))
+        return all(np.dot(piece, zeros[: piece.size]) == 0.0 for part in parts for piece in _short(part))
+
+    step = at_once * _PARTS_IN_GROUP
+    with one_blas_thread(), closing(made_in_order(are_finite, range(0, len(rows), step), n_threads)) as found:
+        return all(found)
+
+
+def _short(numbers: Any) -> Iterator[Any]:
+    """Numbers (n,) in pieces for which there are enough zeros."""
+    return (numbers[start : start + _ZEROS.size] for start in range(0, numbers.size, _ZEROS.size))
 
 
 def _sound_sparse(X: Any) -> Any:
