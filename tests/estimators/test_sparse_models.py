@@ -99,7 +99,8 @@ def test_three_classes_have_one_support():
     blurred = X + np.random.default_rng(0).normal(size=X.shape) * 0.5
     classes = np.where(blurred[:, 0] > 0.3, 2, np.where(blurred[:, 2] > 0.0, 1, 0))
     for multiclass in ("softmax", "one-vs-rest"):
-        model = LogisticRegression(ApproxDP(8.0, 1e-6), classes=[0, 1, 2], multiclass=multiclass, **COMMON).fit(X, classes)
+        settings = {"classes": [0, 1, 2], "multiclass": multiclass, "random_state": 0, **COMMON}
+        model = LogisticRegression(ApproxDP(8.0, 1e-6), **settings).fit(X, classes)
         assert model.coef_.shape == (3, 6)
         assert model.support_[[0, 2]].all()
         assert model.support_.tolist() == (model.coef_ != 0.0).any(axis=0).tolist()
