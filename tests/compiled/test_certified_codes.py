@@ -66,7 +66,7 @@ def in_groups(source, row_sum):
     """The blocks that a pass by the kernel meets."""
     compiled_sum = by_kernel(row_sum, 1, source.blocks.rows_in_block)
     assert type(compiled_sum) is ClippedSum
-    return [rows for group in source.groups_for(compiled_sum) for rows, _, _ in group]
+    return [rows for group in source.rows_for(compiled_sum).groups() for rows, _, _ in group]
 
 
 def by_both(monkeypatch, source, row_sum, weights):

@@ -289,6 +289,7 @@ def test_columns_that_do_not_fit_are_refused_and_unknown_levels_count_as_none(co
         StoredColumn(LEVELS, -1, 4),
         StoredColumn(LEVELS, 0, 0),
         StoredColumn(LEVELS, 0, 4, values=np.ones(3)),
+        StoredColumn(LEVELS, 0, 4, indicator=0),
         StoredColumn(7, 0, 1),
     ):
         with pytest.raises(ValueError, match="kernel"):

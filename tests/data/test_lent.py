@@ -123,7 +123,9 @@ def blocks_of(face):
     face.sum_over_rows(keeping, np.ones((1, face.n_features)))
     blocks = getattr(face, "blocks", None)
     made = [] if blocks is None else [blocks.block(0, 5), blocks.taken(np.array([5, 2])).block(0, 2)]
-    return [keeping.shown, made]
+    sources = [face, face.sample(64)]
+    as_stored = [source.as_stored(shortened) for source in sources if source is not None for shortened in (False, True)]
+    return [keeping.shown, made, sources, as_stored]
 
 
 @pytest.mark.parametrize("name", SOURCES)

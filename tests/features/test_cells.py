@@ -184,3 +184,65 @@ def test_positions_have_room_for_the_next_one(indices):
     distinct, positions = cells.distinct_cells("the column", column)
     assert distinct == values
     assert (positions + 1).tolist() == [*range(1, 129), 0]
+
+
+def in_dictionaries(*values):
+    """A column in pieces, each cell a value of its own piece's dictionary, whose indices are bytes."""
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(range(len(each)), pa.int8()), each) for each in values])
+
+
+@pytest.mark.parametrize("n_others", [27, 28])
+def test_single_precision_keeps_its_categories_whatever_other_pieces_hold(n_others):
+    """127 values can be counted in bytes, and 128 cannot; 0.1 in single precision is the category 0.1 in both cases."""
+    column = in_dictionaries(
+        pa.array(np.arange(100, dtype="f4") / np.float32(10)), pa.array(np.arange(100, 100 + n_others, dtype="f4"))
+    )
+    assert read_levels("the column", column, {"0.1": 0, "0.2": 1}, -3, -2)[:4].tolist() == [-2, 0, 1, -2]
+
+
+@pytest.mark.parametrize("values", [["a", None, "b"], np.array([0.1, np.nan, 0.2], "f4")], ids=["text", "numbers"])
+@pytest.mark.parametrize("n_pieces", [1, 2])
+def test_a_null_in_a_dictionary_is_a_missing_cell(values, n_pieces):
+    """Of one piece or of several, each with a dictionary of its own."""
+    column = in_dictionaries(*[pa.array(values, from_pandas=True)] * n_pieces)
+    known = {"a": 0, "b": 1, "0.1": 0, "0.2": 1}
+    assert read_levels("the column", column, known, -3, -2).tolist() == [0, -3, 1] * n_pieces
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([2**31 - 1], pa.date32()),
+        pa.array([2**62], pa.timestamp("s")),
+        pa.array([b"\xfe\xda", b"a longer cell \xfe"], pa.binary())
+        .view(pa.binary())
+        .cast(pa.binary_view())
+        .view(pa.string_view()),
+    ],
+    ids=["date", "time", "text"],
+)
+def test_cells_that_python_cannot_hold_are_refused_without_their_content(column):
+    """An error of a library would show the cell."""
+    with pytest.raises(InputError, match="^the column: holds (cells that are not text|text that is not UTF-8)") as refused:
+        read_levels("the column", column, {"a": 0}, -3, -2)
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None
+
+
+def test_text_that_is_too_large_for_one_dictionary_is_read_cell_by_cell(monkeypatch):
+    """More than 2 GiB of distinct values."""
+
+    class TooLarge(pa.ArrowException):
+        """What Arrow raises where the memory of a dictionary is full."""
+
+    class Column:
+        """A column that no dictionary can hold."""
+
+        type = pa.string()
+
+        def dictionary_encode(self):
+            raise TooLarge
+
+    given = ["a", "b", None, "a"]
+    monkeypatch.setattr(cells, "_as_arrow", lambda _: Column())
+    assert read_levels("the column", given, {"a": 0, "b": 1}, -3, -2).tolist() == [0, 1, -3, 0]

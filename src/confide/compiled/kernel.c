@@ -637,6 +637,7 @@ static int read_column(struct held *held, struct column *column, PyObject *given
     const Py_ssize_t wide = column->kind == CURVE ? column->bins : column->kind == LEVELS && !column->values ? column->bins - 1 : 1;
     int sound = column->kind == LINE || column->kind == CURVE || column->kind == LEVELS;
     sound = sound && column->size <= (column->kind == LEVELS ? 4 : 8) && (column->kind != CURVE || column->values);
+    sound = sound && (column->kind != LEVELS || column->indicator == -1);
     sound = sound && column->bins >= (column->kind == CURVE ? 2 : 1) && column->bins < INT32_MAX / 16;
     sound = sound && column->start >= 0 && wide <= d && column->start <= d - wide && column->indicator >= -1 && column->indicator < d;
     /* The highest position of a curve lies before its last hat. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -64,6 +64,10 @@ class StoredRows(Protocol):
     def __getitem__(self, rows: slice) -> Self:
         """Some of the rows, in the same memory."""
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers are stored for one row."""
+
     def lent(self, unwritable: Callable[[Any], Any]) -> StoredRows:
         """The same rows in arrays that this function has made safe from writing."""
 
@@ -108,6 +112,10 @@ class StoredArray:
     def shape(self) -> tuple[int, int]:
         n_rows, n_features = self.rows.shape
         return int(n_rows), int(n_features)
+
+    @property
+    def n_numbers(self) -> int:
+        return self.shape[1]
 
     def __getitem__(self, rows: slice) -> StoredArray:
         return StoredArray(self.rows[rows])
@@ -204,12 +212,18 @@ class StoredCodes:
     def shape(self) -> tuple[int, int]:
         return self.n_rows, self.n_features
 
+    @property
+    def n_numbers(self) -> int:
+        return len(self.columns)
+
     def __getitem__(self, rows: slice) -> StoredCodes:
         start, stop, _ = rows.indices(self.n_rows)
         return StoredCodes(self.n_features, self.columns, tuple(codes[start:stop] for codes in self.codes), stop - start)
 
     def lent(self, unwritable: Callable[[Any], Any]) -> StoredCodes:
-        return StoredCodes(self.n_features, self.columns, tuple(map(unwritable, self.codes)), self.n_rows)
+        # A solver gets columns of its own: the encoder's are those that certificates are made with.
+        columns = tuple(replace(column, values=unwritable(column.values)) for column in self.columns)
+        return StoredCodes(self.n_features, columns, tuple(map(unwritable, self.codes)), self.n_rows)
 
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
         self.add_blocks(out, kernel, asked, max(1, self.n_rows))
@@ -253,6 +267,10 @@ class CertifiedCodes:
     @property
     def shape(self) -> tuple[int, int]:
         return self.codes.shape
+
+    @property
+    def n_numbers(self) -> int:
+        return self.codes.n_numbers
 
     def __getitem__(self, rows: slice) -> CertifiedCodes:
         start, _, _ = rows.indices(self.codes.n_rows)

@@ -47,6 +47,8 @@ _BLOCKS_IN_GROUP = 32
 
 A group has at most half as many blocks as a part of a block has rows (`_FEWEST_ROWS`), as `_parts` relies on.
 """
+_NUMBERS_OF_A_SLOPE, _FEW_NUMBERS = 8, 2**22
+"""The slope of a row takes the kernel about as long as so many numbers. So few numbers take it a few milliseconds."""
 _GROUPS_IN_BUNDLE = 8
 """Groups are summed in bundles, and bundles are added up: chains of additions are shorter, so there is less rounding."""
 TREE_ADDITIONS = 32
@@ -195,6 +197,11 @@ class Blocks(Protocol):
         return False
 
     @property
+    def is_short_pass(self) -> bool:
+        """Whether a pass over all rows takes about as long as it takes to give its groups to threads."""
+        return False
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
 
@@ -322,6 +329,10 @@ class StoredBlocks(Blocks):
         return 1
 
     @property
+    def is_short_pass(self) -> bool:
+        return self.n_rows * (self.rows.n_numbers + _NUMBERS_OF_A_SLOPE) < _FEW_NUMBERS
+
+    @property
     def n_rows(self) -> int:
         return self.rows.shape[0]
 
@@ -361,6 +372,7 @@ class _LentBlocks:
     are_copies: bool
 
     made_anew: ClassVar[bool] = False
+    is_short_pass: ClassVar[bool] = False
 
     @property
     def blocks_in_group(self) -> int:
@@ -561,10 +573,12 @@ class MemorySource(RowsWithDefaults, SummableRows):
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         passing = None if self.blocks.are_copies else Pass("training")
         compiled = by_kernel(row_sum, len(weights), self.blocks.rows_in_block)
-        groups, n_features = self.groups_for(compiled), self.n_features
-        return row_sum.completed(sum_over_groups(compiled or row_sum, groups, n_features, weights, self.n_threads, passing))
+        rows, n_features = self.rows_for(compiled), self.n_features
+        n_threads = 1 if rows.blocks.is_short_pass else self.n_threads
+        totals = sum_over_groups(compiled or row_sum, rows.groups(), n_features, weights, n_threads, passing)
+        return row_sum.completed(totals)
 
-    def groups_for(self, compiled: ClippedSum | None) -> Iterator[Iterator[CountedBlock]]:
-        """All rows in groups of blocks, as they are summed up: in the form in which they are stored, if the kernel may."""
+    def rows_for(self, compiled: ClippedSum | None) -> MemorySource:
+        """The same rows in the form in which they are stored, if the kernel may make this sum."""
         stored = None if compiled is None else self.blocks.as_certified(compiled.row_sum.row_bound)
-        return self.groups() if stored is None else replace(self, blocks=stored).groups()
+        return self if stored is None else replace(self, blocks=stored)

@@ -317,7 +317,7 @@ class StreamedSource(RowsWithDefaults, SummableRows):
         with closing(self.in_memory()) as pieces:
             # Each summing thread expands its blocks itself, so that a block is used while it is in the processor's cache.
             compiled = by_kernel(row_sum, len(weights), self.reading.rows_in_block)
-            groups = (group for memory in pieces for group in memory.groups_for(compiled))
+            groups = (group for memory in pieces for group in memory.rows_for(compiled).groups())
             passing = Pass("training", self.progress)
             summed = sum_over_groups(compiled or row_sum, groups, self.n_features, weights, self.n_threads, passing)
             return row_sum.completed(summed)

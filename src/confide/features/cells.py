@@ -215,16 +215,27 @@ def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], list[Pos
 
     if arrow is not None and pa.types.is_null(arrow.type):
         return [], [np.full(len(arrow), -1)]
-    if arrow is not None and _has_plain_values(arrow.type):
-        encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
-        # All pieces have one dictionary. To make one piece of them first would copy the column, which takes long for text.
-        pieces = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
-        values = pieces[0].dictionary
-        # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
-        distinct = list(values.to_numpy()) if pa.types.is_float32(values.type) else _python_values(what, values)
-        return distinct, [_wide(piece.indices).fill_null(-1).to_numpy(zero_copy_only=False) for piece in pieces]
-    distinct, positions = _distinct_objects(what, _as_list(cells))
+    pieces = None if arrow is None or not _has_plain_values(arrow.type) else _encoded(arrow)
+    if pieces is not None:
+        return _values(what, pieces[0].dictionary), [
+            _wide(piece.indices).fill_null(-1).to_numpy(zero_copy_only=False) for piece in pieces
+        ]
+    distinct, positions = _distinct_objects(what, _listed(what, cells))
     return distinct, [positions]
+
+
+def _encoded(arrow: Any) -> list[Any] | None:
+    """Pieces of a column, all with the same dictionary; None where its distinct values are too large for one.
+
+    To make one piece of them would copy the column, which takes long for text.
+    """
+    import pyarrow as pa
+
+    try:
+        encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
+    except pa.ArrowException:
+        return None
+    return list(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else [encoded]
 
 
 def _wide(indices: Any) -> Any:
@@ -236,13 +247,12 @@ def _wide(indices: Any) -> Any:
     return indices.cast(pa.int64() if indices.type.bit_width > 16 else pa.int32())
 
 
-def _python_values(what: str, values: Any) -> list[object]:
-    try:
-        return list(values.to_pylist())
-    except UnicodeDecodeError:
-        pass
-    # Raised outside the handler, because the original error shows bytes of a cell.
-    raise InputError(f"{what}: holds text that is not UTF-8; write the file again in UTF-8.")
+def _values(what: str, values: Any) -> list[object]:
+    """The values of a dictionary, as objects of Python or NumPy."""
+    import pyarrow as pa
+
+    # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
+    return list(values.to_numpy(zero_copy_only=False)) if pa.types.is_float32(values.type) else _listed(what, values)
 
 
 def _distinct_objects(what: str, cells: list[object]) -> tuple[list[object], NDArray[np.int64]]:
@@ -289,19 +299,17 @@ def _as_arrow(cells: Any) -> Any:
 
 
 def _in_pieces(column: Any) -> Any:
-    """A chunked column without empty chunks, all with the same dictionary; as one array if there is one chunk or none.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If a common dictionary would need larger integers.
-    """
+    """A chunked column without empty chunks, all with the same dictionary; as one array if there is one chunk or none."""
     import pyarrow as pa
 
     chunks = [chunk for chunk in column.chunks if len(chunk)]
-    if len(chunks) == 1:
-        return chunks[0]
-    return pa.chunked_array(chunks).unify_dictionaries() if chunks else column.combine_chunks()
+    if len(chunks) < 2:
+        return chunks[0] if chunks else column.combine_chunks()
+    try:
+        return pa.chunked_array(chunks).unify_dictionaries()
+    except pa.ArrowException:
+        # A common dictionary would need larger integers, or one of them holds a null. The values need none.
+        return pa.chunked_array([chunk.dictionary_decode() for chunk in chunks])
 
 
 def _holds_objects(cells: Any) -> bool:
@@ -318,11 +326,17 @@ def _holds_objects(cells: Any) -> bool:
     return dtype is None or str(dtype).lower() == "object"
 
 
-def _as_list(cells: Any) -> list[object]:
-    for method in ("to_list", "tolist", "to_pylist"):
-        if hasattr(cells, method):
-            return list(getattr(cells, method)())
-    return list(cells)
+def _listed(what: str, cells: Any) -> list[object]:
+    """The cells as objects of Python or NumPy."""
+    method = next((method for method in ("to_list", "tolist", "to_pylist") if hasattr(cells, method)), None)
+    try:
+        return list(cells if method is None else getattr(cells, method)())
+    except UnicodeDecodeError:
+        error = InputError(f"{what}: holds text that is not UTF-8; write the file again in UTF-8.")
+    except Exception:  # noqa: BLE001 - a date that Python does not have, for example
+        error = _not_labels(what)
+    # Raised outside the handlers, because the original error shows a cell.
+    raise error
 
 
 def _is_number(kind: Any) -> bool:

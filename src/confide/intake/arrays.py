@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,7 @@ from confide.cautions import steps_outside
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
-from confide.data.threads import made_in_order, one_blas_thread
-from confide.erm.coded_rows import unchangeable
+from confide.data.threads import made_in_order
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells_outside import CellsOutside, cells_outside
@@ -43,10 +42,8 @@ _SAFE_OPENINGS = (
     "Feature names",
 )
 
-_ZEROS = unchangeable(np.zeros(2**15))
-"""So many numbers at a time are looked at; they stay in the cache with the zeros."""
-_PARTS_IN_GROUP = 128
-"""A thread looks at so many times as many before another one may take over."""
+_NUMBERS_AT_ONCE, _PARTS_AT_ONCE = 2**17, 16
+"""So many numbers at a time are looked at, which stay in the cache; and a thread looks at so many times as many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -234,27 +231,17 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
 
 
 def _all_finite(rows: Any, n_threads: int) -> bool:
-    """Whether all numbers of an array are finite.
-
-    0 times a number is 0, and no number where that one is not finite. BLAS adds up products faster than NumPy adds up
-    numbers.
-    """
-    rows = rows.T if rows.flags.f_contiguous else rows
-    at_once = max(1, _ZEROS.size // max(1, rows.shape[1]))
-    zeros = _ZEROS if rows.dtype == np.float64 else _ZEROS.astype(rows.dtype)
-
-    def are_finite(first: int) -> bool:
-        parts = (rows[start : start + at_once].ravel() for start in range(first, min(first + step, len(rows)), at_once))
-        return all(np.dot(piece, zeros[: piece.size]) == 0.0 for part in parts for piece in _short(part))
-
-    step = at_once * _PARTS_IN_GROUP
-    with one_blas_thread(), closing(made_in_order(are_finite, range(0, len(rows), step), n_threads)) as found:
+    """Whether all numbers of an array are finite, looked at in the order in which they lie in memory, without a copy."""
+    rows = rows.T if abs(rows.strides[0]) < abs(rows.strides[1]) else rows
+    step = max(1, _NUMBERS_AT_ONCE // max(1, rows.shape[1]))
+    corners = product(range(0, rows.shape[0], step), range(0, rows.shape[1], _NUMBERS_AT_ONCE))
+    parts = (rows[row : row + step, column : column + _NUMBERS_AT_ONCE] for row, column in corners)
+    with closing(made_in_order(_are_finite, iter(lambda: tuple(islice(parts, _PARTS_AT_ONCE)), ()), n_threads)) as found:
         return all(found)
 
 
-def _short(numbers: Any) -> Iterator[Any]:
-    """Numbers (n,) in pieces for which there are enough zeros."""
-    return (numbers[start : start + _ZEROS.size] for start in range(0, numbers.size, _ZEROS.size))
+def _are_finite(parts: tuple[Any, ...]) -> bool:
+    return all(np.isfinite(part).all() for part in parts)
 
 
 def _sound_sparse(X: Any) -> Any:
