@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, JoinedBlocks, KeptBlocks, MemorySource
+from confide.compiled.stored_rows import StoredArray
+from confide.data import arrays
+from confide.data.arrays import ArrayBlocks, JoinedBlocks, KeptBlocks, MemorySource, StoredBlocks
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.sparse import SparseBlocks
@@ -217,3 +219,33 @@ def test_too_large_blocks_are_not_kept(monkeypatch):
     assert source.for_many_passes(row_sum) is not source
     monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed - 1)
     assert source.for_many_passes(row_sum) is source
+
+
+LEVELS = [f"v{level}" for level in range(60)]
+
+
+def test_threads_share_a_pass_where_it_gains_by_them(monkeypatch):
+    """Not a short one of the kernel, nor rows that Python makes or that SciPy holds. The sums are the same."""
+    asked, original = [], arrays.sum_over_groups
+
+    def noted(row_sum, groups, n_features, weights, n_threads, passing):
+        asked.append(n_threads)
+        return original(row_sum, groups, n_features, weights, n_threads, passing)
+
+    monkeypatch.setattr(arrays, "sum_over_groups", noted)
+    encoder, rows = Encoder(Schema(columns={"c": {"categories": LEVELS}})), np.random.default_rng(0).normal(size=(3000, 5))
+    short = StoredBlocks(StoredArray(rows), 500)
+    assert not short.gains_by_threads
+    assert StoredBlocks(StoredArray(np.broadcast_to(rows[:1], (400_000, 5))), 500).gains_by_threads
+    sparse, coded = (
+        SparseBlocks(scipy.sparse.csr_array(rows)),
+        EncodedBlocks(encoder, encoder.read(pd.DataFrame({"c": LEVELS}))),
+    )
+    assert encoder.codes_rows
+    for blocks, expected in ((ArrayBlocks(rows), 3), (sparse, 1), (coded, 1), (coded.lent(), 1), (sparse.lent(), 1)):
+        labels = np.ones(blocks.n_rows, np.int8)
+        row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
+        weights = np.linspace(-1.0, 1.0, blocks.n_features)[None]
+        found = [MemorySource(blocks, labels, n_threads=n).sum_over_rows(row_sum, weights).gradient for n in (1, 3)]
+        np.testing.assert_array_equal(*found)
+        assert asked[-2:] == [1, expected]

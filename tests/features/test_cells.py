@@ -223,7 +223,7 @@ def test_a_null_in_a_dictionary_is_a_missing_cell(values, n_pieces):
 )
 def test_cells_that_python_cannot_hold_are_refused_without_their_content(column):
     """An error of a library would show the cell."""
-    with pytest.raises(InputError, match="^the column: holds (cells that are not text|text that is not UTF-8)") as refused:
+    with pytest.raises(InputError, match=r"^the column: holds (cells that are not text|text that is not UTF-8)") as refused:
         read_levels("the column", column, {"a": 0}, -3, -2)
     assert refused.value.__cause__ is None
     assert refused.value.__context__ is None

@@ -47,8 +47,10 @@ _BLOCKS_IN_GROUP = 32
 
 A group has at most half as many blocks as a part of a block has rows (`_FEWEST_ROWS`), as `_parts` relies on.
 """
-_NUMBERS_OF_A_SLOPE, _FEW_NUMBERS = 8, 2**22
-"""The slope of a row takes the kernel about as long as so many numbers. So few numbers take it a few milliseconds."""
+_NUMBERS_OF_A_SLOPE, _MANY_NUMBERS = 8, 2**22
+"""The slope of a row takes the kernel about as long as so many numbers. So many numbers take it a few milliseconds."""
+_MANY_JOINED_ROWS = 2**18
+"""So many joined rows take NumPy a few milliseconds."""
 _GROUPS_IN_BUNDLE = 8
 """Groups are summed in bundles, and bundles are added up: chains of additions are shorter, so there is less rounding."""
 TREE_ADDITIONS = 32
@@ -197,9 +199,12 @@ class Blocks(Protocol):
         return False
 
     @property
-    def is_short_pass(self) -> bool:
-        """Whether a pass over all rows takes about as long as it takes to give its groups to threads."""
-        return False
+    def gains_by_threads(self) -> bool:
+        """Whether a pass over all rows is faster with several threads.
+
+        It is not where it is short, nor where most of it needs Python's lock, for which threads would wait.
+        """
+        return True
 
     @property
     def n_rows(self) -> int:
@@ -267,6 +272,7 @@ class Blocks(Protocol):
             as_stored,
             lambda positions: self.as_copies(positions),
             self.are_copies,
+            self.gains_by_threads,
         )
 
 
@@ -329,8 +335,8 @@ class StoredBlocks(Blocks):
         return 1
 
     @property
-    def is_short_pass(self) -> bool:
-        return self.n_rows * (self.rows.n_numbers + _NUMBERS_OF_A_SLOPE) < _FEW_NUMBERS
+    def gains_by_threads(self) -> bool:
+        return self.n_rows * (self.rows.n_numbers + _NUMBERS_OF_A_SLOPE) >= _MANY_NUMBERS
 
     @property
     def n_rows(self) -> int:
@@ -370,9 +376,9 @@ class _LentBlocks:
     as_stored: Callable[[bool], StoredBlocks | None]
     as_copies: Callable[[Indices], Blocks]
     are_copies: bool
+    gains_by_threads: bool
 
     made_anew: ClassVar[bool] = False
-    is_short_pass: ClassVar[bool] = False
 
     @property
     def blocks_in_group(self) -> int:
@@ -463,6 +469,10 @@ class JoinedBlocks(KeptBlocks):
     @property
     def blocks_in_group(self) -> int:
         return _BLOCKS_IN_GROUP // BLOCKS_IN_JOINED
+
+    @property
+    def gains_by_threads(self) -> bool:
+        return self.n_rows >= _MANY_JOINED_ROWS
 
     @classmethod
     def of(cls, kept: KeptBlocks) -> KeptBlocks:
@@ -574,7 +584,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
         passing = None if self.blocks.are_copies else Pass("training")
         compiled = by_kernel(row_sum, len(weights), self.blocks.rows_in_block)
         rows, n_features = self.rows_for(compiled), self.n_features
-        n_threads = 1 if rows.blocks.is_short_pass else self.n_threads
+        n_threads = self.n_threads if rows.blocks.gains_by_threads else 1
         totals = sum_over_groups(compiled or row_sum, rows.groups(), n_features, weights, n_threads, passing)
         return row_sum.completed(totals)
 

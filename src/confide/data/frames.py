@@ -50,6 +50,11 @@ class EncodedBlocks(Blocks):
         return self.encoder.n_features
 
     @property
+    def gains_by_threads(self) -> bool:
+        # Coded rows are made and summed up by short calls of NumPy.
+        return not self.encoder.codes_rows
+
+    @property
     def rows_in_block(self) -> int:
         return (rows_in_sparse_block if self.encoder.codes_rows else rows_in_block)(self.n_features)
 

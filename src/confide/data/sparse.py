@@ -32,6 +32,10 @@ class SparseBlocks(Blocks):
         return int(self.rows.shape[1])
 
     @property
+    def gains_by_threads(self) -> bool:
+        return False
+
+    @property
     def rows_in_block(self) -> int:
         return rows_in_sparse_block(self.n_features)
 
