@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from confide.features.encoder import Encoder
@@ -17,8 +18,8 @@ def test_codes_are_frozen_and_print_no_data():
     codes = encoder.read(pd.DataFrame({"x": [SECRET_NUMBER] * 3, "y": ["a"] * 3}))
     assert repr(codes) == "Codes(Schema(2 columns))"
     assert codes.n_rows == 3
-    assert (codes.numbers.dtype, codes.others[0].dtype) == (np.float64, np.int8)
-    for column in (codes.numbers, *codes.others):
+    assert (codes.numbers[0].dtype, codes.others[0].dtype) == (np.float64, np.int8)
+    for column in (*codes.numbers, *codes.others):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 0
 
@@ -31,6 +32,22 @@ def test_some_of_the_rows_are_taken_from_every_column():
     for which in (np.array([0, 3]), slice(0, 4, 3)):
         taken = codes.taken(which)
         assert taken.n_rows == 2
-        assert taken.numbers.tolist() == [[0.0, 3.0]]
+        assert taken.numbers[0].tolist() == [0.0, 3.0]
         assert taken.others[0].tolist() == [0, 1]
         assert taken.used == frozenset()
+
+
+def test_codes_do_not_share_the_memory_of_the_frame():
+    """A frame, or a file that is mapped to memory, may change while its rows are used."""
+    encoder = Encoder(Schema(columns={name: {"low": 0, "high": 9} for name in "xyz"}))
+    x, y = np.arange(5.0), np.arange(5, dtype=np.float32)
+    columns = {"x": pa.array(x), "y": pa.chunked_array([pa.array(y[:2]), pa.array(y[2:])]), "z": pa.array(range(5))}
+    codes = encoder.read(pa.table(columns))
+    assert [numbers.dtype.name for numbers in codes.numbers] == ["float64", "float32", "float64"]
+    x[:], y[:] = 7.0, 7.0
+    for numbers in codes.numbers:
+        assert numbers.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert numbers.flags.owndata
+    # Each column keeps its precision, and a row is the same as if all were in double precision.
+    in_doubles = encoder.read(pa.table({name: pa.array(np.arange(5.0)) for name in "xyz"}))
+    np.testing.assert_array_equal(encoder.expand(codes, 0, 5), encoder.expand(in_doubles, 0, 5))

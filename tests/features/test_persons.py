@@ -71,7 +71,7 @@ def test_without_a_person_in_the_schema_all_rows_are_kept():
 def test_kept_rows_are_read_only():
     """They are read-only like all codes."""
     codes = Encoder(VISITS).read(visits([1, 1]), in_order(1))
-    for array in (codes.kept, codes.numbers, *codes.others):
+    for array in (codes.kept, *codes.numbers, *codes.others):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 

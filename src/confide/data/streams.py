@@ -114,7 +114,7 @@ class LabelledCodes:
     def arrays(self) -> tuple[Any, ...]:
         """All arrays that it holds, in a fixed order."""
         weights = () if self.weights is None else (self.weights,)
-        return (self.codes.numbers, *self.codes.others, *weights, self.labels)
+        return (*self.codes.numbers, *self.codes.others, *weights, self.labels)
 
     def taken(self, which: Indices | slice) -> LabelledCodes:
         """A copy of some of the rows."""
@@ -224,8 +224,10 @@ class Reading:
 def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
     """The rows of several pieces as one piece."""
     schema, codes = pieces[0].codes.schema, [piece.codes for piece in pieces]
-    numbers = np.concatenate([each.numbers for each in codes], axis=1)
-    others = tuple(np.concatenate(parts) for parts in zip(*(each.others for each in codes), strict=True))
+    numbers, others = (
+        tuple(np.concatenate(parts) for parts in zip(*columns, strict=True))
+        for columns in ([each.numbers for each in codes], [each.others for each in codes])
+    )
     used = frozenset[str]().union(*(each.used for each in codes))
     weights = [piece.weights for piece in pieces if piece.weights is not None]
     labels = np.concatenate([piece.labels for piece in pieces])
@@ -456,12 +458,12 @@ class PieceFile:
         self._starts: list[int] = []
         self._reading = threading.Lock()
         self._schema: Any = None
-        self._n_arrays = 0
+        self._n_arrays = self._n_numbers = 0
         self._has_weights = False
 
     def append(self, piece: LabelledCodes) -> None:
         """Write one piece at the end of the file."""
-        self._schema, self._n_arrays = piece.codes.schema, len(piece.arrays)
+        self._schema, self._n_arrays, self._n_numbers = piece.codes.schema, len(piece.arrays), len(piece.codes.numbers)
         self._has_weights = piece.weights is not None
         full, start = None, self._file.tell()
         try:
@@ -478,9 +480,10 @@ class PieceFile:
         for start in self._starts:
             with self._reading:
                 self._file.seek(start)
-                numbers, *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
-            weights = others.pop() if self._has_weights else None
-            yield LabelledCodes(Codes(self._schema, numbers, tuple(others)), labels, weights)
+                *columns, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
+            weights = columns.pop() if self._has_weights else None
+            numbers, others = columns[: self._n_numbers], columns[self._n_numbers :]
+            yield LabelledCodes(Codes(self._schema, tuple(numbers), tuple(others)), labels, weights)
 
     def close(self) -> None:
         """Close the file, which removes it."""

@@ -60,12 +60,18 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     arrow = _as_arrow(cells)
     if arrow is None or not _is_number(arrow.type):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse)
-    arrow = arrow.combine_chunks() if isinstance(arrow, pa.ChunkedArray) else arrow
-    if pa.types.is_floating(arrow.type):
-        numbers: CellNumbers = arrow.to_numpy(zero_copy_only=False)
-        return numbers
-    converted: CellNumbers = arrow.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return converted
+    pieces = [_numbers_of(piece) for piece in (arrow.chunks if isinstance(arrow, pa.ChunkedArray) else [arrow])]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+def _numbers_of(arrow: Any) -> CellNumbers:
+    """The numbers of an Arrow array, without a copy where its type is that of the numbers."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(arrow.type) and arrow.null_count == 0:
+        return np.asarray(arrow.to_numpy().astype(np.float64))
+    exact = arrow if pa.types.is_floating(arrow.type) else arrow.cast(pa.float64(), safe=False)
+    return np.asarray(exact.to_numpy(zero_copy_only=False))
 
 
 def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Positions], refuse: bool) -> CellNumbers:

@@ -18,7 +18,7 @@ from confide.erm.coded_rows import CodedLayout, CodedRows, unchangeable
 from confide.features.codes import Codes
 from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
 from confide.features.layout import Group
-from confide.features.plain_numbers import PlainNumbers
+from confide.features.plain_numbers import PlainNumbers, block_of
 from confide.types import Array
 
 _COLUMNS_PER_ENTRY = 3
@@ -44,9 +44,9 @@ class CodedColumns:
         self._categories = [
             (row, each, group) for row, (each, group) in enumerate(others) if isinstance(each, CategoryEncoding)
         ]
-        self._straight, self._lines = _rows_of(straight), [row for row, _, _ in lines]
+        self._straight, self._lines = [row for row, _, _ in straight], [row for row, _, _ in lines]
         self._stretch = PlainNumbers([(each.column, 0) for _, each, _ in straight if isinstance(each, NumberEncoding)])
-        self._raw_curves, self._curves = _rows_of(raw_curves), [row for row, _, _ in curves]
+        self._raw_curves, self._curves = [row for row, _, _ in raw_curves], [row for row, _, _ in curves]
         self._gaps = tuple(
             bool(each.column.missing) for _, each, _ in (*straight, *lines) if isinstance(each, NumberEncoding)
         )
@@ -88,10 +88,10 @@ class CodedColumns:
 
     def _write_pairs(self, codes: Codes, rows: slice, columns: tuple[Any, Any], entries: tuple[Array, Array]) -> None:
         (first, second), (falling, rising) = columns, entries
-        n_rows, n_raw = len(first), self._raw_curves[1]
+        n_rows, n_raw = len(first), len(self._raw_curves)
         positions = np.empty(first.shape)
-        if n_raw:
-            np.copyto(positions[:, :n_raw], codes.numbers[self._raw_curves[0], rows].T)
+        for place, raw in enumerate(self._raw_curves):
+            positions[:, place] = codes.numbers[raw][rows]
         for place, other in enumerate(self._curves, start=n_raw):
             positions[:, place] = codes.others[other][rows]
         with np.errstate(invalid="ignore", over="ignore"):
@@ -118,10 +118,10 @@ class CodedColumns:
                 falling[gaps, place], rising[gaps, place] = 0.0, 1.0
 
     def _write_numbers(self, codes: Codes, rows: slice, columns: NDArray[np.int32], entries: Array) -> None:
-        n_straight = self._straight[1]
+        n_straight = len(self._straight)
         if n_straight and len(columns):
             stretched = np.empty((n_straight, len(columns)))
-            absent = self._stretch.stretch(codes.numbers[self._straight[0], rows], stretched)
+            absent = self._stretch.stretch(block_of(codes.numbers, self._straight, rows), stretched)
             entries[:, :n_straight] = stretched.T
             if absent is not None:
                 for row in np.flatnonzero(self._gaps[:n_straight]):
@@ -152,13 +152,6 @@ def _is_line(encoding: ColumnEncoding) -> bool:
 
 def _is_curve(encoding: ColumnEncoding) -> bool:
     return isinstance(encoding, NumberEncoding) and bool(encoding.column.knots)
-
-
-def _rows_of(columns: Sequence[tuple[int, ColumnEncoding, Group]]) -> tuple[Any, int]:
-    """Where the columns are among the numbers that are kept as they are, as a slice if that is possible; and how many."""
-    rows = [row for row, _, _ in columns]
-    in_one_piece = bool(rows) and rows == list(range(rows[0], rows[0] + len(rows)))
-    return slice(rows[0], rows[0] + len(rows)) if in_one_piece else np.array(rows, dtype=np.intp), len(rows)
 
 
 @lru_cache(maxsize=32)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from confide.features.cells import Levels
+from confide.features.cells import CellNumbers, Levels
 from confide.features.schema import Schema
 from confide.types import Array, Indices
 
@@ -20,9 +16,8 @@ class Codes:
     Parameters
     ----------
     schema : the schema by which the frame was read
-    numbers : read-only (columns, n_rows), the plain numbers (on a linear scale, without knots or with even ones) as they
-        are, in order:
-        float32 if all of them are, otherwise float64; NaN or infinite where one is missing or cannot be used
+    numbers : one read-only array (n_rows,) for each column of plain numbers (on a linear scale, without knots or with even
+        ones), in order: the numbers as they are, float32 or float64; NaN or infinite where one is missing or cannot be used
     others : one read-only array (n_rows,) for each other column, in order. For a number: float64 in [-1, 1] or, if it has
         knots, its position among them, 0 for its low; NaN where it is missing. For a category: its level as a small integer,
         -1 for no level
@@ -32,7 +27,7 @@ class Codes:
     """
 
     schema: Schema
-    numbers: NDArray[np.floating[Any]]
+    numbers: tuple[CellNumbers, ...]
     others: tuple[Array | Levels, ...]
     kept: Indices | None = None
     used: frozenset[str] = frozenset()
@@ -40,13 +35,13 @@ class Codes:
     @property
     def n_rows(self) -> int:
         """Number of rows: public under replace-one, private under add-or-remove-one."""
-        return int(self.numbers.shape[1])
+        return len((*self.numbers, *self.others)[0])
 
     def taken(self, which: Indices | slice) -> Codes:
         """Some of the rows, by their positions here."""
-        # Numbers of one column stay in one piece, which an index of positions would not leave so.
-        numbers = self.numbers[:, which] if isinstance(which, slice) else np.take(self.numbers, which, axis=1)
-        return Codes(self.schema, numbers, tuple(codes[which] for codes in self.others))
+        return Codes(
+            self.schema, tuple(column[which] for column in self.numbers), tuple(column[which] for column in self.others)
+        )
 
     def __repr__(self) -> str:
         return f"Codes({self.schema!r})"

@@ -28,7 +28,7 @@ from confide.data.threads import made_in_order
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
-from confide.features.cells import Levels
+from confide.features.cells import CellNumbers, Levels
 from confide.features.coded_columns import CodedColumns
 from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_kept_as_is, is_plain
@@ -36,7 +36,7 @@ from confide.features.column_names import listed
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.layout import Group, Layout
 from confide.features.persons import RowsPerPerson
-from confide.features.plain_numbers import NumberArray, PlainNumbers
+from confide.features.plain_numbers import PlainNumbers, block_of
 from confide.features.products import Product, write_products
 from confide.features.raw_table import RawTable
 from confide.features.schema import Schema
@@ -165,7 +165,7 @@ class Encoder:
             not allow. The message names the column and holds no value.
         """
         table = RawTable.of(frame, self.schema, with_person=rows_per_person is not None)
-        plain = NumberArray(len(self._kept), table.n_rows)
+        numbers: list[CellNumbers] = []
         others: list[Any] = []
         used = set()
 
@@ -179,19 +179,19 @@ class Encoder:
                 if is_used:
                     used.add(name)
                 if is_kept_as_is(encoding):
-                    plain.append(values)
+                    # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
+                    numbers.append(values if values.flags.owndata else values.copy())
                 else:
                     others.append(values)
-        numbers, kept = plain.values, None
+        kept = None
         if rows_per_person is not None and table.person is not None:
             kept = rows_per_person.drawn(table.persons())
         if kept is not None:
             kept.setflags(write=False)
-            # Each column in one piece, as before.
-            numbers, others = np.take(numbers, kept, axis=1), [codes[kept] for codes in others]
-        for codes in (numbers, *others):
+            numbers, others = [codes[kept] for codes in numbers], [codes[kept] for codes in others]
+        for codes in (*numbers, *others):
             codes.setflags(write=False)
-        return Codes(self.schema, numbers, tuple(others), kept, frozenset(used))
+        return Codes(self.schema, tuple(numbers), tuple(others), kept, frozenset(used))
 
     def levels(self, codes: Codes, name: str) -> Levels:
         """The level of each row (n,) in a column of categories; negative where a category has none."""
@@ -287,16 +287,13 @@ class Encoder:
         if self._coded is not None and dtype == np.float64:
             return self._coded.block(codes, start, stop)
         columns: Array = np.empty((self.n_features, stop - start), dtype)
-        numbers = codes.numbers[:, start:stop]
-        if len(self._plain_rows) == len(self._kept):
-            self._plain.write(numbers, columns)
-        else:
-            self._plain.write(numbers[list(self._plain_rows)], columns)
-            for row, (encoding, place) in enumerate(self._kept):
-                if not is_plain(encoding):
-                    encoding.write(numbers[row], columns[place])
+        rows = slice(start, stop)
+        self._plain.write(block_of(codes.numbers, self._plain_rows, rows), columns)
+        for row, (encoding, place) in enumerate(self._kept):
+            if not is_plain(encoding):
+                encoding.write(codes.numbers[row][rows], columns[place])
         for (encoding, place), values in zip(self._others, codes.others, strict=True):
-            encoding.write(values[start:stop], columns[place])
+            encoding.write(values[rows], columns[place])
         write_products(self._products, columns)
         return columns.T
 

@@ -1,4 +1,4 @@
-"""Plain numbers: those on a linear scale without knots. All of them are kept in one array and encoded together.
+"""Plain numbers: those on a linear scale without knots. Those of one block are encoded together.
 
 Encoding each column by itself would take longer for the calls than for the arithmetic.
 """
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.features.cells import CellNumbers
 from confide.features.columns import NumberColumn
 from confide.types import Array
 
@@ -18,30 +19,10 @@ _SINGLE_PRECISION_LIMIT = 2.0**100
 """Bounds below this, and ranges above its inverse, can be used in single precision without overflow."""
 
 
-class NumberArray:
-    """Columns of numbers that are gathered in one array, float32 until a column needs float64.
-
-    Parameters
-    ----------
-    n_columns, n_rows : how many there will be
-
-    Attributes
-    ----------
-    values : array (n_columns, n_rows)
-    """
-
-    def __init__(self, n_columns: int, n_rows: int) -> None:
-        self.values: NDArray[np.floating[Any]] = np.empty((n_columns, n_rows), dtype=np.float32)
-        self._filled = 0
-
-    def append(self, numbers: NDArray[np.floating[Any]]) -> None:
-        """Add the next column (n_rows,)."""
-        if numbers.dtype != np.float32 and self.values.dtype == np.float32:
-            in_single_precision = self.values[: self._filled]
-            self.values = np.empty(self.values.shape)
-            self.values[: self._filled] = in_single_precision
-        self.values[self._filled] = numbers
-        self._filled += 1
+def block_of(columns: Sequence[CellNumbers], which: Sequence[int], rows: slice) -> CellNumbers:
+    """Some rows of some columns as one array (len(which), m), float64 if one of the columns is."""
+    chosen = [columns[place][rows] for place in which]
+    return np.concatenate(chosen).reshape(len(chosen), -1) if chosen else np.empty((0, 0))
 
 
 class PlainNumbers:
