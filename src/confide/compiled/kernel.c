@@ -26,7 +26,7 @@
 #error "the order of additions, divisions and what is not a number would not be those of the proof"
 #endif
 
-enum { CHUNK = 256, FIRST_LEVEL = 8192 };
+enum { CHUNK = 256, FIRST_LEVEL = 8192, CACHE_LINE = 64 };
 /* Dense rows that are read twice from the first-level cache: at most so many at once. */
 enum { FEW = 32 };
 /* Sums of products of columns: rows that are copied together, and columns of which such sums are made, the constant included. */

@@ -536,29 +536,49 @@ static INLINE TARGET void NAME(read_numbers)(const struct column *column, ptrdif
 }
 
 /* A straight line: entries in [-1, 1], and 0 for a number that is missing or infinite. */
+static INLINE TARGET void NAME(lines)(const struct column *column, ptrdiff_t first, int n, const int single, double *entries, double *scores)
+{
+    const vec low = SPLAT(column->low), high = SPLAT(column->high), weight = SPLAT(column->table[0]), stretch = SPLAT(column->step);
+    const vec zero = SPLAT(0.0), one = SPLAT(1.0);
+    const ptrdiff_t size = single ? 4 : 8;
+    const char *codes = (const char *)column->codes + first * size;
+    ints odd = {0, 0, 0, 0};
+    int r = 0;
+    for (; r + 4 <= n; r += 4) {
+        const vec given = NAME(numbers)(codes + r * size, single);
+        /* The difference of a number that is not finite with itself is not 0. */
+        const ints finite = given - given == zero;
+        vec x = SELECT(given < low, low, given);
+        x = SELECT(x > high, high, x);
+        x = (vec)((ints)((x - low) * stretch - one) & finite);
+        STORE(entries + r, x);
+        STORE(scores + r, LOAD(scores + r) + weight * x);
+        odd |= ~finite;
+    }
+    int rest = 0;
+    for (; r < n; r++) {
+        const double given = single ? (double)((const float *)codes)[r] : ((const double *)codes)[r];
+        double x = given < column->low ? column->low : given;
+        x = x > column->high ? column->high : x;
+        const int finite = given - given == 0.0;
+        entries[r] = finite ? (x - column->low) * column->step - 1.0 : 0.0;
+        scores[r] += column->table[0] * entries[r];
+        rest |= !finite;
+    }
+    if (rest || odd[0] || odd[1] || odd[2] || odd[3])
+        for (r = 0; r < n; r++) {
+            const double given = single ? (double)((const float *)codes)[r] : ((const double *)codes)[r];
+            if (!(given - given == 0.0))
+                scores[r] += column->table[1];
+        }
+}
+
 static TARGET void NAME(line_scores)(const struct column *column, ptrdiff_t first, int n, double *entries, double *scores)
 {
-    const double low = column->low, high = column->high, weight = column->table[0], stretch = column->step;
-    NAME(read_numbers)(column, first, n, entries);
-    int finite = 1;
-    for (int r = 0; r < n; r++) {
-        /* The difference of a number that is not finite with itself is not 0. */
-        finite &= entries[r] - entries[r] == 0.0;
-        double x = entries[r] < low ? low : entries[r];
-        x = x > high ? high : x;
-        entries[r] = (x - low) * stretch - 1.0;
-    }
-    if (!finite)
-        for (int r = 0; r < n; r++) {
-            double x = column->size == 4 ? (double)((const float *)column->codes)[first + r]
-                                         : ((const double *)column->codes)[first + r];
-            if (!(x - x == 0.0)) {
-                entries[r] = 0.0;
-                scores[r] += column->table[1];
-            }
-        }
-    for (int r = 0; r < n; r++)
-        scores[r] += weight * entries[r];
+    if (column->size == 4)
+        NAME(lines)(column, first, n, 1, entries, scores);
+    else
+        NAME(lines)(column, first, n, 0, entries, scores);
 }
 
 static TARGET void NAME(line_sums)(const struct column *column, ptrdiff_t first, int n, const double *entries, const double *slopes)
@@ -757,8 +777,13 @@ static TARGET int NAME(coded_pass)(const struct job *job, const struct column *c
         const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
         for (int r = 0; r < CHUNK; r++)
             scores[r] = 0.0;
+        const ptrdiff_t left = job->n - first - n, ahead = left < CHUNK ? left : CHUNK;
         for (ptrdiff_t c = 0; c < n_columns; c++) {
             const struct column *column = columns + c;
+            /* The next rows are asked for now: the processor does not foresee the reading of many columns in turn. */
+            const char *next = (const char *)column->codes + (first + n) * column->size;
+            for (ptrdiff_t byte = 0; byte < ahead * column->size; byte += CACHE_LINE)
+                __builtin_prefetch(next + byte);
             switch (column->kind) {
             case LINE: NAME(line_scores)(column, first, n, numbers + c * CHUNK, scores); break;
             case CURVE: NAME(curve_scores)(column, first, n, numbers + c * CHUNK, places + c * CHUNK, scores); break;
