@@ -235,8 +235,10 @@ def test_threads_share_a_pass_where_it_gains_by_them(monkeypatch):
     monkeypatch.setattr(arrays, "sum_over_groups", noted)
     encoder, rows = Encoder(Schema(columns={"c": {"categories": LEVELS}})), np.random.default_rng(0).normal(size=(3000, 5))
     short = StoredBlocks(StoredArray(rows), 500)
-    assert not short.gains_by_threads
-    assert StoredBlocks(StoredArray(np.broadcast_to(rows[:1], (400_000, 5))), 500).gains_by_threads
+    assert not short.gains_by_threads(1)
+    assert StoredBlocks(StoredArray(np.broadcast_to(rows[:1], (400_000, 5))), 500).gains_by_threads(1)
+    wide = StoredBlocks(StoredArray(np.broadcast_to(rows[:1, :1], (30_000, 40))), 500)
+    assert (wide.gains_by_threads(1), wide.gains_by_threads(2)) == (False, True)
     sparse, coded = (
         SparseBlocks(scipy.sparse.csr_array(rows)),
         EncodedBlocks(encoder, encoder.read(pd.DataFrame({"c": LEVELS}))),

@@ -336,6 +336,28 @@ def test_passes_over_a_cache_do_not_disturb_each_other(tmp_path):
     store.close()
 
 
+def test_a_cache_keeps_the_types_of_columns(tmp_path):
+    """Numbers in single and in double precision, in any order, which may differ from piece to piece; and none at all."""
+    kinds = ["f4", "f8", "f8", "f4", "f4"]
+    encoder = Encoder(Schema(columns={f"x{i}": {"low": 0, "high": 1} for i in range(5)} | {"c": {"categories": ["a", "b"]}}))
+    store, made = PieceFile(tmp_path), []
+    for types in (kinds, kinds[::-1], ["f4"] * 5):
+        frame = pd.DataFrame(
+            {f"x{i}": np.linspace(0, 1, 9).astype(kind) for i, kind in enumerate(types)} | {"c": list("abababbba")}
+        )
+        made.append(streams.LabelledCodes(encoder.read(frame), np.ones(9, np.int8), np.arange(9.0)))
+        store.append(made[-1])
+    for piece, expected in zip(store.pieces(), made, strict=True):
+        for found, array in zip(piece.arrays, expected.arrays, strict=True):
+            np.testing.assert_array_equal(found, array)
+            assert found.dtype == array.dtype
+    store.close()
+    store, encoder = PieceFile(tmp_path), Encoder(Schema(columns={"c": {"categories": ["a", "b"]}}))
+    store.append(streams.LabelledCodes(encoder.read(pd.DataFrame({"c": ["a", "b"]})), np.ones(2, np.int8)))
+    assert [piece.codes.others[0].tolist() for piece in store.pieces()] == [[0, 1]]
+    store.close()
+
+
 def test_progress_tells_rows_of_the_pass_and_what_is_done(tmp_path, monkeypatch):
     """Rising from 0 to the number of rows in each pass; nothing else is told."""
     monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 
@@ -64,3 +66,13 @@ def test_the_sentences_name_column_count_and_what_happens():
         '"plain": 2 cells lie outside 0 to 10 and count as the nearer bound',
         '"work": 1 cell is none of the listed categories and counts as no level',
     ]
+
+
+def test_a_number_in_single_precision_is_compared_with_the_bound_itself():
+    """0.1 in single precision is a little above 0.1; and a bound may be beyond the numbers of single precision."""
+    schema = Schema(columns={"a": {"low": 0, "high": 0.1}, "b": {"low": 0, "high": 1e39}})
+    frame = pd.DataFrame({"a": np.array([0.1, 0.05], "f4"), "b": np.array([1.0, 2.0], "f4")})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = cells_outside(frame, schema, Encoder(schema).read(frame))
+    assert [(each.column.name, each.count) for each in found] == [("a", 1)]

@@ -538,36 +538,24 @@ static INLINE TARGET void NAME(read_numbers)(const struct column *column, ptrdif
 /* A straight line: entries in [-1, 1], and 0 for a number that is missing or infinite. */
 static INLINE TARGET void NAME(lines)(const struct column *column, ptrdiff_t first, int n, const int single, double *entries, double *scores)
 {
-    const vec low = SPLAT(column->low), high = SPLAT(column->high), weight = SPLAT(column->table[0]), stretch = SPLAT(column->step);
-    const vec zero = SPLAT(0.0), one = SPLAT(1.0);
-    const ptrdiff_t size = single ? 4 : 8;
-    const char *codes = (const char *)column->codes + first * size;
-    ints odd = {0, 0, 0, 0};
-    int r = 0;
-    for (; r + 4 <= n; r += 4) {
-        const vec given = NAME(numbers)(codes + r * size, single);
+    const double low = column->low, high = column->high, weight = column->table[0], stretch = column->step;
+    const float *floats_of = (const float *)column->codes + (single ? first : 0);
+    const double *doubles_of = (const double *)column->codes + (single ? 0 : first);
+    int all = 1;
+    /* One loop, which compilers turn into vectors. */
+    for (int r = 0; r < n; r++) {
+        const double given = single ? (double)floats_of[r] : doubles_of[r];
         /* The difference of a number that is not finite with itself is not 0. */
-        const ints finite = given - given == zero;
-        vec x = SELECT(given < low, low, given);
-        x = SELECT(x > high, high, x);
-        x = (vec)((ints)((x - low) * stretch - one) & finite);
-        STORE(entries + r, x);
-        STORE(scores + r, LOAD(scores + r) + weight * x);
-        odd |= ~finite;
-    }
-    int rest = 0;
-    for (; r < n; r++) {
-        const double given = single ? (double)((const float *)codes)[r] : ((const double *)codes)[r];
-        double x = given < column->low ? column->low : given;
-        x = x > column->high ? column->high : x;
         const int finite = given - given == 0.0;
-        entries[r] = finite ? (x - column->low) * column->step - 1.0 : 0.0;
-        scores[r] += column->table[0] * entries[r];
-        rest |= !finite;
+        double x = given < low ? low : given;
+        x = x > high ? high : x;
+        entries[r] = finite ? (x - low) * stretch - 1.0 : 0.0;
+        scores[r] += weight * entries[r];
+        all &= finite;
     }
-    if (rest || odd[0] || odd[1] || odd[2] || odd[3])
-        for (r = 0; r < n; r++) {
-            const double given = single ? (double)((const float *)codes)[r] : ((const double *)codes)[r];
+    if (!all)
+        for (int r = 0; r < n; r++) {
+            const double given = single ? (double)floats_of[r] : doubles_of[r];
             if (!(given - given == 0.0))
                 scores[r] += column->table[1];
         }

@@ -198,9 +198,8 @@ class Blocks(Protocol):
         """Whether these are copies of some rows. `confide.progress` does not report passes over them."""
         return False
 
-    @property
-    def gains_by_threads(self) -> bool:
-        """Whether a pass over all rows is faster with several threads.
+    def gains_by_threads(self, order: int) -> bool:
+        """Whether a pass over all rows is faster with several threads; it makes Hessians if the order is 2.
 
         It is not where it is short, nor where most of it needs Python's lock, for which threads would wait.
         """
@@ -272,7 +271,7 @@ class Blocks(Protocol):
             as_stored,
             lambda positions: self.as_copies(positions),
             self.are_copies,
-            self.gains_by_threads,
+            lambda order: self.gains_by_threads(order),
         )
 
 
@@ -334,9 +333,9 @@ class StoredBlocks(Blocks):
     def blocks_in_group(self) -> int:
         return 1
 
-    @property
-    def gains_by_threads(self) -> bool:
-        return self.n_rows * (self.rows.n_numbers + _NUMBERS_OF_A_SLOPE) >= _MANY_NUMBERS
+    def gains_by_threads(self, order: int) -> bool:
+        products = self.rows.n_numbers**2 if order >= 2 else 0
+        return self.n_rows * (self.rows.n_numbers + products + _NUMBERS_OF_A_SLOPE) >= _MANY_NUMBERS
 
     @property
     def n_rows(self) -> int:
@@ -376,7 +375,7 @@ class _LentBlocks:
     as_stored: Callable[[bool], StoredBlocks | None]
     as_copies: Callable[[Indices], Blocks]
     are_copies: bool
-    gains_by_threads: bool
+    gains_by_threads: Callable[[int], bool]
 
     made_anew: ClassVar[bool] = False
 
@@ -470,8 +469,7 @@ class JoinedBlocks(KeptBlocks):
     def blocks_in_group(self) -> int:
         return _BLOCKS_IN_GROUP // BLOCKS_IN_JOINED
 
-    @property
-    def gains_by_threads(self) -> bool:
+    def gains_by_threads(self, order: int) -> bool:
         return self.n_rows >= _MANY_JOINED_ROWS
 
     @classmethod
@@ -584,7 +582,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
         passing = None if self.blocks.are_copies else Pass("training")
         compiled = by_kernel(row_sum, len(weights), self.blocks.rows_in_block)
         rows, n_features = self.rows_for(compiled), self.n_features
-        n_threads = self.n_threads if rows.blocks.gains_by_threads else 1
+        n_threads = self.n_threads if rows.blocks.gains_by_threads(getattr(row_sum, "order", 1)) else 1
         totals = sum_over_groups(compiled or row_sum, rows.groups(), n_features, weights, n_threads, passing)
         return row_sum.completed(totals)
 

@@ -49,8 +49,7 @@ class EncodedBlocks(Blocks):
     def n_features(self) -> int:
         return self.encoder.n_features
 
-    @property
-    def gains_by_threads(self) -> bool:
+    def gains_by_threads(self, order: int) -> bool:
         # Coded rows are made and summed up by short calls of NumPy.
         return not self.encoder.codes_rows
 

@@ -31,8 +31,7 @@ class SparseBlocks(Blocks):
     def n_features(self) -> int:
         return int(self.rows.shape[1])
 
-    @property
-    def gains_by_threads(self) -> bool:
+    def gains_by_threads(self, order: int) -> bool:
         return False
 
     @property

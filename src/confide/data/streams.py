@@ -455,35 +455,40 @@ class PieceFile:
             raise FileError(
                 f"cannot create a file in the folder of the cache: {error.strerror}. Give another folder or no cache."
             ) from None
-        self._starts: list[int] = []
+        self._starts: list[tuple[int, int]] = []
+        """Where each piece begins, and in how many arrays its numbers are."""
         self._reading = threading.Lock()
         self._schema: Any = None
-        self._n_arrays = self._n_numbers = 0
+        self._n_others = 0
         self._has_weights = False
 
     def append(self, piece: LabelledCodes) -> None:
         """Write one piece at the end of the file."""
-        self._schema, self._n_arrays, self._n_numbers = piece.codes.schema, len(piece.arrays), len(piece.codes.numbers)
-        self._has_weights = piece.weights is not None
+        self._schema, self._has_weights = piece.codes.schema, piece.weights is not None
+        numbers, others = piece.codes.numbers, piece.arrays[len(piece.codes.numbers) :]
+        # Many columns would take longer one by one, so neighbours of one type are written together.
+        together = [np.stack(list(run)) for _, run in groupby(numbers, key=lambda column: column.dtype)]
+        self._n_others = len(others)
         full, start = None, self._file.tell()
         try:
-            for array in piece.arrays:
+            for array in (*together, *others):
                 np.save(self._file, array, allow_pickle=False)
         except OSError as error:
             full = error.strerror
         if full is not None:
             raise FileError(f"cannot write to the cache: {full}. Give a folder with more free space, or no cache.")
-        self._starts.append(start)
+        self._starts.append((start, len(together)))
 
     def pieces(self) -> Iterator[LabelledCodes]:
         """All pieces, in order. Several passes may read at the same time: each seeks its own position, under a lock."""
-        for start in self._starts:
+        for start, n_together in self._starts:
             with self._reading:
                 self._file.seek(start)
-                *columns, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
-            weights = columns.pop() if self._has_weights else None
-            numbers, others = columns[: self._n_numbers], columns[self._n_numbers :]
-            yield LabelledCodes(Codes(self._schema, tuple(numbers), tuple(others)), labels, weights)
+                together = [np.load(self._file, allow_pickle=False) for _ in range(n_together)]
+                *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_others))
+            weights = others.pop() if self._has_weights else None
+            numbers = tuple(column for columns in together for column in columns)
+            yield LabelledCodes(Codes(self._schema, numbers, tuple(others)), labels, weights)
 
     def close(self) -> None:
         """Close the file, which removes it."""

@@ -338,7 +338,9 @@ def _listed(what: str, cells: Any) -> list[object]:
     try:
         return list(cells if method is None else getattr(cells, method)())
     except UnicodeDecodeError:
-        error = InputError(f"{what}: holds text that is not UTF-8; write the file again in UTF-8.")
+        error: Exception = InputError(f"{what}: holds text that is not UTF-8; write the file again in UTF-8.")
+    except MemoryError:
+        error = MemoryError(f"{what}: its cells do not fit into memory.")
     except Exception:  # noqa: BLE001 - a date that Python does not have, for example
         error = _not_labels(what)
     # Raised outside the handlers, because the original error shows a cell.

@@ -76,4 +76,5 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutsid
 def _outside(column: NumberColumn, numbers: Any) -> int:
     # NaN, a missing number, is neither below nor above.
     with np.errstate(invalid="ignore"):
-        return int(((numbers < column.low) | (numbers > column.high)).sum())
+        # Bounds of Python would be rounded to the precision of the numbers.
+        return int(((numbers < np.float64(column.low)) | (numbers > np.float64(column.high))).sum())

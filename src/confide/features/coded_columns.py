@@ -18,7 +18,7 @@ from confide.erm.coded_rows import CodedLayout, CodedRows, unchangeable
 from confide.features.codes import Codes
 from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
 from confide.features.layout import Group
-from confide.features.plain_numbers import PlainNumbers, block_of
+from confide.features.plain_numbers import PlainNumbers, rows_of
 from confide.types import Array
 
 _COLUMNS_PER_ENTRY = 3
@@ -121,7 +121,7 @@ class CodedColumns:
         n_straight = len(self._straight)
         if n_straight and len(columns):
             stretched = np.empty((n_straight, len(columns)))
-            absent = self._stretch.stretch(block_of(codes.numbers, self._straight, rows), stretched)
+            absent = self._stretch.stretch(rows_of(codes.numbers, self._straight, rows), stretched)
             entries[:, :n_straight] = stretched.T
             if absent is not None:
                 for row in np.flatnonzero(self._gaps[:n_straight]):

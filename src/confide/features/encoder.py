@@ -36,7 +36,7 @@ from confide.features.column_names import listed
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.layout import Group, Layout
 from confide.features.persons import RowsPerPerson
-from confide.features.plain_numbers import PlainNumbers, block_of
+from confide.features.plain_numbers import PlainNumbers, rows_of
 from confide.features.products import Product, write_products
 from confide.features.raw_table import RawTable
 from confide.features.schema import Schema
@@ -288,7 +288,7 @@ class Encoder:
             return self._coded.block(codes, start, stop)
         columns: Array = np.empty((self.n_features, stop - start), dtype)
         rows = slice(start, stop)
-        self._plain.write(block_of(codes.numbers, self._plain_rows, rows), columns)
+        self._plain.write(rows_of(codes.numbers, self._plain_rows, rows), columns)
         for row, (encoding, place) in enumerate(self._kept):
             if not is_plain(encoding):
                 encoding.write(codes.numbers[row][rows], columns[place])

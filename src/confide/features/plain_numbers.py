@@ -19,10 +19,9 @@ _SINGLE_PRECISION_LIMIT = 2.0**100
 """Bounds below this, and ranges above its inverse, can be used in single precision without overflow."""
 
 
-def block_of(columns: Sequence[CellNumbers], which: Sequence[int], rows: slice) -> CellNumbers:
-    """Some rows of some columns as one array (len(which), m), float64 if one of the columns is."""
-    chosen = [columns[place][rows] for place in which]
-    return np.concatenate(chosen).reshape(len(chosen), -1) if chosen else np.empty((0, 0))
+def rows_of(columns: Sequence[CellNumbers], which: Sequence[int], rows: slice) -> list[CellNumbers]:
+    """Some rows of some of the columns, as views (m,)."""
+    return [columns[place][rows] for place in which]
 
 
 class PlainNumbers:
@@ -52,64 +51,69 @@ class PlainNumbers:
         self._places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
         self._indicators = [(row, start + 1) for row, (column, start) in enumerate(columns) if column.missing]
 
-    def write(self, numbers: NDArray[np.floating[Any]], out: Array) -> None:
+    def write(self, numbers: Sequence[CellNumbers], out: Array) -> None:
         """Encode the numbers of one block.
 
         The result is that of `NumberColumn.stretched`, except that numbers that are missing or infinite become 0.
 
         Parameters
         ----------
-        numbers : (count, m), which are not written to
+        numbers : `count` arrays (m,), which are not written to
         out : (n_features, m), of which the columns of these numbers are filled
         """
-        if not numbers.size:
+        if not numbers or not out.size:
             return
         # A slice gives a view, so the result is written in place.
-        stretched = out[self._places] if isinstance(self._places, slice) else np.empty(numbers.shape, out.dtype)
+        stretched = out[self._places] if isinstance(self._places, slice) else np.empty((self.count, out.shape[1]), out.dtype)
         absent = self.stretch(numbers, stretched)
         if not isinstance(self._places, slice):
             out[self._places] = stretched
         for row, place in self._indicators:
             out[place] = 0.0 if absent is None else absent[row]
 
-    def stretch(self, numbers: NDArray[np.floating[Any]], out: Array) -> NDArray[np.bool_] | None:
+    def stretch(self, numbers: Sequence[CellNumbers], out: Array) -> NDArray[np.bool_] | None:
         """Encode the numbers of one block, without indicators of those that are missing.
 
         Parameters
         ----------
-        numbers : (count, m), which are not written to
+        numbers : `count` arrays (m,), which are not written to
         out : (count, m), which is filled
 
         Returns
         -------
         (count, m) whether a number is missing or infinite, so that it became 0; None if all are within their bounds
         """
+        given: CellNumbers = out
+        if out.dtype == np.float64:
+            # Copying first is faster than one subtraction that also changes the type of the numbers.
+            for row, column in zip(out, numbers, strict=True):
+                np.copyto(row, column)
+        else:
+            given = np.concatenate(numbers).reshape(out.shape)
+        absent: NDArray[np.bool_] | None = None
         with np.errstate(all="ignore"):
             # The comparisons are written so that NaN counts as outside.
-            least, most = numbers.min(axis=1, keepdims=True), numbers.max(axis=1, keepdims=True)
-            inside = bool((least >= self._low).all()) and bool((most <= self._high).all())
-            self._stretch(numbers if inside else np.minimum(np.maximum(numbers, self._low), self._high), out)
-        if inside:
-            return None
-        absent: NDArray[np.bool_] = ~np.isfinite(numbers)
-        out[absent] = 0.0
+            least, most = given.min(axis=1, keepdims=True), given.max(axis=1, keepdims=True)
+            if not (bool((least >= self._low).all()) and bool((most <= self._high).all())):
+                absent = ~np.isfinite(given)
+                in_place = given if given.dtype == np.float64 else None
+                given = np.minimum(np.maximum(given, self._low, out=in_place), self._high, out=in_place)
+            self._stretch(given, out)
+        if absent is not None:
+            out[absent] = 0.0
         return absent
 
-    def _stretch(self, numbers: NDArray[np.floating[Any]], out: Array) -> None:
+    def _stretch(self, numbers: CellNumbers, out: Array) -> None:
         if out.dtype == np.float32 and numbers.dtype == np.float32 and self._in_single_precision:
             # The lower bound is subtracted first: this loses no digits if numbers are large compared with their range.
             np.subtract(numbers, self._low.astype(np.float32), out=out)
             out *= (2.0 / self._width).astype(np.float32)
             out -= np.float32(1.0)
             return
-        if out.dtype == np.float32:
-            exact = np.empty(out.shape)
-            self._stretch(numbers, exact)
+        exact: Any = numbers if numbers.dtype == np.float64 else numbers.astype(np.float64)
+        exact -= self._low
+        exact /= self._width
+        exact *= 2.0
+        exact -= 1.0
+        if exact is not out:
             np.copyto(out, exact, casting="same_kind")
-            return
-        # Copying first is faster than one subtraction that also changes the type of the numbers.
-        np.copyto(out, numbers)
-        out -= self._low
-        out /= self._width
-        out *= 2.0
-        out -= 1.0

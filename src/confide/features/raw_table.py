@@ -205,10 +205,11 @@ def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumber
 
 def _some_within(column: NumberColumn, numbers: CellNumbers, ends: tuple[Any, Any]) -> bool:
     """Whether a number lies within the bounds of its column; `ends` are the least and the greatest one, or NaN."""
-    if any(column.low <= end <= column.high for end in ends):
+    if any(column.low <= float(end) <= column.high for end in ends):
         return True
     # Some numbers may lie within the bounds although both ends do not, or are NaN.
-    return bool(((numbers >= column.low) & (numbers <= column.high)).any())
+    # Bounds of Python would be rounded to their precision.
+    return bool(((numbers >= np.float64(column.low)) & (numbers <= np.float64(column.high))).any())
 
 
 def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, bool]:
