@@ -83,13 +83,8 @@ class PlainNumbers:
         -------
         (count, m) whether a number is missing or infinite, so that it became 0; None if all are within their bounds
         """
-        given: CellNumbers = out
-        if out.dtype == np.float64:
-            # Copying first is faster than one subtraction that also changes the type of the numbers.
-            for row, column in zip(out, numbers, strict=True):
-                np.copyto(row, column)
-        else:
-            given = np.concatenate(numbers).reshape(out.shape)
+        # Copying first is faster than one subtraction that also changes the type of the numbers.
+        given: CellNumbers = np.stack(numbers, out=out if out.dtype == np.float64 else None)
         absent: NDArray[np.bool_] | None = None
         with np.errstate(all="ignore"):
             # The comparisons are written so that NaN counts as outside.
