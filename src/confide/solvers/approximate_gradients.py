@@ -73,7 +73,7 @@ class ApproximateSum:
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
         width = n_features + (self.intercept > 0.0)
-        # BLAS adds up Hessians in place, here in single precision, which is twice as fast as in double precision.
+        # Hessians are in single precision, in which BLAS multiplies twice as fast as in double precision.
         hessians: Any = np.zeros((n_problems, width, width) if self.order >= 2 else (n_problems, 0, 0), np.float32)
         return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), hessians)
 
