@@ -40,6 +40,11 @@ from confide.features.encoder import Encoder
 THREADS = sorted({1, 2, os.cpu_count() or 1})
 
 
+def threads(n: int) -> str:
+    """So many threads, in words."""
+    return "1 thread" if n == 1 else f"{n} threads"
+
+
 def medians(
     runs: int, works: dict[str, Callable[[], Any]], clock: Callable[[], float] = time.process_time
 ) -> dict[str, float]:
@@ -86,8 +91,7 @@ def passes(
         return {}
     alone = medians(runs, {str(n): (lambda n=n: read_by(read, n)) for n in THREADS}, time.perf_counter)
     for n in THREADS:
-        name = f"{n} thread{'s' * (n > 1)}"
-        print(f"  {name}: a pass {walls[str(n)] * 1e3:.1f} ms, memory allows {alone[str(n)] * 1e3:.1f} ms by the wall")
+        print(f"  {threads(n)}: a pass {walls[str(n)] * 1e3:.1f} ms, memory allows {alone[str(n)] * 1e3:.1f} ms by the wall")
     return {n: alone[str(n)] for n in THREADS}
 
 
@@ -135,8 +139,8 @@ def fits(runs: int, name: str, model: Any, *given: Any, reading: dict[int, float
         # The check for finite numbers reads the rows too, and reports nothing.
         n_passes = 1 + number_of_passes(lambda: by_threads(1))
         for n in THREADS:
-            share, name = n_passes * reading[n] / walls[str(n)], f"{n} thread{'s' * (n > 1)}"
-            print(f"    {name}: {walls[str(n)]:.3f} s, of which memory needs {share:.0%} for {n_passes} passes")
+            share = n_passes * reading[n] / walls[str(n)]
+            print(f"    {threads(n)}: {walls[str(n)]:.3f} s, of which memory needs {share:.0%} for {n_passes} passes")
 
 
 def number_of_passes(fit: Callable[[], Any]) -> int:

@@ -768,7 +768,7 @@ static TARGET int NAME(coded_pass)(const struct job *job, const struct column *c
         const ptrdiff_t left = job->n - first - n, ahead = left < CHUNK ? left : CHUNK;
         for (ptrdiff_t c = 0; c < n_columns; c++) {
             const struct column *column = columns + c;
-            /* The next rows are asked for now: the processor does not foresee the reading of many columns in turn. */
+            /* The next codes are fetched early: by itself the processor does not do so where many columns are read in turn. */
             const char *next = (const char *)column->codes + (first + n) * column->size;
             for (ptrdiff_t byte = 0; byte < ahead * column->size; byte += CACHE_LINE)
                 __builtin_prefetch(next + byte);

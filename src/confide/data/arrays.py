@@ -48,9 +48,9 @@ _BLOCKS_IN_GROUP = 32
 A group has at most half as many blocks as a part of a block has rows (`_FEWEST_ROWS`), as `_parts` relies on.
 """
 _NUMBERS_OF_A_SLOPE, _MANY_NUMBERS = 8, 2**22
-"""The slope of a row takes the kernel about as long as so many numbers. So many numbers take it a few milliseconds."""
+"""Beside its numbers, each row takes the kernel as long as 8 numbers would. It reads 2^22 numbers in a few milliseconds."""
 _MANY_JOINED_ROWS = 2**18
-"""So many joined rows take NumPy a few milliseconds."""
+"""NumPy sums up so many joined rows in a few milliseconds."""
 _GROUPS_IN_BUNDLE = 8
 """Groups are summed in bundles, and bundles are added up: chains of additions are shorter, so there is less rounding."""
 TREE_ADDITIONS = 32
@@ -201,7 +201,7 @@ class Blocks(Protocol):
     def gains_by_threads(self, order: int) -> bool:
         """Whether a pass over all rows is faster with several threads; it makes Hessians if the order is 2.
 
-        It is not where it is short, nor where most of it needs Python's lock, for which threads would wait.
+        A short pass is not. Nor is one that holds Python's lock for most of the time, because the threads wait for the lock.
         """
         return True
 

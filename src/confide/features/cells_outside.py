@@ -76,5 +76,5 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutsid
 def _outside(column: NumberColumn, numbers: Any) -> int:
     # NaN, a missing number, is neither below nor above.
     with np.errstate(invalid="ignore"):
-        # Bounds of Python would be rounded to the precision of the numbers.
+        # As numbers of Python the bounds would be rounded to the precision of the column.
         return int(((numbers < np.float64(column.low)) | (numbers > np.float64(column.high))).sum())

@@ -208,7 +208,7 @@ def _some_within(column: NumberColumn, numbers: CellNumbers, ends: tuple[Any, An
     if any(column.low <= float(end) <= column.high for end in ends):
         return True
     # Some numbers may lie within the bounds although both ends do not, or are NaN.
-    # Bounds of Python would be rounded to their precision.
+    # As numbers of Python the bounds would be rounded to the precision of the column.
     return bool(((numbers >= np.float64(column.low)) & (numbers <= np.float64(column.high))).any())
 
 

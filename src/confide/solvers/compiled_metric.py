@@ -57,8 +57,8 @@ def closer_start(
 
     Parameters
     ----------
-    objective : one problem over all rows, by the kernel. Over rows that are codes it seems not to pay, and rows on a disk
-        would take other steps than the same rows in memory
+    objective : one problem over all rows, by the kernel. For rows that are codes the answer is None: there two such steps do
+        not pay, and a fit in memory would take other steps than a fit of the same rows from a file
     start : (1, D), near the minimiser over a sample
     metric : that of the sample
     of_hessian : makes a metric of a Hessian (D, D), or None where it is not positive definite
