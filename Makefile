@@ -8,6 +8,9 @@ EXTRAS ?=
 FOLDER ?=
 # With LOCKED=no, the newest versions that pyproject.toml allows are installed, in place of those in requirements/.
 LOCKED ?= yes
+ifeq ($(filter yes no,$(LOCKED)),)
+$(error LOCKED is yes or no, not "$(LOCKED)")
+endif
 # More arguments for pytest: make test ARGS="-m 'not slow'".
 ARGS ?=
 
@@ -30,14 +33,17 @@ RUN := $(VENV)/bin/python -m
 # Most of the installed modules are never imported, so the installation compiles none.
 PIP := $(RUN) pip install -qq --disable-pip-version-check --no-compile
 
-# A stamp says which optional parts the environment holds; it is older than pyproject.toml when they must be looked at
-# again. The installation is editable, so that a change of code is tested at once, without building a wheel each time;
-# what would differ in the wheel, the list of its files, has a test of its own in tests/test_project.py.
+# A stamp says which optional parts the environment holds, and whether their versions are the locked or the newest ones. It is
+# older than pyproject.toml when they must be looked at again. The installation is editable, so that a change of code is tested
+# at once, without building a wheel each time; what would differ in the wheel, the list of its files, has a test of its own in
+# tests/test_project.py. A comma inside a function of make separates its arguments, so it is written $(comma) there.
 comma := ,
 empty :=
 space := $(empty) $(empty)
 extras := $(subst $(space),$(comma),$(strip $(subst $(comma),$(space),$(EXTRAS))))
 more := $(if $(extras),$(comma)$(extras))
+VERSIONS := $(if $(filter no,$(LOCKED)),newest,locked)
+STAMP := $(VENV)/.$(VERSIONS)-
 
 # The compiled kernel is built with the package where there is a C compiler.
 KERNEL := hatch_build.py src/confide/compiled/kernel.c src/confide/compiled/passes.h
@@ -46,18 +52,17 @@ KERNEL := hatch_build.py src/confide/compiled/kernel.c src/confide/compiled/pass
 PEERS := .venv-peers
 OLDEST := .venv-oldest
 
-CORE := $(VENV)/.has-core
-BENCH := $(VENV)/.has-all$(more)
-CHECK := $(VENV)/.has-all,test,check$(more)
-# What the checks need holds what the tests need.
-TEST := $(or $(wildcard $(CHECK)),$(VENV)/.has-all,test$(more))
-DOCS := $(VENV)/.has-docs$(more)
-RELEASE := $(VENV)/.has-release$(more)
+CORE := $(STAMP)core
+BENCH := $(STAMP)all$(more)
+TEST := $(STAMP)all,test$(more)
+CHECK := $(STAMP)all,test,check$(more)
+DOCS := $(STAMP)docs$(more)
+RELEASE := $(STAMP)release$(more)
 
 .PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release docs clean
 
 help: ## list these commands
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z-]+):.* ## (.*)/\1 \2/p' Makefile | while read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  LOCKED=no for newest versions  ARGS=more arguments for pytest  FOLDER=of the data sets"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
@@ -82,8 +87,7 @@ project: $(CHECK) ## rules of the project, such as the size of the trusted code
 	$(RUN) pytest -q tests/test_project.py
 
 bench: $(BENCH) ## run the benchmarks
-	@if [ -f benchmarks/run.py ]; then $(VENV)/bin/python benchmarks/run.py; \
-	else echo "not yet: there are no benchmarks"; fi
+	$(VENV)/bin/python benchmarks/run.py
 
 bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an environment of their own: an hour
 	@[ -f $(PEERS)/.has-peers ] || { $(PEERS)/bin/python -m pip install -qq --disable-pip-version-check \
@@ -117,7 +121,7 @@ faults: $(TEST) ## kill fits a thousand times, take disk, memory and files from 
 fuzz: $(TEST) ## give 500,000 broken files, messages and arguments to everything that reads some: ten minutes
 	$(RUN) scripts.fuzz $(ARGS)
 
-mutants: $(TEST) ## change the trusted code in 7,000 places, one at a time, and list what no test notices: hours, and it goes on where it stopped
+mutants: $(TEST) ## change the trusted code in thousands of places, one at a time, and list what no test notices: hours, and it goes on where it stopped
 	$(RUN) scripts.mutation_tests $(ARGS)
 
 # Solvers and sources of rows once more, as if the kernel had not been built, and the kernel under sanitizers.
@@ -140,15 +144,20 @@ clean: ## remove what these commands made
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -exec rm -f {} +
 
-$(VENV)/bin/python:
+# The environment is made anew where a Python is asked for that it was not made with. Without PYTHON= it stays as it is.
+SAME := import sys; print(sys.version, sys.base_prefix)
+.PHONY: python-asked-for
+python-asked-for:
+
+$(VENV)/pyvenv.cfg: $(if $(filter file,$(origin PYTHON)),,python-asked-for)
 	@command -v "$(PYTHON)" >/dev/null || { \
 	  echo "confide needs Python 3.11 or newer, and $(PYTHON) was not found: try make PYTHON=python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "confide needs Python 3.11 or newer, and $(PYTHON) is older: try make PYTHON=python3.12" >&2; exit 1; }
-	@echo "making $(VENV)"
-	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+	@[ "$$("$(PYTHON)" -c '$(SAME)')" = "$$($(VENV)/bin/python -c '$(SAME)' 2>&1)" ] || { \
+	  echo "making $(VENV)"; "$(PYTHON)" -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }; }
 
-$(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requirements.txt | $(VENV)/bin/python
+$(PEERS)/.has-core: $(VENV)/pyvenv.cfg pyproject.toml src/confide/_version.py benchmarks/peers/requirements.txt
 	@echo "making $(PEERS)"
 	@$(VENV)/bin/python -m venv --clear $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
@@ -160,13 +169,14 @@ $(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requ
 locked = --config-settings=--build-option=--compression=stored --require-hashes \
   $(foreach part,build core $(filter-out core,$(subst $(comma), ,$*)),--requirement requirements/$(part).txt)
 
-$(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) $(wildcard requirements/*.txt) | $(VENV)/bin/python
-	@echo "installing confide ($*) into $(VENV)"
+$(STAMP)%: $(VENV)/pyvenv.cfg pyproject.toml src/confide/_version.py $(KERNEL) $(wildcard requirements/*.txt)
+	@echo "installing confide ($*), $(VERSIONS) versions, into $(VENV)"
+	@rm -f $(VENV)/.$(if $(filter no,$(LOCKED)),locked,newest)-*
 ifeq ($(LOCKED),no)
-	@$(PIP) --editable '.$(if $(filter core,$*),,[$*])'
+	@$(PIP) --upgrade --upgrade-strategy eager --editable '.$(if $(filter core,$*),,[$*])'
 else
 	@$(PIP) --require-hashes --requirement requirements/build.txt
-	@$(RUN) uv pip install --quiet --python $(VENV)/bin/python $(locked) || $(PIP) $(locked)
+	@$(RUN) uv pip install --quiet --system-certs --python $(VENV)/bin/python $(locked) || $(PIP) $(locked)
 	@$(PIP) --no-deps --no-build-isolation --editable .
 endif
 	@touch '$@'

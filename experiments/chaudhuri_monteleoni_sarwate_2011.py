@@ -389,9 +389,11 @@ def draw_epsilons(axis: Any, lines: list[Cell]) -> None:
 
 
 def draw_variants(axis: Any, lines: list[Cell]) -> None:
-    """Errors without privacy on three samples and tasks, and the paper's as recalled."""
+    """Errors without privacy on three samples and tasks, and the paper's as recalled; nothing where there are none."""
     import drawing
 
+    if not lines:
+        return
     for place, (data, (name, colour)) in enumerate(VARIANTS_SHOWN.items()):
         for line in lines:
             if (line["data"], line["encoding"]) == (data, "constant"):

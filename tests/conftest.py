@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -34,14 +35,28 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+ON_REQUEST = ("audit", "server", "browser", "spark")
+"""Marks of tests that run only where the expression of marks names one of them: `make test ARGS="-m server"`."""
+MARKS_OF_FIXTURES = {"data_dir": "data", "server": "server"}
+
+
+def pytest_configure() -> None:
+    """Let control-C interrupt, also where the tests were started with SIGINT ignored, as by nohup or in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the large audits, marked `audit`, unless the expression of marks names them: `make audit`."""
-    if "audit" in config.getoption("markexpr"):
+    """Mark what a fixture needs, and leave out what runs on request alone."""
+    for item in items:
+        for fixture in set(MARKS_OF_FIXTURES).intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKS_OF_FIXTURES[fixture])
+    if any(mark in config.getoption("markexpr") for mark in ON_REQUEST):
         return
-    large = [item for item in items if item.get_closest_marker("audit")]
-    if large:
-        config.hook.pytest_deselected(items=large)
-        items[:] = [item for item in items if item not in large]
+    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in ON_REQUEST)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not any(item.get_closest_marker(mark) for mark in ON_REQUEST)]
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,7 @@
-import os
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -96,13 +94,10 @@ def test_bounds_of_the_schema_are_round_and_not_those_of_the_rows(adult):
         assert columns[name].high != adult.X_train[name].max()
 
 
-def test_adult_equals_the_reference_copy_cell_by_cell(adult):
+def test_adult_equals_the_reference_copy_cell_by_cell(adult, data_dir):
     """It equals an independent copy of both files, if there is one."""
-    folder = os.environ.get("CONFIDE_DATA_DIR")
-    if not folder:
-        pytest.skip("CONFIDE_DATA_DIR is not set: no reference copy at hand")
     for name, X, y in (("train", adult.X_train, adult.y_train), ("test", adult.X_test, adult.y_test)):
-        reference = pd.read_parquet(Path(folder) / f"adult_{name}.parquet")
+        reference = pd.read_parquet(data_dir / f"adult_{name}.parquet")
         pd.testing.assert_frame_equal(X.assign(income=y), reference, check_dtype=False)
 
 

@@ -20,6 +20,7 @@ def test_processes_with_threads_lose_no_charge_of_a_file_and_never_exceed_its_li
     assert said.endswith("18 threads were refused at the limit")
 
 
+@pytest.mark.server
 def test_processes_with_threads_lose_no_charge_of_a_database_and_never_exceed_its_limit():
     """The same in PostgreSQL."""
     with shared_ledger.database() as place:

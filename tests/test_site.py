@@ -310,7 +310,14 @@ NEED_ALL_ROWS = {"effects_with_bands"}
 """Few rows have no intervals for so many columns, and the fit says so."""
 
 
-@pytest.mark.parametrize("example", gallery.examples(), ids=lambda path: path.stem)
+def examples():
+    """Each example of the gallery; those that read the folder of data sets are marked so."""
+    for path in gallery.examples():
+        reads_data = "CONFIDE_DATA_DIR" in path.read_text(encoding="utf-8")
+        yield pytest.param(path, id=path.stem, marks=[pytest.mark.data] if reads_data else [])
+
+
+@pytest.mark.parametrize("example", [*examples()])
 def test_an_example_of_the_gallery_draws_its_picture(example, tmp_path, monkeypatch):
     """On every tenth row, which is quicker; the committed picture is there, small, and loads nothing."""
     pytest.importorskip("matplotlib")

@@ -22,6 +22,7 @@ from tests.data.tables import SCHEMA, made_up
 pytest.importorskip("pyspark", reason="PySpark is not installed: make test EXTRAS=spark")
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.spark,
     pytest.mark.skipif(shutil.which("java") is None and "JAVA_HOME" not in os.environ, reason="Java is not installed"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Spark leaves its gateway to the end of the process

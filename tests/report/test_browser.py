@@ -21,8 +21,13 @@ from confide.report.pdf import FLAGS, browser, write_pdf
 from tests.report.released import additive, logistic, long_names, rates, with_intervals, without_privacy
 
 LARGEST_PAGE = 1_500_000
-needs_browser = pytest.mark.skipif(browser() is None, reason="no Chromium or Chrome is installed")
 DARK = "--blink-settings=preferredColorScheme=0"
+
+
+def needs_browser(test):
+    """Mark a test that opens a browser."""
+    there = pytest.mark.skipif(browser() is None, reason="no Chromium or Chrome is installed")
+    return pytest.mark.browser(there(test))
 
 
 def page(name):
