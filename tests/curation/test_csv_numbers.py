@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide.curation.csv_numbers import read_texts
+from confide.data.on_disk import CSV_MISSING
 
 
 def as_a_fit_reads(text: str) -> object:
     """The number that pyarrow reads from a cell in quotes: NaN if it is missing, "refused" if it is none."""
     cell = text.replace('"', '""')
-    options = arrow_csv.ConvertOptions(column_types={"a": pa.float64()}, include_columns=["a"])
+    options = arrow_csv.ConvertOptions(
+        column_types={"a": pa.float64()}, include_columns=["a"], null_values=list(CSV_MISSING)
+    )
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
     try:
         table = arrow_csv.read_csv(io.BytesIO(f'a,b\n"{cell}",1\n'.encode()), parse_options=parse, convert_options=options)

@@ -67,6 +67,24 @@ def test_a_line_of_data_is_not_shown(tmp_path) -> None:
         assert "150" not in text
 
 
+@pytest.mark.parametrize(
+    ("listed", "cells", "words", "unsaid"),
+    [
+        (["private", "state"], ["private", "state", "NA"], "or, if such a word is a category, list it", "Namibia"),
+        (["DE", "ZA"], ["DE", "ZA", "NA"], 'list "NA" too', "Declare missing = true or"),
+        (["DE", "NA"], ["DE", "DE", None], 'take the listed "NA" for an empty cell', "Declare missing = true or"),
+        (["DE", "NA"], ["DE", "NA"], "", "missing"),
+    ],
+)
+def test_advice_about_missing_cells_never_makes_one_of_a_level(tmp_path, listed, cells, words, unsaid) -> None:
+    """Where NA is a code like the others it is to be listed, and a listed one stays a level."""
+    frame = people(len(cells) * 20).assign(land=cells * 20)
+    schema = Schema.from_dict(SCHEMA.to_dict() | {"columns": SCHEMA.to_dict()["columns"] | {"land": {"categories": listed}}})
+    text = "\n".join(line for line in told(tmp_path, frame, schema).splitlines() if '"land"' in line)
+    assert words in text
+    assert unsaid not in text
+
+
 def test_persons_with_many_rows_are_told(tmp_path) -> None:
     """And rows that were copied."""
     schema = Schema(SCHEMA.columns, SCHEMA.target, person="who")

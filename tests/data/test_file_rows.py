@@ -43,6 +43,22 @@ def test_so_many_rows_of_a_person_count(tmp_path):
         assert model.guarantee_ == memory.guarantee_
 
 
+@pytest.mark.parametrize("word", ["NA", "", "null", " N/A", "None"])
+def test_words_for_missing_cells_are_missing_in_files_as_in_frames(tmp_path, word):
+    """In columns of categories and of numbers; the model of the files is that of the frame, where they are empty."""
+    frame = made_up(600, age="float64").assign(work=np.array(["a", "b", None])[np.arange(600) % 3])
+    columns = SCHEMA.to_dict()["columns"] | {"work": {"categories": ["a", "b"], "missing": True}}
+    schema = confide.Schema(columns, target=SCHEMA.target)
+    model = confide.LogisticRegression(float("inf"), schema=schema, random_state=1).fit(frame, frame["ill"])
+    text = frame.fillna({"work": word}).assign(debt=frame["debt"].astype(object).where(frame["debt"].notna(), word))
+    text.to_csv(tmp_path / "t.csv", index=False)
+    text.astype({"debt": str}).to_parquet(tmp_path / "t.parquet", index=False)
+    for kind in ("csv", "parquet"):
+        rows = open_rows(tmp_path / f"t.{kind}", schema)
+        again = confide.LogisticRegression(float("inf"), schema=schema, random_state=1).fit(rows)
+        np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

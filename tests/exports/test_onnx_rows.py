@@ -73,6 +73,18 @@ def test_labels_are_recognised_as_other_programs_write_them():
     np.testing.assert_array_equal(computed(graph, rows, encoder.n_features, fed), expected)
 
 
+def test_words_for_missing_cells_are_missing_unless_they_are_listed():
+    """As in every table that the encoder reads."""
+    columns = {"land": {"categories": ["DE", "NA"], "missing": True}, "work": {"categories": ["a", "b"], "missing": True}}
+    encoder = Encoder(Schema(columns=columns))
+    graph = OnnxGraph()
+    rows = encoded_rows(graph, encoder)
+    frame = pd.DataFrame({"land": ["NA", "null", "", "DE"], "work": ["NA", "None", "a", "b"]})
+    fed = {name: frame[[name]].to_numpy(object) for name in frame}
+    np.testing.assert_array_equal(computed(graph, rows, encoder.n_features, fed), encoder.transform(frame))
+    assert encoder.transform(frame).sum(axis=0).tolist() == [1, 1, 2, 1, 1, 2]
+
+
 @pytest.mark.parametrize("bound", [BallBound(0.5), BallBound(float("inf")), BoxBound([0.3, 0.6])])
 def test_clipped_rows_obey_the_bound(bound):
     rows = np.random.default_rng(0).uniform(-1.0, 1.0, size=(50, 2))

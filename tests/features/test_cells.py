@@ -110,7 +110,7 @@ def test_the_number_in_a_cell(cell, number):
     assert number_in(cell) == number
 
 
-@pytest.mark.parametrize("cell", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT, "", "  ", Decimal("nan"), "nan"])
+@pytest.mark.parametrize("cell", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT, "", "  ", Decimal("nan"), "nan", " NA "])
 def test_a_missing_cell_is_not_a_number_and_no_error(cell):
     """Its number is NaN."""
     assert math.isnan(number_in(cell))

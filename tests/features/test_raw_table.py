@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from datetime import date
 from decimal import Decimal
@@ -137,6 +138,51 @@ def test_cells_that_cannot_be_used_are_refused_by_the_name_of_their_column_alone
     assert 'column "the column"' in str(refusal.value)
     assert words in str(refusal.value)
     assert_silent(refusal.value)
+
+
+WORDS = ["NA", " NA ", "NaN", "null", "N/A", "None", "<NA>", "", "b", "other"]
+READERS = {
+    "objects": lambda cells: pd.DataFrame({"x": pd.Series(cells, dtype=object)}),
+    "text": lambda cells: pd.DataFrame({"x": pd.Series(cells, dtype="string")}),
+    "a categorical": lambda cells: pd.DataFrame({"x": pd.Categorical(cells)}),
+    "Polars": lambda cells: pl.DataFrame({"x": cells}),
+    "Arrow": lambda cells: pa.table({"x": cells}),
+    "a dictionary": lambda cells: pa.table({"x": pa.array(cells).dictionary_encode()}),
+    "pandas from CSV": lambda cells: pd.read_csv(io.StringIO("x,y\n" + "".join(f"{cell.strip()},1\n" for cell in cells))),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_words_for_missing_cells_are_missing_whatever_holds_them(read):
+    """NA, NaN, null, N/A, None and empty cells of a category have the level of missing ones, and an unlisted one its own."""
+    encoder = Encoder(Schema([CategoryColumn("x", ("a", "b"), other=True, missing=True)]))
+    assert encoder.read(read(WORDS)).others[0].tolist() == [3] * 8 + [1, 2]
+
+
+@pytest.mark.parametrize("read", [each for name, each in READERS.items() if name != "pandas from CSV"])
+def test_a_listed_level_that_is_such_a_word_stays_one(read):
+    """The code of Namibia, and no level; other such words are missing."""
+    encoder = Encoder(Schema([CategoryColumn("x", ("DE", "NA"), missing=True)]))
+    assert encoder.read(read(["NA", "DE", "null", "NA"])).others[0].tolist() == [1, 0, 2, 1]
+
+
+def test_advice_about_missing_cells_never_makes_one_of_a_level():
+    """It says that such a word can be listed, and where one is listed that the reader may have lost it."""
+    advice = {}
+    for levels in (["DE", "ZA"], ["DE", "NA"]):
+        with pytest.raises(InputError) as refusal:
+            encode({"x": {"categories": levels}}, x=["DE", None])
+        advice[levels[1]] = str(refusal.value)
+    assert "list such a word if it is a category" in advice["ZA"]
+    assert "keep_default_na=False" in advice["NA"]
+    assert "only for cells that are empty in the file" in advice["NA"]
+
+
+def test_words_for_missing_cells_are_missing_numbers():
+    """In text of every kind, as in a file."""
+    column = {"x": {"low": 0, "high": 1, "missing": True}}
+    for cells in (pd.Series(["1", *WORDS[:8]], dtype=object), pd.Categorical(["1", *WORDS[:8]])):
+        assert encode(column, x=cells)[:, 1].tolist() == [0] + [1] * 8
 
 
 FRAMES = {

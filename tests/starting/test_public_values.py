@@ -46,3 +46,11 @@ def test_types_levels_and_bounds_are_suggested(tmp_path, ending) -> None:
     }
     for name, answer in answers.items():
         described_column(name, answer)
+
+
+def test_na_is_a_missing_cell_unless_the_levels_are_codes_of_two_letters(tmp_path) -> None:
+    """Namibia stays a level of a column of countries."""
+    frame = pd.DataFrame({"land": ["DE", "ZA", "NA"] * 9, "work": ["a", "b", "NA"] * 9, "age": ["20.5", "30", "NA"] * 9})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    answers = suggested_answers(tmp_path / "p.csv", names_of_table(tmp_path / "p.csv"))
+    assert answers == {"land": "DE, NA, ZA, *", "work": "a, b, empty", "age": "20.5 30 empty"}

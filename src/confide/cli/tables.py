@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from confide.data.on_disk import (
+    CSV_MISSING,
     SEPARATORS,
     Kind,
     attempt,
@@ -40,8 +41,8 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
     Parameters
     ----------
     path : a CSV file in UTF-8 with a line of names and one separator between cells, or a Parquet or Feather file
-    kinds : the columns to read, and whether a CSV file holds numbers or text in them. An empty cell is missing; in a
-        column of numbers so is a word such as NA or NaN.
+    kinds : the columns to read, and whether a CSV file holds numbers or text in them. An empty cell is missing;
+        so is a word such as NA or NaN, unless it is a listed level.
 
     Raises
     ------
@@ -153,6 +154,8 @@ def _read_csv(path: Path, types: dict[str, Any], wanted: list[str] | None, separ
 
     options = {
         "parse_options": arrow_csv.ParseOptions(newlines_in_values=True, delimiter=separator),
-        "convert_options": arrow_csv.ConvertOptions(column_types=types, include_columns=wanted),
+        "convert_options": arrow_csv.ConvertOptions(
+            column_types=types, include_columns=wanted, null_values=list(CSV_MISSING)
+        ),
     }
     return attempt(lambda: arrow_csv.read_csv(path, **options), partial(csv_refusal, path, types))

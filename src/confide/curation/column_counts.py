@@ -11,7 +11,7 @@ import numpy as np
 from confide.curation.csv_numbers import read_texts
 from confide.curation.pieces import Piece
 from confide.errors import InputError
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label, is_missing
 from confide.features.cells import distinct_cells, number_in, read_levels, read_numbers
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.target import Target
@@ -35,7 +35,9 @@ class ColumnCounts:
     Attributes
     ----------
     rows : all cells
-    missing, unreadable, infinite : cells that are empty, are neither empty nor a number, or are infinite numbers
+    missing, unreadable, infinite : cells that are empty, are neither empty nor a number, or are infinite numbers; words such
+        as NA are empty cells unless they are listed levels
+    missing_words : those missing cells of levels that hold such a word
     decimal_commas : unreadable cells that are numbers with a decimal comma
     below, above : numbers that a fit clips to low or high
     unlisted : cells that hold none of the listed levels
@@ -48,6 +50,7 @@ class ColumnCounts:
     remembers: bool = False
     rows: int = 0
     missing: int = 0
+    missing_words: int = 0
     unreadable: int = 0
     decimal_commas: int = 0
     infinite: int = 0
@@ -113,14 +116,16 @@ class ColumnCounts:
         known = {canonical_label(level): position for position, level in enumerate(self.listed)}
         what = f'column "{self.name}"'
         self.by_level = self.by_level or [0] * len(known)
+        words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
         try:
-            levels = read_levels(what, cells, known, missing=_MISSING, unknown=_UNLISTED)
+            levels = read_levels(what, cells, known | words, missing=_MISSING, unknown=_UNLISTED)
         except InputError:
             # Dates, lists and the like: a fit refuses the whole column.
             self.unreadable += len(cells)
             return
-        counted = np.bincount(levels + 2, minlength=len(known) + 2).tolist()
-        self.missing += counted[0]
+        *counted, in_words = np.bincount(levels + 2, minlength=len(known) + 3).tolist()
+        self.missing += counted[0] + in_words
+        self.missing_words += in_words
         self.unlisted += counted[1]
         self.by_level = [before + now for before, now in zip(self.by_level, counted[2:], strict=True)]
         if self.remembers and counted[1]:
@@ -131,7 +136,9 @@ class ColumnCounts:
         counts = np.bincount(positions[positions >= 0], minlength=len(values)).tolist()
         for value, count in zip(values, counts, strict=True):
             label = canonical_label(value)
-            if label is not None and label not in known and (label in self.levels or len(self.levels) < _MOST_REMEMBERED):
+            if label is None or label in known or is_missing(label, known):
+                continue
+            if label in self.levels or len(self.levels) < _MOST_REMEMBERED:
                 self.levels[label] += count
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from confide.data.on_disk import CSV_MISSING
+
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _NOT_FINITE = r"[+-]?(?i:inf|infinity|nan(\([0-9A-Za-z_]*\))?)"
 _READABLE = f"^({_NUMBER}|{_NOT_FINITE})$"
@@ -41,9 +43,8 @@ def read_texts(texts: Any) -> ReadTexts:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.csv as arrow_csv
 
-    missing = pc.or_kleene(pc.is_null(texts), pc.is_in(texts, pa.array(arrow_csv.ConvertOptions().null_values, texts.type)))
+    missing = pc.or_kleene(pc.is_null(texts), pc.is_in(texts, pa.array(CSV_MISSING, texts.type)))
     trimmed = pc.utf8_trim(texts, " \t")
     readable = pc.fill_null(pc.match_substring_regex(trimmed, _READABLE), False)
     numbers = pc.if_else(pc.and_(readable, pc.invert(missing)), trimmed, pa.scalar(None, texts.type)).cast(pa.float64())

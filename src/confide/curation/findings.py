@@ -9,6 +9,7 @@ from confide.curation.column_counts import ColumnCounts
 from confide.curation.table_check import FileCheck, TableCheck, share
 from confide.curation.text_form import ENCODING_NAMES
 from confide.data.on_disk import SEPARATORS
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
 from confide.features.column_names import listed
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.target import Target
@@ -159,7 +160,21 @@ def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
     described = column.described
     if not column.missing:
         return
+    words, is_level = column.missing_words, isinstance(described, CategoryColumn)
     empty = f"{what}: {percent(column.missing, column.rows)} of the cells are empty."
+    if words:
+        part = percent(words, column.rows)
+        empty = f"{empty[:-1]} or hold a word such as NA ({part}), which is a missing cell unless it is listed."
+    advice = "Declare missing = true or other = true."
+    if is_level and words and na_is_a_code([canonical_label(level) for level in column.listed]):
+        advice = 'If NA is a code like the listed ones (Namibia), list "NA" too. Declare missing = true only if it is none.'
+    elif words:
+        advice = "Declare missing = true; or, if such a word is a category, list it."
+    elif lost := [level for level in column.listed if canonical_label(level) in MISSING_WORDS]:
+        advice = (
+            f'Many programs take the listed "{lost[0]}" for an empty cell: write the file anew so that the level is kept. '
+            f"Declare missing = true only if these cells are empty in the original."
+        )
     if isinstance(described, Target):
         yield Finding(f"{empty} Give only rows whose target is known.", refused=True)
     elif isinstance(described, NumberColumn) and not described.missing:
@@ -167,7 +182,9 @@ def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
             f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.", refused=True
         )
     elif isinstance(described, CategoryColumn) and not (described.missing or described.other):
-        yield Finding(f"{empty} Declare missing = true or other = true.", refused=True)
+        yield Finding(f"{empty} {advice}", refused=True)
+    elif is_level and words:
+        yield Finding(f"{empty} If it is a category, list it.", refused=False)
 
 
 def _of_target(column: ColumnCounts, what: str) -> Iterator[Finding]:

@@ -46,11 +46,13 @@ class CsvForm:
     separator : what stands between the cells
     header : the names in the first line
     types : Arrow types of the columns that are read, in order
+    missing : cells that are missing where a number is declared
     """
 
     separator: str
     header: Sequence[str]
     types: Mapping[str, Any]
+    missing: Sequence[str] = ("",)
 
 
 def csv_batches(opened: Callable[[], AbstractContextManager[BinaryIO]], form: CsvForm) -> Iterator[Any]:
@@ -170,7 +172,9 @@ def _options(form: CsvForm, *, with_header: bool, n_bytes: int) -> dict[str, Any
     return {
         "read_options": arrow_csv.ReadOptions(use_threads=False, block_size=n_bytes, column_names=names),
         "parse_options": arrow_csv.ParseOptions(newlines_in_values=True, delimiter=form.separator),
-        "convert_options": arrow_csv.ConvertOptions(column_types=form.types, include_columns=list(form.types)),
+        "convert_options": arrow_csv.ConvertOptions(
+            column_types=form.types, include_columns=list(form.types), null_values=list(form.missing)
+        ),
     }
 
 

@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 from confide.data.csv_batches import CsvForm, csv_batches
 from confide.data.csv_quotes import counted_quotes
 from confide.errors import FileError, InputError, ParameterError
+from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import NOT_NUMBERS
 from confide.features.column_names import listed, looks_like_number
 
@@ -36,6 +37,10 @@ READABLE = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arro
 WRITABLE = (".csv", ".parquet", ".feather", ".arrow")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """What may stand between the cells of a CSV file, and its name."""
+CSV_MISSING = tuple(
+    f"{before}{word}{behind}" for word in ("", *MISSING_WORDS) for before in ("", " ") for behind in ("", " ")
+)
+"""Cells of a CSV file that are missing where a number is declared: words with at most one blank on each side."""
 _QUOTES = '{}: a quote (") is not closed. Close it; if it belongs to a cell, write "" for it and put the cell in quotes.'
 BATCH_ROWS = 2**16
 _PARQUET_BUFFER = 2**16
@@ -187,7 +192,8 @@ class FilePart:
     def _csv(self, names: list[str]) -> Iterator[Any]:
         separator = separator_of(self.path, self.kinds)
         types = csv_types({name: self.kinds[name] for name in names})
-        return csv_batches(partial(opened, self.path), CsvForm(separator, _names_in(self.path, separator), types))
+        form = CsvForm(separator, _names_in(self.path, separator), types, CSV_MISSING)
+        return csv_batches(partial(opened, self.path), form)
 
 
 Answer = TypeVar("Answer")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, NumberEncoding, is_plain
 from confide.features.column_names import listed
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
@@ -103,9 +103,9 @@ class Points:
             If the value lies outside the bounds of a number, or is not a level of a category.
         """
         mixture = np.zeros(len(self.weights))
-        absent = (
-            value is None or (isinstance(value, str) and value == MISSING) or (isinstance(value, Real) and value != value)
-        )
+        absent = value is None or (isinstance(value, Real) and value != value)
+        if isinstance(value, str):
+            absent = value == MISSING or is_missing(canonical_label(value), self.values)
         if absent:
             if MISSING not in self.values:
                 raise ParameterError(f'column "{self.column.name}": missing cells are not declared, so they have no effect.')

@@ -15,7 +15,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.exports.onnx_graphs import OnnxGraph
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
 from confide.features.column_names import names_by_position
 from confide.features.columns import NumberColumn
@@ -139,7 +139,8 @@ def _category(graph: OnnxGraph, texts: str, encoding: CategoryEncoding) -> str:
     table = encoding.single[:, None] if encoding.single.size else np.eye(n_levels + 1, size)
     unlisted = len(known) if column.other is True else known[column.other] if column.other else n_levels
     missing = len(known) + (column.other is True) if column.missing else unlisted
-    levels = {text: known[label] for label in known if label is not None for text in _spellings(label)} | {"": missing}
+    levels = dict.fromkeys(("", *MISSING_WORDS), missing)
+    levels |= {text: known[label] for label in known if label is not None for text in _spellings(label)}
     level = graph.node(
         "LabelEncoder",
         texts,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import unicodedata
+from collections.abc import Collection, Container
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -15,6 +17,12 @@ import numpy as np
 
 Label: TypeAlias = str | int | float | bool
 """A category or a class label, as a schema holds it."""
+
+MISSING_WORDS = (
+    *("NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""Text that other programs write for a missing cell, and that pandas reads as one."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 400
@@ -25,7 +33,8 @@ def canonical_label(value: object) -> str | None:
     """The text by which categories and labels are compared.
 
     Text that is a decimal number counts as that number. Whole numbers have no decimal point. Blanks around text do not
-    count. So 1, 1.0, "1", " 01 " and ``np.int8(1)`` all give "1", and True, "True" and "TRUE" give "true".
+    count, nor does it matter whether a letter is composed with its accent or followed by it (Unicode, form NFC). So 1, 1.0,
+    "1", " 01 " and ``np.int8(1)`` all give "1", and True, "True" and "TRUE" give "true".
 
     Parameters
     ----------
@@ -58,9 +67,35 @@ def canonical_label(value: object) -> str | None:
     raise TypeError("a label is text, a number or a boolean.")
 
 
+def is_missing(label: str | None, listed: Container[str | None] = ()) -> bool:
+    """Whether a cell with this canonical form is missing: it is empty, or a word such as NA that is not among the levels.
+
+    This is the one rule for all readers of tables. A level "NA" that a schema lists, such as the code of Namibia, stays one.
+
+    Parameters
+    ----------
+    label : the canonical form of the cell
+    listed : the levels of its column in canonical form
+    """
+    return label is None or (label in MISSING_WORDS and label not in listed)
+
+
+def na_is_a_code(levels: Collection[str | None]) -> bool:
+    """Whether levels are codes of two capital letters, as of countries: "NA" is then one more (Namibia), not a missing cell.
+
+    Parameters
+    ----------
+    levels : at least three levels in canonical form, "NA" among them or not
+    """
+    others = [level for level in levels if level != "NA"]
+    return len(others) > 1 and all(level is not None and re.fullmatch("[A-Z]{2}", level) for level in others)
+
+
 def _canonical_text(text: str) -> str | None:
     if not text:
         return None
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
     if text.lower() in ("true", "false"):
         return text.lower()
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):

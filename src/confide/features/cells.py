@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label, is_missing
 from confide.types import Indices
 
 NOT_NUMBERS = (
@@ -42,7 +42,8 @@ _POSITIONS_AT_ONCE = 2**15
 def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     """Numbers as an array (n,) that must not be written to: float32 if the cells are, otherwise float64.
 
-    Missing cells are NaN, and booleans are 0 and 1. Text is read if it is a number, and blank text is a missing cell.
+    Missing cells are NaN, and booleans are 0 and 1. Text is read if it is a number. Blank text and words such as NA are
+    missing cells.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Posi
 
 
 def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing: int, unknown: int) -> Levels:
-    """The level of each cell, as a fresh array (n,) of small integers.
+    """The level of each cell, as a fresh array (n,) of small integers. Words such as NA are missing unless they are levels.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     """
     labels, positions = _labels(what, cells)
     # The last entry stands for missing cells, whose position is -1.
-    table = [missing if label is None else levels.get(label, unknown) for label in labels] + [missing]
+    table = [missing if is_missing(label, levels) else levels.get(label, unknown) for label in labels] + [missing]
     found: Levels = _entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
     return found
 
@@ -153,6 +154,8 @@ def number_in(value: object) -> float | None:
     """The number in a cell: NaN if the cell is missing, None if it is not a number."""
     if isinstance(value, str):
         value = value.strip() or math.nan
+        if value in MISSING_WORDS:
+            return math.nan
         if isinstance(value, str) and "_" in value:  # Python reads 1_000 as a number; other readers do not
             return None
     elif value is None or type(value).__name__ in ("NAType", "NaTType"):

@@ -7,14 +7,14 @@ a file is missing, they are cells.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from confide.errors import InputError
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import CellNumbers, Levels, read_identities, read_levels, read_numbers
 from confide.features.column_names import listed, names_by_position
 from confide.features.columns import CategoryColumn, NumberColumn
@@ -228,8 +228,22 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
     is_used = refuse and bool(((levels >= 0) & (levels < len(known))).any())
     undeclared = levels == _UNDECLARED_GAP
     if refuse and undeclared.any():
-        raise InputError(f'{what}: holds missing values; declare "missing = true" or "other = true" for it in the schema.')
+        raise InputError(f"{what}: holds missing values{_what_to_do(known)}")
     levels[undeclared] = NO_LEVEL
     if isinstance(column.other, str):
         levels[levels == _COUNTS_AS_LISTED] = known[column.other]
     return levels, is_used
+
+
+def _what_to_do(known: Container[str | None]) -> str:
+    """How a message about missing cells of a category ends; a reader may have made some of a level such as NA."""
+    if lost := [word for word in MISSING_WORDS if word in known]:
+        return (
+            f', and many readers of files take its level "{lost[0]}" for a missing cell. Read the file so that the level is '
+            f"kept (pandas: keep_default_na=False, na_values=['']; R: na.strings=''); "
+            f'declare "missing = true" only for cells that are empty in the file.'
+        )
+    return (
+        ', which are empty cells or words such as NA that the schema does not list; declare "missing = true" or '
+        '"other = true" for it in the schema, or list such a word if it is a category (NA is the code of Namibia).'
+    )

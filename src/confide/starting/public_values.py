@@ -12,7 +12,7 @@ from typing import Any
 
 from confide.curation.pieces import table_pieces
 from confide.curation.table_names import DeclaredType, TableNames
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import canonical_label, is_missing, na_is_a_code
 from confide.features.cells import number_in
 from confide.features.columns import shown_number
 from confide.starting.answers import SKIP, typed
@@ -41,14 +41,16 @@ class _Seen:
     low: float = math.inf
     high: float = -math.inf
     missing: bool = False
+    na: bool = False
     whole: bool = True
 
     def add(self, value: object, count: int) -> None:
         """One distinct value, and in how many rows it is."""
         number = number_in(value)
         label = None if value is None else canonical_label(str(value))
-        if label is None or (number is not None and math.isnan(number)):
-            self.missing = True
+        if is_missing(label) or label is None or (number is not None and math.isnan(number)):
+            self.missing = self.missing or label != "NA"
+            self.na = self.na or label == "NA"
             return
         if len(self.levels) <= _MOST_LEVELS:
             self.levels[label] = None
@@ -64,6 +66,10 @@ class _Seen:
         """The suggestion as it would be typed; "" if there is none."""
         if self.declared == "other" or not self.levels:
             return SKIP
+        if self.na and na_is_a_code(self.levels):
+            self.levels["NA"] = None
+        elif self.na:
+            self.missing = True
         few_codes = self.whole and len(self.levels) <= _MOST_CODES
         if self.n_numbers and not self.n_texts and not (few_codes and self.high - self.low <= _MOST_CODES):
             if self.low == self.high:
@@ -78,7 +84,7 @@ class _Seen:
             return typed(bounds | scale)
         if len(self.levels) > _MOST_LEVELS:
             return SKIP
-        ordered = sorted(self.levels, key=lambda label: (number_in(label) or 0.0, label))
+        ordered = sorted(self.levels, key=lambda label: (label != "NA" and number_in(label) or 0.0, label))
         if len(ordered) == 1:
             return SKIP
         return typed({"categories": ordered, "missing": self.missing, "other": len(self.levels) > 2})
