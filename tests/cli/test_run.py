@@ -64,6 +64,31 @@ def test_what_is_done_is_not_done_again(study):
     assert f"{rates['accuracy']['value'] or 0:.3f}"[:4] in text or rates["accuracy"]["value"] is None
 
 
+def test_what_came_to_the_table_later_is_named_and_may_be_released(study):
+    """A new file under the pattern ends the command with exit code 2, until a release of its own has it too."""
+    Path("months").mkdir()
+    Path("months/01.csv").write_bytes(Path("people.csv").read_bytes())
+    Path("study.toml").write_text(STUDY.replace("people.csv", "months/*.csv"), encoding="utf-8")
+    assert "All of it is done" in run("run", "study.toml").stdout
+    assert "All of it is done" in run("run", "study.toml").stdout
+    before = Path("model.json").read_bytes()
+    for month in ("02", "03", "04", "05"):
+        Path(f"months/{month}.csv").write_bytes(Path("people.csv").read_bytes())
+    said = run("run", "study.toml", code=2).stderr
+    assert "02.csv, 03.csv, 04.csv and 1 more" in said
+    assert "--release 2026-12" in said
+    assert spent() == 0.5
+    assert "All of it is done" in run("run", "study.toml", "--release", "2026-12").stdout
+    assert "All of it is done" in run("run", "study.toml", "--release", "2026-12").stdout
+    assert spent() == 1.0
+    assert Path("model.json").read_bytes() == before
+    for name in ("model.2026-12.json", "report.2026-12.html", "study.2026-12.state.json"):
+        assert Path(name).exists()
+    assert "Income of adults, release 2026-12 [study " in confide.Ledger("study.db").entries()["purpose"].tolist()[-1]
+    for name in ("", "../2026", "a b", "x" * 41):
+        assert "name of a release" in refused("run", "study.toml", "--release", name)
+
+
 def test_a_dry_run_shows_the_plan_and_spends_nothing(study):
     """It writes no file; it refuses what a run would refuse."""
     before = files()

@@ -12,6 +12,7 @@ import typer
 
 from confide.cli.options import Format
 from confide.cli.outputs import exit_without_guarantee
+from confide.errors import StudyError
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
@@ -29,6 +30,13 @@ def run(
         bool,
         typer.Option("--again", help="Charge anew for a step that was charged and whose result is lost, or that changed."),
     ] = False,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of a further release of the same study, such as 2026-12, when its table has grown: it is fitted, charged "
+            "and evaluated anew, and its files have the name in theirs, as in model.2026-12.json."
+        ),
+    ] = None,
     output_format: Format = "text",
 ) -> None:
     """Plan, check the ledger, fit, evaluate and report, as a study file says.
@@ -41,7 +49,7 @@ def run(
     from confide.studies.lock import only_run
     from confide.studies.study import Study
 
-    study = Study.from_toml(study_file)
+    study = Study.from_toml(study_file, release=release)
     with nullcontext() if dry_run else only_run(study):
         started = StudyRun.of(study, again=again)
         plan = started.planned()
@@ -83,6 +91,7 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
     elif screen is not None and rates is not None and rates.result is not None:
         _show_released_rates(screen, rates.result)
     report = started.reported(model)
+    later = started.came_later()
     if screen is not None:
         out = started.study.located(started.study.outputs.model)
         screen.heading("Study")
@@ -90,7 +99,10 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
             screen.verbatim(f"Wrote {out}")
         if report is not None:
             screen.verbatim(f"Wrote {report}")
-        screen.verbatim(f"All of it is done. Show the model with: confide inspect {shlex.quote(str(out))}")
+        whole = "All of it is done. " if not later else ""
+        screen.verbatim(f"{whole}Show the model with: confide inspect {shlex.quote(str(out))}")
+    if later:
+        raise StudyError(later)
     exit_without_guarantee(model)
 
 

@@ -159,7 +159,8 @@ class StudyRun:
         checksums = {name: checksum_of(path) or "" for name, path in files.items()}
         charges = self.prepared.charges
         refuse_charged_meanwhile(study, self.fit, charges.purposes())
-        self._note(replace(self.state, fit=begun, evaluation=None, checksums=checksums))
+        parts = [path.name for path in self.prepared.files]
+        self._note(replace(self.state, fit=begun, evaluation=None, checksums=checksums, parts=parts))
         with charges.reported_on_failure():
             self.prepared.release(self.plan, lambda sha256: self._note(self.state.with_result("fit", sha256=sha256)))
         return self.prepared.model
@@ -220,6 +221,22 @@ class StudyRun:
         )
         self._note(replace(self.state, report={"sha256": checksum_of(out) or "", "made_from": made_from}))
         return out
+
+    def came_later(self) -> str:
+        """What came to the table after its model was fitted, and what to do about it; empty if nothing did."""
+        from confide.data.on_disk import files_named
+
+        study, known = self.study, self.state.parts
+        files = files_named(str(study.located(study.data.file)))
+        new = [path.name for path in files if known is not None and path.name not in known]
+        if not new:
+            return ""
+        shown = ", ".join(new[:3]) + (f" and {len(new) - 3} more" if len(new) > 3 else "")
+        return (
+            f"{study.path}: the model was fitted before {shown} came to {study.data.file}, and nothing was charged or fitted "
+            f"for that. To fit a model of all files that are there now, as a release of its own that is charged to the "
+            f"ledger anew, run the study with --release and a name, such as --release 2026-12."
+        )
 
     @property
     def _ledger_of_rates(self) -> str:
@@ -297,4 +314,5 @@ def _budget(amounts: Any) -> Budget:
 
 
 def _purpose(study: Study, step: Step) -> str:
-    return f"{study.study.purpose or study.study.name} {step.mark}"
+    release = "" if study.release is None else f", release {study.release}"
+    return f"{study.study.purpose or study.study.name}{release} {step.mark}"

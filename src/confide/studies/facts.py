@@ -31,7 +31,7 @@ def facts_of_fit(study: Study, schema: Schema) -> dict[str, Any]:
         "model": model | {f"{key}_sha256": checksum for key, checksum in priors.items()},
         "outputs": {"model": study.outputs.model},
     }
-    return _plain(facts)
+    return _plain(facts if study.release is None else facts | {"release": study.release})
 
 
 def facts_of_evaluation(study: Study, fitted: str) -> dict[str, Any] | None:

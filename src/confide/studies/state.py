@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,14 @@ class State:
     fit, evaluation : the steps that charge; None before they begin
     report : checksum of the report and of what it was made from; None if there is none
     checksums : SHA-256 of the study file and of its schema when the fit began
+    parts : names of the files of the table when the fit began
     """
 
     fit: Begun | None = None
     evaluation: Begun | None = None
     report: Mapping[str, str] | None = None
     checksums: Mapping[str, str] | None = None
+    parts: Sequence[str] | None = None
 
     @classmethod
     def of(cls, path: Path) -> State:
@@ -76,7 +78,11 @@ class State:
                 raise ValueError
             if set(found) != {each.name for each in fields(cls)}:
                 raise ValueError
-            return cls(_begun(found["fit"]), _begun(found["evaluation"]), found["report"], found["checksums"])
+            parts = found["parts"]
+            if parts is not None and not (isinstance(parts, list) and all(isinstance(name, str) for name in parts)):
+                raise ValueError
+            begun = {name: _begun(found.pop(name)) for name in ("fit", "evaluation")}
+            return cls(**begun, **found)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass
         raise StudyError(

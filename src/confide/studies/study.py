@@ -6,8 +6,9 @@ A message names the file, the table and the key, says what was expected, and nev
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,6 +117,7 @@ class Study:
     path : the study file
     study, data, budget, ledger, evaluation, outputs : the tables of the file
     model : the table [model]: "kind" and options of `confide fit`, with underscores in their names
+    release : name of one of several releases of the same study, such as "2026-12"; it is part of the names of their files
     """
 
     path: Path
@@ -126,10 +128,11 @@ class Study:
     outputs: Outputs
     evaluation: EvaluationOfStudy | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
+    release: str | None = None
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Study:
-        """Read a study file.
+    def from_toml(cls, path: str | Path, *, release: str | None = None) -> Study:
+        """Read a study file, for one of several releases if that is named.
 
         Raises
         ------
@@ -138,7 +141,9 @@ class Study:
         StudyError
             If a key is unknown, missing or of the wrong kind, or two keys contradict each other. One line, which names it.
         """
-        return _Reading(Path(path)).study(read_toml(path))
+        if release is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", release):
+            raise StudyError("the name of a release has at most 40 letters, digits, - and _, such as 2026-12.")
+        return _Reading(Path(path), release).study(read_toml(path))
 
     @property
     def ledger_place(self) -> str:
@@ -160,7 +165,13 @@ class Study:
     @property
     def state_path(self) -> Path:
         """The file beside the study in which `confide run` notes how far it came."""
-        return self.path.with_name(f"{self.path.stem}.state.json")
+        return self.path.with_name(of_release(f"{self.path.stem}.state.json", self.release, ".state.json"))
+
+
+def of_release(name: str, release: str | None, ending: str | None = None) -> str:
+    """The name of a file for a release: model.json becomes model.2026-12.json."""
+    ending = Path(name).suffix if ending is None else ending
+    return name if release is None else f"{name.removesuffix(ending)}.{release}{ending}"
 
 
 Table = TypeVar("Table")
@@ -175,19 +186,23 @@ class _Reading:
     """Reads the tables of one file."""
 
     path: Path
+    release: str | None = None
 
     def study(self, given: dict[str, Any]) -> Study:
-        known = tuple(each.name for each in fields(Study) if each.name != "path")
+        known = tuple(each.name for each in fields(Study) if each.name not in ("path", "release"))
         self._check_names(f"{self.path}", given, known, "table")
         tables = {name: self._mapping(name, given[name]) for name in given}
         evaluation = tables.get("evaluation")
+        outputs = self._table("outputs", Outputs, tables)
+        report = None if outputs.report is None else of_release(outputs.report, self.release)
         made = Study(
             path=self.path,
             study=self._table("study", Naming, tables),
             data=self._table("data", Data, tables),
             budget=self._budget(tables),
             ledger=self._table("ledger", LedgerOfStudy, tables),
-            outputs=self._table("outputs", Outputs, tables),
+            outputs=replace(outputs, model=of_release(outputs.model, self.release), report=report),
+            release=self.release,
             evaluation=None if evaluation is None else self._table("evaluation", EvaluationOfStudy, tables),
             model=tables.get("model", {}),
         )
