@@ -33,8 +33,8 @@ def run(
     release: Annotated[
         str | None,
         typer.Option(
-            help="Name of a further release of the same study, such as 2026-12, when its table has grown: it is fitted, charged "
-            "and evaluated anew, and its files have the name in theirs, as in model.2026-12.json."
+            help="Name of a further release of the same study, such as 2026-12, when its table has grown. It is charged and "
+            "fitted anew, and the names of its files have it too, as in model.2026-12.json."
         ),
     ] = None,
     output_format: Format = "text",

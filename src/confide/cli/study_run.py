@@ -233,9 +233,9 @@ class StudyRun:
             return ""
         shown = ", ".join(new[:3]) + (f" and {len(new) - 3} more" if len(new) > 3 else "")
         return (
-            f"{study.path}: the model was fitted before {shown} came to {study.data.file}, and nothing was charged or fitted "
-            f"for that. To fit a model of all files that are there now, as a release of its own that is charged to the "
-            f"ledger anew, run the study with --release and a name, such as --release 2026-12."
+            f"{study.path}: the model was fitted before {shown} came to {study.data.file}. Nothing was charged for these "
+            f"files. To fit a model of all files that are there now, run the study with --release and a name, such as "
+            f"--release 2026-12. It is charged to the ledger anew."
         )
 
     @property

@@ -84,7 +84,7 @@ class _Seen:
             return typed(bounds | scale)
         if len(self.levels) > _MOST_LEVELS:
             return SKIP
-        ordered = sorted(self.levels, key=lambda label: (label != "NA" and number_in(label) or 0.0, label))
+        ordered = sorted(self.levels, key=lambda label: ((label != "NA" and number_in(label)) or 0.0, label))
         if len(ordered) == 1:
             return SKIP
         return typed({"categories": ordered, "missing": self.missing, "other": len(self.levels) > 2})

@@ -81,8 +81,7 @@ class State:
             parts = found["parts"]
             if parts is not None and not (isinstance(parts, list) and all(isinstance(name, str) for name in parts)):
                 raise ValueError
-            begun = {name: _begun(found.pop(name)) for name in ("fit", "evaluation")}
-            return cls(**begun, **found)
+            return cls(_begun(found["fit"]), _begun(found["evaluation"]), found["report"], found["checksums"], parts)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass
         raise StudyError(
