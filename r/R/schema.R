@@ -38,6 +38,8 @@ confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, int
 .described <- function(column) {
   if (is.list(column)) {
     if (!is.null(column$categories)) column$categories <- as.list(.labels(unlist(column$categories)))
+    # Codes that stand for missing cells.
+    if (length(column$missing) > 0 && !is.logical(column$missing)) column$missing <- as.list(.labels(unlist(column$missing)))
     if (length(column$knots) > 1) column$knots <- as.list(column$knots)
     if (length(column$knots) == 1) column$knots <- as.integer(column$knots)
     return(column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from confide import Schema
@@ -83,6 +84,27 @@ def test_advice_about_missing_cells_never_makes_one_of_a_level(tmp_path, listed,
     text = "\n".join(line for line in told(tmp_path, frame, schema).splitlines() if '"land"' in line)
     assert words in text
     assert unsaid not in text
+
+
+def test_numbers_that_repeat_as_codes_do_are_told(tmp_path) -> None:
+    """Without the numbers, unless values are shown; ages beyond the bounds are none, and declared codes are missing."""
+    ages = np.where(np.arange(200) % 10 == 0, 999, np.where(np.arange(200) % 10 == 1, -9, 61 + np.arange(200) % 30))
+    frame = people().assign(age=np.where(np.arange(200) % 2 == 0, ages, np.where(ages == -9, -9, 30)))
+    text = told(tmp_path, frame)
+    assert "20.0% of the cells repeat 2 numbers outside the bounds, as codes for missing cells do. If the codebook" in text
+    assert "do (" not in text
+    shown = findings_of(check_table([tmp_path / "p.csv"], SCHEMA, show_values=True))
+    assert any("do (-9, 999)" in each.text for each in shown)
+    declared = SCHEMA.to_dict()
+    declared["columns"]["age"]["missing"] = [999, -9]
+    assert "codes" not in told(tmp_path, frame, Schema.from_dict(declared))
+
+
+def test_a_tail_beyond_the_bounds_is_no_code(tmp_path) -> None:
+    """Ages up to 99 under a bound of 60, each repeated, and a few of them far away."""
+    ages = 60 + np.arange(200) % 40
+    assert "codes" not in told(tmp_path, people().assign(age=ages))
+    assert "codes" not in told(tmp_path, people().assign(age=np.where(np.arange(200) < 2, 500, ages)))
 
 
 def test_persons_with_many_rows_are_told(tmp_path) -> None:

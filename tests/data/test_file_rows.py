@@ -59,6 +59,30 @@ def test_words_for_missing_cells_are_missing_in_files_as_in_frames(tmp_path, wor
         np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-9)
 
 
+@pytest.mark.parametrize("estimator", [confide.LogisticRegression, confide.AdditiveClassifier])
+def test_codes_for_missing_cells_are_missing_in_files_as_in_frames(tmp_path, estimator):
+    """The model is that of the rows whose cells are empty in their place, in memory and in files."""
+    frame = made_up(900, age="float64")
+    gaps = np.arange(900) % 7 == 0
+    columns = {name: each | {"missing": True} for name, each in SCHEMA.to_dict()["columns"].items()}
+    declared = {name: each | {"missing": [999999, 9]} for name, each in columns.items()}
+    emptied = frame.assign(**{name: frame[name].astype(object).where(~gaps, None) for name in columns})
+    coded = frame.assign(**{name: frame[name].astype(object).where(~gaps, 9) for name in columns})
+    coded = coded.astype({"age": float, "debt": float, "size": int} | {"work": str}, errors="ignore")
+
+    def fit(columns, rows, *y):
+        schema = confide.Schema(columns, target=SCHEMA.target)
+        rows = rows if y else open_rows(rows, schema)
+        return estimator(float("inf"), schema=schema, random_state=1).fit(rows, *y).coef_
+
+    expected = fit(columns, emptied, frame["ill"])
+    np.testing.assert_allclose(fit(declared, coded, frame["ill"]), expected, atol=1e-9)
+    coded.to_csv(tmp_path / "t.csv", index=False)
+    coded.astype({"debt": "float64"}).to_parquet(tmp_path / "t.parquet", index=False)
+    for kind in ("csv", "parquet"):
+        np.testing.assert_allclose(fit(declared, tmp_path / f"t.{kind}"), expected, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

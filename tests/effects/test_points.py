@@ -66,8 +66,8 @@ def test_unlisted_levels_and_undeclared_missing_cells_are_refused():
 
 
 def test_words_for_missing_cells_stand_for_them_unless_they_are_levels():
-    assert points_of(CategoryColumn("x", ("a", "b"), missing=True)).mixture("NA").tolist() == [0, 0, 1]
-    assert points_of(CategoryColumn("x", ("a", "NA"), missing=True)).mixture("NA").tolist() == [0, 1, 0]
+    assert points_of(CategoryColumn("x", ("a", "b"), missing=True)).mixture("NA").tolist() == [0, 0, 1, 0]
+    assert points_of(CategoryColumn("x", ("a", "NA"), missing=True)).mixture("NA").tolist() == [0, 1, 0, 0]
 
 
 def test_numbers_are_shown_with_four_digits_unless_two_would_read_alike():

@@ -75,14 +75,28 @@ def test_labels_are_recognised_as_other_programs_write_them():
 
 def test_words_for_missing_cells_are_missing_unless_they_are_listed():
     """As in every table that the encoder reads."""
-    columns = {"land": {"categories": ["DE", "NA"], "missing": True}, "work": {"categories": ["a", "b"], "missing": True}}
+    columns = {"land": {"categories": ["DE", "NA"], "missing": True}, "work": {"categories": ["a", "b"], "missing": [-9]}}
     encoder = Encoder(Schema(columns=columns))
     graph = OnnxGraph()
     rows = encoded_rows(graph, encoder)
-    frame = pd.DataFrame({"land": ["NA", "null", "", "DE"], "work": ["NA", "None", "a", "b"]})
+    frame = pd.DataFrame({"land": ["NA", "null", "", "DE"], "work": ["NA", "-9.0", "a", "b"]})
     fed = {name: frame[[name]].to_numpy(object) for name in frame}
     np.testing.assert_array_equal(computed(graph, rows, encoder.n_features, fed), encoder.transform(frame))
     assert encoder.transform(frame).sum(axis=0).tolist() == [1, 1, 2, 1, 1, 2]
+
+
+def test_codes_for_missing_numbers_are_missing():
+    """Within the bounds and outside of them, in a line and in a curve."""
+    columns = {
+        name: {"low": 0, "high": 110, "missing": [999, -9, 99], "knots": knots} for name, knots in (("a", 0), ("b", 3))
+    }
+    encoder = Encoder(Schema(columns=columns))
+    graph = OnnxGraph()
+    rows = encoded_rows(graph, encoder)
+    numbers = [30.0, 999.0, -9.0, 99.0, 98.0, 200.0, np.nan]
+    frame = pd.DataFrame({"a": numbers, "b": numbers})
+    fed = {name: frame[[name]].to_numpy() for name in frame}
+    np.testing.assert_allclose(computed(graph, rows, encoder.n_features, fed), encoder.transform(frame), atol=1e-12)
 
 
 @pytest.mark.parametrize("bound", [BallBound(0.5), BallBound(float("inf")), BoxBound([0.3, 0.6])])

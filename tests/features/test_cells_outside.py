@@ -44,6 +44,15 @@ def test_cells_that_are_described_do_not_count():
     assert counted(frame) == {}
 
 
+def test_codes_for_missing_cells_are_described():
+    """They lie outside of the bounds and of the list, and do not count."""
+    codes = {name: each | {"missing": [-9]} for name, each in COLUMNS.items()}
+    schema = Schema(columns=codes)
+    frame = rows().astype(object)
+    frame.loc[0] = -9
+    assert cells_outside(frame, schema, Encoder(schema).read(frame)) == ()
+
+
 def test_numbers_outside_and_categories_without_a_level_are_counted_by_column():
     """Whether or not the numbers are kept as they are until they are encoded."""
     frame = rows()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -37,7 +39,30 @@ def test_columns_of_another_kind_are_refused(columns):
         Schema(columns)
 
 
+def test_codes_for_missing_cells_are_kept_in_every_form_of_a_schema():
+    """In the order in which they were given, each once, as numbers or as labels."""
+    described = {
+        "age": {"low": 0, "high": 110, "missing": [999, -9, 999.0]},
+        "sex": {"categories": ["F"], "missing": ["x", -9]},
+    }
+    age, sex = columns_of(described)
+    assert age.missing_codes == (999.0, -9.0)
+    assert sex.missing_codes == ("x", -9)
+    assert age.to_dict()["missing"] == [999, -9]
+    assert sex.to_dict()["missing"] == ["x", -9]
+    assert "may be missing (999, -9)" in str(age)
+    assert "may be missing (x, -9)" in str(sex)
+    assert Schema.from_dict(tomllib.loads(Schema([age, sex]).to_toml())) == Schema([age, sex])
+
+
 CONTRADICTIONS = {
+    "one code without a list": ({"age": AGE | {"missing": 999}}, "such as [999, -9]"),
+    "a code as text": ({"age": AGE | {"missing": "NA"}}, "a list of codes"),
+    "no code": ({"age": AGE | {"missing": []}}, "a list of codes"),
+    "a code that is no number": ({"age": AGE | {"missing": ["x"]}}, "each code in missing must be a finite number"),
+    "an infinite code": ({"age": AGE | {"missing": [float("inf")]}}, "each code in missing"),
+    "a blank code": ({"sex": SEX | {"missing": [" "]}}, "each code in missing"),
+    "a category that is a code": ({"sex": SEX | {"missing": ["Male "]}}, "a category and a code"),
     "low equals high": ({"age": {"low": 1, "high": 1}}, "age"),
     "low above high": ({"age": {"low": 2, "high": 1}}, "age"),
     "not a number": ({"age": {"low": float("nan"), "high": 1}}, "age"),
@@ -67,7 +92,7 @@ CONTRADICTIONS = {
     "the logarithm of 0": ({"pay": {"low": 0, "high": 9, "scale": "log10"}}, "low must be above 0; it is 0"),
     "the logarithm of nearly 0": ({"pay": {"low": 1e-308, "high": 1e6, "scale": "log10"}}, "too close to 0"),
     "scale of another type": ({"age": AGE | {"scale": ["log"]}}, "age"),
-    "flag of another type": ({"age": AGE | {"missing": 1}}, "missing must be true or false"),
+    "flag of another type": ({"age": AGE | {"missing": 1}}, "missing must be true, false, or"),
     "other that is not listed": ({"sex": SEX | {"other": "male"}}, "one of the listed categories"),
     "other that is a number": ({"sex": SEX | {"other": 1}}, "one of the listed categories"),
     "other that is a list": ({"sex": SEX | {"other": ["Male"]}}, "one of the listed categories"),

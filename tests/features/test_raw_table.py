@@ -185,6 +185,31 @@ def test_words_for_missing_cells_are_missing_numbers():
         assert encode(column, x=cells)[:, 1].tolist() == [0] + [1] * 8
 
 
+@pytest.mark.parametrize("kind", ["int16", "float32", "float64", "object", "string", "category"])
+@pytest.mark.parametrize("more", [{}, {"knots": 4}, {"knots": [20, 50]}, {"scale": "log"}], ids=str)
+def test_codes_for_missing_cells_are_missing_numbers(kind, more):
+    """However the column is encoded and its cells are held, a code is encoded as an empty cell is, and nothing else is."""
+    column = {"low": 0, "high": 110} | more
+    cells = pd.Series([30, 999, -9, 99, 98, 1000], dtype=kind)
+    with_codes = encode({"x": column | {"missing": [999, -9, 99]}}, x=cells)
+    emptied = encode({"x": column | {"missing": True}}, x=pd.Series([30, None, None, None, 98, 1000]))
+    np.testing.assert_array_equal(with_codes, emptied)
+
+
+def test_a_code_in_single_precision_is_the_same_code():
+    """99.9 is no number of single precision; the nearest one is the code."""
+    encoded = encode({"x": {"low": 0, "high": 50, "missing": [99.9]}}, x=pd.Series([99.9, 99.8], dtype="float32"))
+    assert encoded[:, 1].tolist() == [1, 0]
+
+
+def test_codes_for_missing_cells_are_missing_categories():
+    """In canonical form, before they count as unlisted."""
+    for other, levels in ((False, [0, 2, 2, -1]), (True, [0, 3, 3, 2]), ("a", [0, 2, 2, 0])):
+        column = CategoryColumn("x", ("a", "b"), other=other, missing=(-9,))
+        for cells in (["a", "-9.0", None, "z"], pd.Series(["a", -9, np.nan, 7], dtype=object)):
+            assert Encoder(Schema([column])).read(pd.DataFrame({"x": cells})).others[0].tolist() == levels
+
+
 FRAMES = {
     "an array": (np.full((2, 1), SECRET_NUMBER), "pandas or Polars frame"),
     "a mapping": ({"x": [SECRET]}, "pandas or Polars frame"),

@@ -11,7 +11,6 @@ import pytest
 from confide.errors import SchemaError
 from confide.features.schema_checks import (
     check_fields,
-    check_flag,
     check_keys,
     column_title,
     finite_bound,
@@ -51,14 +50,6 @@ def test_a_label_is_a_plain_value():
     for value in ("", " ", None, float("nan"), float("inf"), [1], b"a"):
         with pytest.raises(SchemaError, match=r"^here: it must be text that is not blank, a finite number or a boolean\.$"):
             plain_label("here", "it", value)
-
-
-def test_a_flag_is_a_boolean():
-    """Neither 1 nor "true" is accepted."""
-    check_flag("here", "missing", True)
-    for value in (1, "true", None):
-        with pytest.raises(SchemaError, match=r"^here: missing must be true or false\.$"):
-            check_flag("here", "missing", value)
 
 
 def test_text_and_mappings_are_no_lists():

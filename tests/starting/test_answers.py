@@ -24,6 +24,9 @@ from confide.starting.answers import check_no_unclear_pair, described_column, de
         ("500 1e6 log", {"low": 500, "high": 1000000, "scale": "log10"}),
         ("0.1 500 log10 empty in mg/L", {"low": 0.1, "high": 500, "unit": "mg/L", "scale": "log10", "missing": True}),
         ("0 1e6 LOG empty", {"low": 0, "high": 1000000, "scale": "log", "missing": True}),
+        ("0 110 empty 999 -9", {"low": 0, "high": 110, "missing": [999, -9]}),
+        ("0 110 log empty 999.9 in years", {"low": 0, "high": 110, "scale": "log", "missing": [999.9], "unit": "years"}),
+        ("F, M, empty 9 -9", {"categories": ["F", "M"], "missing": [9, -9]}),
         ("F, M", {"categories": ["F", "M"]}),
         ("1,2,3", {"categories": [1, 2, 3]}),
         ("false, true", {"categories": [False, True]}),
@@ -44,7 +47,23 @@ def test_an_answer_describes_a_column(answer, description) -> None:
         assert described_column("c", typed(description)) == description
 
 
-@pytest.mark.parametrize("answer", ["", "18", "x", "18 90 loud", "90 18", "a, a", "*, empty", "0 1,000,000", "5 5", "*"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "18",
+        "x",
+        "18 90 loud",
+        "18 90 999",
+        "18 90 log 999",
+        "90 18",
+        "a, a",
+        "*, empty",
+        "0 1,000,000",
+        "5 5",
+        "*",
+    ],
+)
 def test_other_answers_are_refused(answer) -> None:
     """With what to type."""
     with pytest.raises(ParameterError):

@@ -131,6 +131,15 @@ def test_persons_are_stated_by_their_cap_or_by_their_column():
     assert "Each person contributed 4 rows at most." not in text
 
 
+def test_codes_for_missing_cells_are_stated_and_not_counted():
+    """By their columns; nothing is said where none are declared."""
+    columns = {"age": {"low": 0, "high": 110, "missing": [999, -9]}, "sex": {"categories": ["F", "M"], "missing": ["x"]}}
+    sentence = 'Codes count as missing cells: 999, -9 in "age"; x in "sex". They were declared without looking at the rows.'
+    assert sentence in guarantee(settings(), encoder=Encoder(Schema(columns))).assumptions
+    plain = guarantee(settings(), encoder=Encoder(Schema({"age": {"low": 0, "high": 110, "missing": True}})))
+    assert "Codes" not in " ".join(plain.assumptions)
+
+
 def test_what_is_unusual_about_a_budget_is_part_of_the_guarantee():
     """As it was warned of."""
     assert "Its delta is large." in guarantee(settings(), unusual=("Its delta is large.",)).assumptions

@@ -25,6 +25,18 @@ test_that("a dot, products, and a schema alone", {
   expect_named(coef(alone), names(coef(both)))
 })
 
+test_that("codes for missing cells are declared as a vector", {
+  skip_without_confide()
+  described <- function(missing) {
+    confide_schema(age = list(low = 18, high = 90, missing = missing), target = list(buys = c(negative = "no", positive = "yes")))
+  }
+  rows <- rows_of()
+  rows$age[1:300] <- c(999, -9)
+  model <- confide_fit(buys ~ age, rows, epsilon = 9, schema = described(c(999, -9)), model = "logistic")
+  expect_named(coef(model), c("age", "age: (missing)", "(Intercept)"))
+  expect_s3_class(confide_fit(buys ~ age, rows, epsilon = 9, schema = described(999), model = "logistic"), "confide_model")
+})
+
 test_that("what cannot be used is refused before anything is charged", {
   skip_without_confide()
   ledger <- confide_ledger(epsilon = 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from confide.curation.csv_numbers import read_texts
 from confide.curation.pieces import Piece
 from confide.errors import InputError
-from confide.features.canonical_labels import MISSING_WORDS, canonical_label, is_missing
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import distinct_cells, number_in, read_levels, read_numbers
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.target import Target
@@ -19,7 +20,13 @@ from confide.types import Array, Indices
 
 _MISSING, _UNLISTED = -2, -1
 _MOST_REMEMBERED = 1000
-"""How many unlisted levels of one column are remembered, if they are to be shown."""
+"""How many unlisted levels, or numbers outside the bounds, of one column are remembered."""
+_FEWEST_OF_A_CODE = 3
+"""In so many cells a code for missing cells must be found."""
+_NEAR_A_CODE = 5.0
+"""How near a number is to a code that might be one of a tail, as 98 is to 99."""
+_TYPICAL_CODE = re.compile(r"-?([789])\1*(\.\1+)?|-[1-6]")
+"""How codebooks write such codes: 9, 99, 999.9, -9, 88 and -1."""
 
 
 @dataclass(slots=True)
@@ -43,6 +50,7 @@ class ColumnCounts:
     unlisted : cells that hold none of the listed levels
     by_level : how many cells hold each listed level, in the order of the description
     levels : unlisted levels and how many cells hold each, if they are remembered
+    outside : numbers outside the bounds and how many cells hold each, of so many different ones
     """
 
     name: str
@@ -59,6 +67,7 @@ class ColumnCounts:
     unlisted: int = 0
     by_level: list[int] = field(default_factory=list)
     levels: Counter[str] = field(default_factory=Counter)
+    outside: Counter[float] = field(default_factory=Counter)
 
     @property
     def listed(self) -> tuple[Any, ...]:
@@ -82,6 +91,24 @@ class ColumnCounts:
         return self.below + self.above
 
     @property
+    def likely_codes(self) -> tuple[float, ...]:
+        """Numbers outside the bounds that repeat as codes for missing cells do: 999 or -9, or one far away alone."""
+        if self.bounds is None:
+            return ()
+        low, high = self.bounds
+        typical = {value for value in self.outside if _TYPICAL_CODE.fullmatch(f"{value:.10g}")}
+        found = []
+        for value, count in self.outside.items():
+            near = (self.outside[each] for each in self.outside if abs(each - value) <= _NEAR_A_CODE and each not in typical)
+            is_typical = value in typical and count > 2 * max(near, default=0)
+            is_alone = max(low - value, value - high) > high - low and 2 * count >= (
+                self.below if value < low else self.above
+            )
+            if count >= _FEWEST_OF_A_CODE and (is_typical or is_alone):
+                found.append(value)
+        return tuple(sorted(found, key=lambda value: -self.outside[value]))
+
+    @property
     def as_described(self) -> int:
         """Cells that hold a number within the bounds, or a listed level."""
         if self.bounds is None:
@@ -96,11 +123,13 @@ class ColumnCounts:
             self._add_levels(cells)
             return
         try:
-            found = _numbers(self.name, cells, from_text=piece.from_text)
+            numbers, unreadable, commas = _numbers(self.name, cells, from_text=piece.from_text)
         except InputError:
             self.unreadable += piece.n_rows  # lists and the like: a fit refuses the whole column
             return
-        self._add_numbers(*found, self.bounds)
+        if isinstance(self.described, NumberColumn):
+            numbers = np.asarray(self.described.without_codes(numbers), dtype=np.float64)
+        self._add_numbers(numbers, unreadable, commas, self.bounds)
 
     def _add_numbers(self, numbers: Array, unreadable: Any, commas: Any, bounds: tuple[float, float]) -> None:
         low, high = bounds
@@ -109,14 +138,21 @@ class ColumnCounts:
         self.decimal_commas += int(commas.sum())
         self.missing += int(np.isnan(numbers).sum() - unreadable.sum())
         self.infinite += int(infinite.sum())
-        self.below += int(((numbers < low) & ~infinite).sum())
-        self.above += int(((numbers > high) & ~infinite).sum())
+        below, above = (numbers < low) & ~infinite, (numbers > high) & ~infinite
+        self.below += int(below.sum())
+        self.above += int(above.sum())
+        values, counts = np.unique(numbers[below | above], return_counts=True)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            if value in self.outside or len(self.outside) < _MOST_REMEMBERED:
+                self.outside[value] += count
 
     def _add_levels(self, cells: Any) -> None:
         known = {canonical_label(level): position for position, level in enumerate(self.listed)}
         what = f'column "{self.name}"'
         self.by_level = self.by_level or [0] * len(known)
         words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
+        if isinstance(self.described, CategoryColumn):
+            words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}
         try:
             levels = read_levels(what, cells, known | words, missing=_MISSING, unknown=_UNLISTED)
         except InputError:
@@ -129,14 +165,14 @@ class ColumnCounts:
         self.unlisted += counted[1]
         self.by_level = [before + now for before, now in zip(self.by_level, counted[2:], strict=True)]
         if self.remembers and counted[1]:
-            self._remember(what, cells, known)
+            self._remember(what, cells, known | words)
 
     def _remember(self, what: str, cells: Any, known: dict[str | None, int]) -> None:
         values, positions = distinct_cells(what, cells)
         counts = np.bincount(positions[positions >= 0], minlength=len(values)).tolist()
         for value, count in zip(values, counts, strict=True):
             label = canonical_label(value)
-            if label is None or label in known or is_missing(label, known):
+            if label is None or label in known:
                 continue
             if label in self.levels or len(self.levels) < _MOST_REMEMBERED:
                 self.levels[label] += count

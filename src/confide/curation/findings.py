@@ -11,7 +11,7 @@ from confide.curation.text_form import ENCODING_NAMES
 from confide.data.on_disk import SEPARATORS
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
 from confide.features.column_names import listed
-from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.columns import CategoryColumn, NumberColumn, listed_codes
 from confide.features.target import Target
 
 _LARGE_SHARE = 0.05
@@ -141,6 +141,7 @@ def _of_column(column: ColumnCounts) -> Iterator[Finding]:
         )
     elif column.unlisted:
         yield _of_unlisted(column, what)
+    yield from _of_codes(column, what)
     if share(column.clipped, rows) > _LARGE_SHARE:
         yield Finding(
             f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({percent(column.below, rows)} "
@@ -185,6 +186,22 @@ def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
         yield Finding(f"{empty} {advice}", refused=True)
     elif is_level and words:
         yield Finding(f"{empty} If it is a category, list it.", refused=False)
+
+
+def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:
+    codes = column.likely_codes
+    if not codes:
+        return
+    shown = f" ({listed_codes(codes[:_MOST_NAMES])})" if column.remembers else ""
+    part = percent(sum(column.outside[code] for code in codes), column.rows)
+    remedy = "Leave such rows out by a rule that is public."
+    if isinstance(column.described, NumberColumn):
+        remedy = "If the codebook says so, declare them, as in missing = [999, -9]; otherwise a fit clips them to the bound."
+    which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
+    yield Finding(
+        f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}",
+        False,
+    )
 
 
 def _of_target(column: ColumnCounts, what: str) -> Iterator[Finding]:

@@ -141,7 +141,7 @@ def _steps(encoder: Encoder, directions: Mapping[str, float]) -> list[tuple[Indi
     found = []
     for column, group in zip(encoder.schema.columns, encoder.groups, strict=False):
         if column.name in directions and isinstance(column, NumberColumn):
-            places = np.arange(group.start, group.start + group.size - column.missing)
+            places = np.arange(group.start, group.start + group.size - bool(column.missing))
             found.append((places, directions[column.name]))
     return found
 

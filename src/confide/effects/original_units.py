@@ -199,7 +199,7 @@ def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:
     if not isinstance(column, NumberColumn):
         size = len(encoding.names)
         return ("half of the difference",) if getattr(encoding, "single", np.zeros(0)).size == 3 else ("the level",) * size
-    missing = ("if missing",) * column.missing
+    missing = ("if missing",) * bool(column.missing)
     if column.knots_with_bounds:
         return (*("at the value",) * (len(encoding.names) - len(missing)), *missing)
     if column.is_log:

@@ -106,6 +106,8 @@ class Points:
         absent = value is None or (isinstance(value, Real) and value != value)
         if isinstance(value, str):
             absent = value == MISSING or is_missing(canonical_label(value), self.values)
+        if not absent and self.column.missing_codes and isinstance(value, (str, Real)):
+            absent = canonical_label(value) in map(canonical_label, self.column.missing_codes)
         if absent:
             if MISSING not in self.values:
                 raise ParameterError(f'column "{self.column.name}": missing cells are not declared, so they have no effect.')
@@ -158,7 +160,7 @@ def _of_number(column: NumberColumn, numbers: tuple[float, ...]) -> Points:
     lengths = np.diff(positions)
     # The trapezoid rule: half of each interval belongs to each of its ends.
     weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
-    missing = column.missing
+    missing = bool(column.missing)
     values = (*map(shown_number, numbers), *([MISSING] if missing else []))
     return Points(column, values, positions, np.append(weights, 0.0) if missing else weights)
 

@@ -231,9 +231,9 @@ def _line_of(column: Column) -> NumberColumn | None:
 def _table_of(column: Column) -> CategoryTable | NumberTable:
     if isinstance(column, NumberColumn):
         even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
-        return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, column.missing, column.unit)
+        return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, bool(column.missing), column.unit)
     levels = [str(category) for category in column.categories]
-    levels += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing
+    levels += ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
     levels += [NOT_LISTED] * (column.other is False)
     if len(set(levels)) < len(levels):
         raise ParameterError(

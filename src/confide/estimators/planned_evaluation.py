@@ -252,7 +252,9 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
     if column.name in taken:
         raise ParameterError("groups must not be the target or the column of persons.")
     names = [str(category) for category in column.categories]
-    names += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing + [NOT_LISTED] * (column.other is False)
+    names += (
+        ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing) + [NOT_LISTED] * (column.other is False)
+    )
     return Groups(column.name, tuple(names)), column
 
 

@@ -99,6 +99,8 @@ def _block(graph: OnnxGraph, inputs: dict[str, str], encoding: ColumnEncoding) -
 def _number(graph: OnnxGraph, numbers: str, encoding: NumberEncoding) -> str:
     column = encoding.column
     absent = graph.node("IsNaN", numbers)
+    for code in column.missing_codes:
+        absent = graph.node("Or", absent, graph.node("Equal", numbers, graph.constant(code)))
     stretched = graph.node("Where", absent, graph.constant(0.0), _stretched(graph, numbers, column))
     if column.knots:
         points = column.stretched(np.array(column.knots_with_bounds))
@@ -134,12 +136,14 @@ def _stretched(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
 def _category(graph: OnnxGraph, texts: str, encoding: CategoryEncoding) -> str:
     column, size = encoding.column, len(encoding.names)
     known = {canonical_label(category): level for level, category in enumerate(column.categories)}
-    n_levels = len(known) + (column.other is True) + column.missing
+    n_levels = len(known) + (column.other is True) + bool(column.missing)
     # The last line of the table is that of a cell without a level.
     table = encoding.single[:, None] if encoding.single.size else np.eye(n_levels + 1, size)
     unlisted = len(known) if column.other is True else known[column.other] if column.other else n_levels
     missing = len(known) + (column.other is True) if column.missing else unlisted
     levels = dict.fromkeys(("", *MISSING_WORDS), missing)
+    for code in map(canonical_label, column.missing_codes):
+        levels |= dict.fromkeys(() if code is None else _spellings(code), missing)
     levels |= {text: known[label] for label in known if label is not None for text in _spellings(label)}
     level = graph.node(
         "LabelEncoder",

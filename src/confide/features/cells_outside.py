@@ -66,7 +66,7 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutsid
             if not is_kept:
                 # These codes were clipped already.
                 raw = raw or RawTable.of(frame, schema, with_person=False)
-                read = read_numbers(f'column "{column.name}"', raw.columns[place])
+                read = column.without_codes(read_numbers(f'column "{column.name}"', raw.columns[place]))
             count = _outside(column, read)
         if count:
             found.append(CellsOutside(column, count))

@@ -170,7 +170,7 @@ class CategoryEncoding:
     def __post_init__(self) -> None:
         column = self.column
         levels = [str(category) for category in column.categories]
-        levels += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing
+        levels += ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
         columns = levels[1:] if len(levels) == 2 else levels
         values = {1: [1.0, 0.0], 2: [-1.0, 1.0, 0.0]}.get(len(levels), [])
         object.__setattr__(self, "names", tuple(f"{column.name}={level}" for level in columns))

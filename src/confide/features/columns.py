@@ -12,10 +12,10 @@ import numpy as np
 
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
+from confide.features.cells import CellNumbers
 from confide.features.released_bounds import BoundsRelease, release_of
 from confide.features.schema_checks import (
     check_fields,
-    check_flag,
     check_keys,
     check_unit,
     column_title,
@@ -41,7 +41,8 @@ class NumberColumn:
     scale : "linear"; or "log" for numbers with a long right tail, in a unit in which 1 is small: x is then encoded as
         log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]; or "log10" for positive numbers that spread
         over powers of ten: x is then encoded as log(x / low) / log(high / low), stretched likewise
-    missing : whether cells may be missing; missing cells get an indicator column of their own
+    missing : whether cells may be missing; missing cells get an indicator column of their own. A list of codes, such as
+        (999, -9), says so too, and that cells with one of these numbers are missing cells
     knots : where the effect of the column may bend. A list of numbers between low and high, in rising order; or a whole
         number, so many knots spaced evenly on the column's own scale, 0 for a straight line. An empty list says nothing:
         linear models take a straight line, and additive models choose a number of knots
@@ -60,7 +61,7 @@ class NumberColumn:
     low: float
     high: float
     scale: str = "linear"
-    missing: bool = False
+    missing: bool | tuple[float, ...] = False
     knots: tuple[float, ...] | int = ()
     released: BoundsRelease | None = field(default=None, compare=False)
     unit: str | None = field(default=None, compare=False)
@@ -77,7 +78,7 @@ class NumberColumn:
         if math.isinf(self.high - self.low):
             raise SchemaError(f"{where}: low and high are too far apart; their difference must be a finite number.")
         self._check_scale(where)
-        check_flag(where, "missing", self.missing)
+        object.__setattr__(self, "missing", _checked_missing(where, self.missing, is_number=True))
         object.__setattr__(self, "knots", _checked_knots(where, self.knots))
         object.__setattr__(self, "released", release_of(where, self.released))
         ends = np.array([self.low, *self.interior_knots, self.high])
@@ -101,6 +102,19 @@ class NumberColumn:
             )
         if math.isinf((self.high - self.low) / self.low):
             raise SchemaError(f'{where}: low is too close to 0 for scale = "log10"; give a larger low.')
+
+    @property
+    def missing_codes(self) -> tuple[float, ...]:
+        """Numbers that stand for missing cells."""
+        return self.missing if isinstance(self.missing, tuple) else ()
+
+    def without_codes(self, numbers: CellNumbers) -> CellNumbers:
+        """The numbers in cells (n,), with NaN for those that stand for missing cells."""
+        with np.errstate(over="ignore"):
+            # In the precision of the cells, so that 99.9 in single precision is the code 99.9.
+            codes = np.array(self.missing_codes).astype(numbers.dtype)
+        held = np.isin(numbers, codes[np.isfinite(codes)])
+        return np.where(held, numbers.dtype.type(np.nan), numbers) if held.any() else numbers
 
     @property
     def is_log(self) -> bool:
@@ -166,7 +180,8 @@ class NumberColumn:
         if self.knots != ():
             knots = self.knots
             described["knots"] = knots if isinstance(knots, int) else [shown_number(knot) for knot in knots]
-        described |= {"missing": True} if self.missing else {}
+        codes = [shown_number(code) for code in self.missing_codes]
+        described |= {"missing": codes or True} if self.missing else {}
         return described | ({} if self.released is None else {"released": self.released.to_dict()})
 
     def __str__(self) -> str:
@@ -176,7 +191,7 @@ class NumberColumn:
             knots = f", {self.knots} even knot{'s'[: self.knots != 1]}" if self.knots else ", a straight line"
         elif self.knots:
             knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}"
-        gaps = ", may be missing" if self.missing else ""
+        gaps = f", may be missing{_shown_codes(self.missing_codes)}" if self.missing else ""
         released = ", released bounds" if self.released is not None else ""
         return f"number from {shown_number(self.low)} to {self.shown(self.high)}{log}{knots}{gaps}{released}"
 
@@ -201,7 +216,8 @@ class CategoryColumn:
     other : True: categories that are not listed share a level of their own. A listed category: those that are not listed
         count as that one; it is kept in canonical form. False: those that are not listed have no level. With True or a
         category, missing cells are treated like categories that are not listed, unless `missing` is True
-    missing : whether cells may be missing; missing cells get a level of their own
+    missing : whether cells may be missing; missing cells get a level of their own. A list of codes, such as ("-9",), says so
+        too, and that cells with one of these labels are missing cells
 
     Raises
     ------
@@ -212,7 +228,7 @@ class CategoryColumn:
     name: str
     categories: tuple[Label, ...]
     other: bool | str = False
-    missing: bool = False
+    missing: bool | tuple[Label, ...] = False
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
@@ -231,11 +247,22 @@ class CategoryColumn:
             listed[label] = category
         if not isinstance(self.other, bool):
             object.__setattr__(self, "other", _listed_category(where, self.other, listed))
-        check_flag(where, "missing", self.missing)
+        object.__setattr__(self, "missing", _checked_missing(where, self.missing, is_number=False))
+        for code in self.missing_codes:
+            if canonical_label(code) in listed:
+                raise SchemaError(
+                    f"{where}: {code!r} is a category and a code for missing cells; keep it in one of the lists."
+                )
+
+    @property
+    def missing_codes(self) -> tuple[Label, ...]:
+        """Labels that stand for missing cells."""
+        return self.missing if isinstance(self.missing, tuple) else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
-        flags = {key: value for key, value in (("other", self.other), ("missing", self.missing)) if value}
+        missing = list(self.missing_codes) or self.missing
+        flags = {key: value for key, value in (("other", self.other), ("missing", missing)) if value}
         return {"categories": list(self.categories)} | flags
 
     @property
@@ -246,7 +273,40 @@ class CategoryColumn:
     def __str__(self) -> str:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
         others = ", others allowed" if self.other is True else f", others count as {self.other}" if self.other else ""
-        return f"{count}{others}{', may be missing' if self.missing else ''}"
+        gaps = f", may be missing{_shown_codes(self.missing_codes)}" if self.missing else ""
+        return f"{count}{others}{gaps}"
+
+
+def _checked_missing(where: str, missing: Any, *, is_number: bool) -> Any:
+    """Whether cells may be missing, or the codes that stand for missing cells."""
+    if isinstance(missing, bool):
+        return missing
+    if not is_list(missing) or not (given := tuple(missing)):
+        raise SchemaError(
+            f"{where}: missing must be true, false, or a list of codes that stand for missing cells, such as [999, -9]."
+        )
+    if is_number:
+        return tuple(dict.fromkeys(finite_bound(where, "each code in missing", code) for code in given))
+    return tuple({canonical_label(code): plain_label(where, "each code in missing", code) for code in given}.values())
+
+
+def _shown_codes(codes: Iterable[Label]) -> str:
+    """Codes behind "may be missing"; nothing if there are none."""
+    shown = listed_codes(codes)
+    return f" ({shown})" if shown else ""
+
+
+def listed_codes(codes: Iterable[Label]) -> str:
+    """Codes as people read them: "999, -9"."""
+    return ", ".join(str(shown_number(code) if isinstance(code, float) else code) for code in codes)
+
+
+def codes_sentence(columns: Iterable[Column]) -> tuple[str, ...]:
+    """What a statement says of codes for missing cells; nothing where none are declared. It counts no cell."""
+    declared = [f'{listed_codes(column.missing_codes)} in "{column.name}"' for column in columns if column.missing_codes]
+    if not declared:
+        return ()
+    return (f"Codes count as missing cells: {'; '.join(declared)}. They were declared without looking at the rows.",)
 
 
 def _checked_knots(where: str, knots: object) -> tuple[float, ...] | int:

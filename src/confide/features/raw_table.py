@@ -185,6 +185,8 @@ def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumber
     """The numbers of a column, NaN for missing ones, and whether one of them lies within the bounds."""
     what = f'column "{column.name}"'
     numbers = read_numbers(what, cells, refuse)
+    if column.missing_codes:
+        numbers = column.without_codes(numbers)
     if column.is_straight and not refuse:
         # The encoder finds the cells that are not finite numbers, block by block, when it encodes the column.
         return numbers, False
@@ -224,7 +226,8 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
         unlisted = missing = _COUNTS_AS_LISTED
     if column.missing:
         missing = len(known) + (column.other is True)
-    levels = read_levels(what, cells, known, missing=missing, unknown=unlisted)
+    codes = {canonical_label(code): missing for code in column.missing_codes}
+    levels = read_levels(what, cells, known | codes, missing=missing, unknown=unlisted)
     is_used = refuse and bool(((levels >= 0) & (levels < len(known))).any())
     undeclared = levels == _UNDECLARED_GAP
     if refuse and undeclared.any():

@@ -26,7 +26,8 @@ A column is either a number with bounds or a category with a list of values.
   on the column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear
   models, and in additive models a number of knots that is chosen from public facts.
 - `unit = "USD"` names the unit of a number, for readers of tables, pictures and reports. It changes no number.
-- `missing = true` says that cells of the column may be missing.
+- `missing = true` says that cells of the column may be missing. `missing = [999, -9]` says so too, and that these codes
+  stand for missing cells: for numbers a list of numbers, for categories a list of labels.
 - `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
   release whose price it states. `confide bounds` writes it, and statements of models name it.
 - `other = true` gives all categories that are not listed one level of their own. `other = "Other"` counts them as that

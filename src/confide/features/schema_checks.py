@@ -66,12 +66,6 @@ def plain_label(where: str, what: str, value: object) -> Label:
     raise SchemaError(f"{where}: {what} must be text that is not blank, a finite number or a boolean.")
 
 
-def check_flag(where: str, key: str, value: object) -> None:
-    """Refuse what is not a boolean."""
-    if not isinstance(value, bool):
-        raise SchemaError(f"{where}: {key} must be true or false.")
-
-
 def check_unit(where: str, unit: object) -> None:
     """Refuse a unit that is neither None nor a short text in one line."""
     is_text = isinstance(unit, str) and bool(unit.strip()) and unit.isprintable() and len(unit) <= LONGEST_UNIT

@@ -136,7 +136,7 @@ def _of_column(place: slice, encoding: ColumnEncoding) -> _Group:
     assert isinstance(encoding, NumberEncoding)  # noqa: S101  # the two kinds of columns
     if not encoding.column.knots:
         return _Group(place, meets, False, False)
-    n_hats = size - encoding.column.missing
+    n_hats = size - bool(encoding.column.missing)
     neighbours = np.arange(n_hats - 1)
     meets[neighbours, neighbours + 1] = meets[neighbours + 1, neighbours] = True
     return _Group(place, meets, True, True)

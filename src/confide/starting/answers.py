@@ -8,6 +8,7 @@
     F, M              a category with two levels
     A, B, *           a category; * stands for all other levels together
     18 90 empty       cells may be empty; also: F, M, empty
+    0 110 empty 999   and 999 stands for an empty cell, as other numbers behind it would; also: F, M, empty 9
     0 1e6 log in USD  numbers with a unit, which stands last; it is shown wherever units are shown
     skip              the column is left out
 """
@@ -26,8 +27,8 @@ from confide.features.target import Target
 SKIP = "skip"
 HELP_FOR_COLUMNS = (
     '"18 90" is a number from 18 to 90, and "18 90 in years" names its unit; add "log" only where values spread over powers '
-    'of ten. "F, M" are the levels of a category; add "*" for all other levels together. Add "empty" if cells may be empty. '
-    '"skip" leaves the column out, and "<" goes back.'
+    'of ten. "F, M" are the levels of a category; add "*" for all other levels together. Add "empty" if cells may be empty, '
+    'and behind it codes that stand for empty cells, as in "empty 999 -9". "skip" leaves the column out, and "<" goes back.'
 )
 HELP_FOR_TARGETS = (
     '"no, yes" are two labels, and the model gives the probability of the second; "a, b, c" are classes; "0 20000" are the '
@@ -35,7 +36,11 @@ HELP_FOR_TARGETS = (
 )
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_BOUNDS = re.compile(rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+\d*)*)", re.IGNORECASE)
+_BOUNDS = re.compile(
+    rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+\d*)*)((?<=empty)(?: +{_NUMBER})+)?((?: +[a-z]+\d*)*)",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(rf"empty((?: +{_NUMBER})*)", re.IGNORECASE)
 _PAIR = re.compile(rf"({_NUMBER}) *, *({_NUMBER})")
 _NEAR = 2.0
 """Two codes of levels, such as 0 and 1 or -1 and 1, are hardly ever farther apart."""
@@ -61,14 +66,14 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
     if answer.lower() == SKIP:
         return None
     if bounds := _bounds(answer, ("log", "log10", "empty")):
-        low, high, words, unit = bounds
+        low, high, words, codes, unit = bounds
         scale = "log10" if "log10" in words or ("log" in words and low > 0.0) else "log" if "log" in words else "linear"
-        return NumberColumn(name, low, high, scale=scale, missing="empty" in words, unit=unit).to_dict()
-    levels = _levels(answer)
+        return NumberColumn(name, low, high, scale=scale, missing=codes or "empty" in words, unit=unit).to_dict()
+    levels, codes = _without_codes(_levels(answer))
     listed = [level for level in levels if level not in ("*", "empty")]
     if len(levels) < 2 or not listed:
         raise ParameterError('give two bounds such as "18 90", levels such as "F, M", or "skip"; "?" says more.')
-    return CategoryColumn(name, tuple(listed), other="*" in levels, missing="empty" in levels).to_dict()
+    return CategoryColumn(name, tuple(listed), other="*" in levels, missing=codes or "empty" in levels).to_dict()
 
 
 def described_target(name: str, answer: str) -> dict[str, Any]:
@@ -80,7 +85,7 @@ def described_target(name: str, answer: str) -> dict[str, Any]:
         If the answer is neither labels nor bounds.
     """
     if bounds := _bounds(answer.strip(), ()):
-        return Target(name, low=bounds[0], high=bounds[1], unit=bounds[3]).to_dict()
+        return Target(name, low=bounds[0], high=bounds[1], unit=bounds[4]).to_dict()
     labels = _levels(answer.strip())
     if len(labels) < 2:
         raise ParameterError('give two labels such as "no, yes", more of them, or two bounds such as "0 20000".')
@@ -116,20 +121,31 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
 def typed(description: dict[str, Any]) -> str:
     """The answer that stands for the description of a column or of a target."""
     if "low" in description:
-        words = (" log" if description.get("scale") else "") + (" empty" if description.get("missing") else "")
+        words = (" log" if description.get("scale") else "") + "".join(f" {mark}" for mark in _empty(description))
         unit = f" in {description['unit']}" if "unit" in description else ""
         return f"{description['low']} {description['high']}{words}{unit}"
     labels = description.get("categories") or description.get("classes") or []
     if "negative" in description:
         labels = [description["negative"], description["positive"]]
-    marks = ["*"] * bool(description.get("other")) + ["empty"] * bool(description.get("missing"))
+    marks = ["*"] * bool(description.get("other")) + _empty(description)
     return ", ".join([*(_quoted(label) for label in labels), *marks])
+
+
+def _empty(description: dict[str, Any]) -> list[str]:
+    """How it is typed that cells may be empty, in a list that is empty where they may not be."""
+    missing = description.get("missing")
+    codes = missing if isinstance(missing, list) else []
+    return [" ".join(["empty", *map(str, codes)])] * bool(missing)
 
 
 def target_answer(answer: str) -> str:
     """The answer for a column as one for a target, which has no other levels, no empty cells and no scale."""
     numbers, unit = _without_unit(answer)
-    kept = "" if answer == SKIP else re.sub(r"(, \*)?(, empty)?( log(?:10)?)?( empty)?$", "", numbers)
+    kept = (
+        ""
+        if answer == SKIP
+        else re.sub(rf"(, \*)?(, empty(?: +{_NUMBER})*)?( log(?:10)?)?( empty(?: +{_NUMBER})*)?$", "", numbers)
+    )
     return kept if unit is None else f"{kept} in {unit}"
 
 
@@ -143,8 +159,8 @@ def _without_unit(answer: str) -> tuple[str, str | None]:
     return (found[1], found[2]) if found and has_unit else (answer, None)
 
 
-def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], str | None] | None:
-    """Low, high, the words after them and the unit; None if the answer does not begin with two numbers."""
+def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], tuple[float, ...], str | None] | None:
+    """Low, high, words, codes of empty cells and the unit; None if the answer does not begin with two numbers."""
     answer, unit = _without_unit(answer)
     if _THOUSANDS.search(answer) and re.fullmatch(r"[\d,. ]+[a-z ]*", answer) and " " in re.sub(", +", ",", answer):
         raise ParameterError('write large numbers without commas, such as "0 20000".')
@@ -153,16 +169,29 @@ def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], 
     found = _BOUNDS.fullmatch(answer)
     if found is None:
         return None
-    words = found[3].lower().split()
+    words = f"{found[3]} {found[5]}".lower().split()
     if unknown := [word for word in words if word not in known]:
         raise ParameterError(f'"{unknown[0]}" is not known after two bounds. Known are: {", ".join(known) or "none"}.')
-    return float(found[1]), float(found[2]), set(words), unit
+    return float(found[1]), float(found[2]), set(words), tuple(float(code) for code in (found[4] or "").split()), unit
+
+
+def _without_codes(levels: list[Any]) -> tuple[list[Any], tuple[int | float, ...]]:
+    """The labels and marks of a list, and the codes behind the mark for empty cells."""
+    codes: list[int | float] = []
+    kept = []
+    for level in levels:
+        found = _EMPTY.fullmatch(level) if isinstance(level, str) else None
+        codes += [
+            int(code) if re.fullmatch(r"[+-]?\d+", code) else float(code) for code in (found[1] if found else "").split()
+        ]
+        kept.append("empty" if found else level)
+    return kept, tuple(codes)
 
 
 def _levels(answer: str) -> list[Any]:
     """The labels of a list with commas. Numbers become numbers, and true and false booleans, if all labels are."""
     texts = [text.strip() for text in next(csv.reader([answer], skipinitialspace=True), [])]
-    marks = [text for text in texts if text in ("*", "empty")]
+    marks = [text for text in texts if text == "*" or _EMPTY.fullmatch(text)]
     labels: list[Any] = [text for text in texts if text and text not in marks]
     if labels and all(re.fullmatch(r"[+-]?\d{1,15}", label) for label in labels):
         labels = [int(label) for label in labels]

@@ -160,7 +160,9 @@ def _understood(description: dict[str, Any] | None) -> str:
     """How an answer was understood, so that a mistake is seen."""
     if description is None:
         return "left out"
-    gaps = ", cells may be empty" if description.get("missing") else ""
+    codes = description.get("missing")
+    gaps = ", cells may be empty" if codes else ""
+    gaps += f" ({', '.join(map(str, codes))} stand for empty ones)" if isinstance(codes, list) else ""
     if "low" in description:
         scale = ", on a logarithmic scale" if description.get("scale") else ""
         unit = f" {description['unit']}" if "unit" in description else ""

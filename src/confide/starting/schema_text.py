@@ -24,7 +24,8 @@ _BLANK = """\
 #                {{ low = 0, high = 120, unit = "years" }}      the unit, for tables and pictures
 #   a category:  {{ categories = ["a", "b"] }}                  all levels that are known to occur
 #                {{ categories = ["a", "b"], other = true }}    all other levels together get a level of their own
-#   missing = true  in any of them: cells may be empty.
+#   missing = true         in any of them: cells may be empty.
+#   missing = [999, -9]    the same, and these codes stand for empty cells.
 # Where nobody knows bounds, `confide bounds` releases private ones, at a price.
 # Delete the line of a column that the model does not need: every column adds noise.
 """

@@ -13,7 +13,7 @@ from confide.erm.rising_slopes import RisingSlopes
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.expected_noise import l1_ratio
-from confide.features.columns import NumberColumn
+from confide.features.columns import NumberColumn, codes_sentence
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
@@ -83,6 +83,7 @@ def guarantee_of(
         _number_of_rows(problem),
         _bound(problem, is_private=plan.budget.is_private, some_released=bool(released_bounds)),
         *released_bounds,
+        *(() if encoder is None else codes_sentence(encoder.schema.columns)),
         *of_rows,
         *_declared(problem),
         *_clipped_slopes(problem),
