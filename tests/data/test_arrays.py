@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,7 @@ from confide.data.mapped import MappedBlocks
 from confide.data.sparse import SparseBlocks
 from confide.erm.centred_rows import Centred
 from confide.erm.class_losses import Softmax
-from confide.erm.clipped_rows import ScaledRows
+from confide.erm.clipped_rows import ScaledRows, clipped_once
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.coded_rows import dense
 from confide.erm.group_bounds import GroupBound
@@ -131,10 +133,8 @@ def test_blocks_for_many_passes_are_clipped_once_and_give_the_same_sums(source, 
     np.testing.assert_array_equal(kept.sum_over_rows(row_sum, weights).gradient, expected)
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), Softmax(3)], ids=["margin", "classes"])
-@pytest.mark.parametrize("moved", [False, True], ids=["as they are", "centred"])
-def test_coded_blocks_are_joined(loss, moved, monkeypatch):
-    """The same sums up to rounding, over groups of as many rows, eight blocks at a time."""
+def coded_rows(loss, moved, monkeypatch):
+    """A source of coded rows in blocks of 64, and a sum over them."""
     monkeypatch.setattr("confide.data.frames.rows_in_sparse_block", lambda n_features: 64)
     columns = {"age": {"low": 17, "high": 90, "knots": 6}, "work": {"categories": list("abcdefgh"), "other": "a"}}
     rng = np.random.default_rng(0)
@@ -146,14 +146,52 @@ def test_coded_blocks_are_joined(loss, moved, monkeypatch):
     source = MemorySource(blocks, labels, rng.uniform(0.0, 2.0, 5000), n_threads=2)
     bound = encoder.row_bound
     middle = (0.1,) * encoder.n_features
-    row_sum = RowSum(ClippedSlopes(loss, 0.3), Centred(bound, middle, 0.8 * bound.l2_norm) if moved else bound, 1.0, 1, 1.5)
+    return source, RowSum(
+        ClippedSlopes(loss, 0.3), Centred(bound, middle, 0.8 * bound.l2_norm) if moved else bound, 1.0, 1, 1.5
+    )
+
+
+KINDS_OF_CODED_SUMS = (
+    pytest.mark.parametrize("loss", [LogisticLoss(), Softmax(3)], ids=["margin", "classes"]),
+    pytest.mark.parametrize("moved", [False, True], ids=["as they are", "centred"]),
+)
+
+
+@KINDS_OF_CODED_SUMS[0]
+@KINDS_OF_CODED_SUMS[1]
+def test_coded_blocks_are_joined(loss, moved, monkeypatch):
+    """The same sums up to rounding, over groups of as many rows, eight blocks at a time."""
+    source, row_sum = coded_rows(loss, moved, monkeypatch)
     kept = source.for_many_passes(row_sum)
     assert type(kept.blocks) is JoinedBlocks
     assert [block.shape[0] for block in kept.blocks.made] == [512] * 9 + [392]
     assert [len(list(group)) for group in kept.groups()] == [4, 4, 2]
-    weights = rng.normal(size=(1, row_sum.n_weights(source.n_features)))
+    weights = np.random.default_rng(2).normal(size=(1, row_sum.n_weights(source.n_features)))
     expected = source.sum_over_rows(row_sum, weights).gradient
     np.testing.assert_allclose(kept.sum_over_rows(row_sum, weights).gradient, expected, rtol=1e-12, atol=1e-10)
+
+
+@KINDS_OF_CODED_SUMS[0]
+@KINDS_OF_CODED_SUMS[1]
+@pytest.mark.parametrize("n_problems", [7, 8, 300])
+def test_blocks_that_were_clipped_once_are_summed_for_many_problems(loss, moved, n_problems, monkeypatch):
+    """As many at a time as other blocks have scores in their parts, in joined blocks and in others."""
+    source, row_sum = coded_rows(loss, moved, monkeypatch)
+    monkeypatch.setattr("confide.data.arrays._SCORE_BYTES", 8 * 512 * 4)
+    joined, seen, add_block = source.for_many_passes(row_sum), [], RowSum.add_block
+    apart = KeptBlocks(source.blocks, tuple(clipped_once(row_sum, rows) for rows, _, _ in source.counted_blocks()), 64)
+    weights = np.random.default_rng(2).normal(size=(n_problems, row_sum.n_weights(source.n_features)))
+    expected = source.sum_over_rows(row_sum, weights).gradient
+
+    def noted(self, totals, rows, labels, weights, row_weights=None):
+        seen.append(rows.shape[0] * len(weights))
+        add_block(self, totals, rows, labels, weights, row_weights)
+
+    monkeypatch.setattr(RowSum, "add_block", noted)
+    for kept in (joined, replace(source, blocks=apart)):
+        found = kept.sum_over_rows(row_sum, weights).gradient
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-10)
+    assert max(seen) <= max(2 * 512 * 4, 64 * n_problems)
 
 
 def test_blocks_of_which_one_was_clipped_otherwise_are_not_joined():

@@ -139,8 +139,8 @@ def sum_over_groups(
     def total_of(group: Iterable[CountedBlock]) -> tuple[Totals, int]:
         total, n_rows = row_sum.start(n_problems, n_features), 0
         for block in group:
-            for rows, labels, counts in _parts(block, n_problems):
-                row_sum.add_block(total, rows, labels, weights, counts)
+            for rows, labels, counts, some, some_weights in _parts(block, total, weights):
+                row_sum.add_block(some, rows, labels, some_weights, counts)
             n_rows += block[0].shape[0]
         return total, n_rows
 
@@ -160,21 +160,28 @@ def sum_over_groups(
     return totals
 
 
-def _parts(block: CountedBlock, n_problems: int) -> Iterator[CountedBlock]:
-    """The block, or equal parts of it if its scores for many problems would be large.
+def _parts(block: CountedBlock, total: Totals, weights: Weights) -> Iterator[tuple[Any, ...]]:
+    """The block, or equal parts of it if its scores for many problems would be large; with totals and weights.
 
-    No chain of additions becomes longer, because a part has at least twice as many rows as a group has blocks.
+    No chain of additions becomes longer, because a part has at least twice as many rows as a group has blocks. A block that
+    was clipped once may be several joined ones, and is never cut: it is summed for some of the problems at a time.
     """
     rows, labels, counts = block
-    size = rows.shape[0]
+    size, n_problems = rows.shape[0], weights.shape[0]
     n_parts = size // max(_FEWEST_ROWS, _SCORE_BYTES // (8 * max(1, n_problems)))
     if n_parts < 2:
-        yield block
+        yield rows, labels, counts, total, weights
+        return
+    if type(rows) is ClippedRows:
+        at_once = max(1, _SCORE_BYTES // (8 * size))
+        for problem in range(0, n_problems, at_once):
+            some = slice(problem, problem + at_once)
+            yield rows, labels, counts, total.of_problems(some), weights[some]
         return
     step = -(-size // n_parts)
     for start in range(0, size, step):
         part = slice(start, start + step)
-        yield rows[part], labels[part], None if counts is None else counts[part]
+        yield rows[part], labels[part], None if counts is None else counts[part], total, weights
 
 
 class Blocks(Protocol):
