@@ -176,7 +176,8 @@ def _parts(block: CountedBlock, total: Totals, weights: Weights) -> Iterator[tup
         at_once = max(1, _SCORE_BYTES // (8 * size))
         for problem in range(0, n_problems, at_once):
             some = slice(problem, problem + at_once)
-            yield rows, labels, counts, total.of_problems(some), weights[some]
+            in_place = Totals(total.value[some], total.gradient[some], total.hessian[some])
+            yield rows, labels, counts, in_place, weights[some]
         return
     step = -(-size // n_parts)
     for start in range(0, size, step):

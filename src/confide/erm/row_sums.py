@@ -35,10 +35,6 @@ class Totals:
     hessian: Array
     """(k, o D, o D); (k, 0, 0) when the order is below 2. Before `completed` the upper triangles alone are filled."""
 
-    def of_problems(self, which: slice) -> Totals:
-        """The totals of some of the problems, in the same memory."""
-        return Totals(self.value[which], self.gradient[which], self.hessian[which])
-
     def add(self, other: Totals) -> None:
         """Add the totals of other rows in place."""
         self.value[...] += other.value
