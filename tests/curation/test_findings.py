@@ -115,6 +115,13 @@ def test_persons_with_many_rows_are_told(tmp_path) -> None:
     assert "2 rows repeat another row of the same person" in text
 
 
+def test_persons_in_several_spellings_are_told(tmp_path) -> None:
+    """A fit would refuse them."""
+    schema = Schema(SCHEMA.columns, SCHEMA.target, person="who")
+    text = told(tmp_path, people().assign(who=[f"{row // 2}{'.0' * (row == 7)}" for row in range(200)]), schema)
+    assert "REFUSED 1 of 101 identifiers of persons are another one in another spelling" in text
+
+
 def test_shares_never_hide_a_cell() -> None:
     """Neither one that is there nor one that is not."""
     assert [percent(*pair) for pair in ((0, 9), (9, 9), (1, 10**6), (10**6 - 1, 10**6), (1, 8), (0, 0))] == [

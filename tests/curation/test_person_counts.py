@@ -27,7 +27,8 @@ def test_persons_and_repeated_rows_are_counted(tmp_path) -> None:
     frame.to_csv(tmp_path / "p.csv", index=False)
     frame.to_parquet(tmp_path / "p.parquet", index=False)
     expected = {
-        "persons": 3, "rows_without_person": 1, "most_rows": 3, "persons_above": 2, "rows_above": 3, "repeated_rows": 1,
+        "persons": 3, "rows_without_person": 1, "rounded_rows": 0, "respelled": 1, "most_rows": 3,
+        "persons_above": 2, "rows_above": 3, "repeated_rows": 1,
     }  # fmt: skip
     for name in ("p.csv", "p.parquet"):
         assert summary_of(tmp_path / name, most=1) == expected
@@ -41,6 +42,20 @@ def test_persons_are_the_same_in_all_pieces(tmp_path) -> None:
     assert len(list(table_pieces(path, ["age"]))) > 1
     found = summary_of(path, most=499)
     assert (found["persons"], found["most_rows"], found["rows_above"], found["repeated_rows"]) == (1000, 500, 1000, 0)
+
+
+def test_spellings_and_rounded_numbers_are_counted_over_all_files(tmp_path) -> None:
+    """A fit refuses both."""
+    rest = {"age": [1, 2, 3], "sex": ["F", "F", "M"]}
+    pd.DataFrame({"person": [7, 8, 9]} | rest).to_parquet(tmp_path / "0.parquet")
+    pd.DataFrame({"person": ["7", "8.0", "b"]} | rest).to_parquet(tmp_path / "1.parquet")
+    pd.DataFrame({"person": [7.0, 1e17, 2.0]} | rest).to_parquet(tmp_path / "2.parquet")
+    counts = PersonCounts("person", ("age", "sex"))
+    for number in range(3):
+        for piece in table_pieces(tmp_path / f"{number}.parquet", ["person", "age", "sex"]):
+            counts.add(piece)
+    found = counts.summary(1)
+    assert (found["respelled"], found["rounded_rows"]) == (1, 1)
 
 
 def test_no_rows() -> None:

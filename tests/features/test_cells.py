@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from confide.errors import InputError
 from confide.features import cells
 from confide.features.canonical_labels import canonical_label
-from confide.features.cells import number_in, read_identities, read_levels, read_numbers
+from confide.features.cells import number_in, read_levels, read_numbers
+from confide.features.persons import read_identities
 from tests.features.tables import SECRET, SECRET_NUMBER, assert_silent
 
 HELD_AS = {
@@ -46,14 +47,6 @@ def test_levels_are_the_same_however_they_are_held(hold):
     levels = read_levels("the column", hold(["a", None, "z"]), {"a": 0, "b": 1}, missing=-3, unknown=-1)
     assert levels.tolist() == [0, -3, -1]
     assert levels.flags.writeable
-
-
-@pytest.mark.parametrize("hold", HELD_AS.values(), ids=HELD_AS)
-def test_identities_are_the_same_however_they_are_held(hold):
-    """Two cells have the same identity exactly if their texts are equal."""
-    identities = read_identities("the column", hold(["b", "a", "b", "01", "1"]))
-    assert len(set(identities.tolist())) == 4
-    assert identities[0] == identities[2]
 
 
 def test_only_single_precision_stays_single():

@@ -236,6 +236,19 @@ def _of_persons(check: TableCheck) -> Iterator[Finding]:
         return
     if persons["rows_without_person"]:
         yield Finding(f"{persons['rows_without_person']:,} rows name no person; a fit refuses them.", refused=True)
+    if persons["rounded_rows"]:
+        yield Finding(
+            f"{persons['rounded_rows']:,} rows name a person by a floating-point number so large that its type rounds it. "
+            f"Write identifiers as integers or as text.",
+            refused=True,
+        )
+    if persons["respelled"]:
+        yield Finding(
+            f"{persons['respelled']:,} of {persons['persons']:,} identifiers of persons are another one in another "
+            f"spelling, as 7, 7.0 and 007 are, or A1 and a1. Write each person in one way in all files; different persons "
+            f"need identifiers that differ in more than spelling.",
+            refused=True,
+        )
     if persons["persons_above"]:
         yield Finding(
             f"{persons['persons_above']:,} of {persons['persons']:,} persons have more than {check.rows_per_person} row"

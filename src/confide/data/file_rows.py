@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -29,8 +30,7 @@ from confide.data.streams import (
 )
 from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError, ParameterError
-from confide.features.cells import read_identities
-from confide.features.persons import RowsPerPerson
+from confide.features.persons import RowsPerPerson, read_identities
 from confide.features.schema import Schema
 from confide.types import Indices, Weights
 
@@ -182,10 +182,12 @@ def _rows_of_persons(rows: RawRows, person: str, rows_per_person: RowsPerPerson)
     import pyarrow as pa
 
     columns = [table[person] for table in rows.tables([person], BATCH_ROWS)]
-    if len({column.type for column in columns}) > 1:
-        raise InputError(f'column "{person}" has different types in different files; write it with one type in all files.')
-    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
-    identities = read_identities(f'column "{person}"', pa.chunked_array(chunks))
+    # Files may hold the same identifiers in different types.
+    parts = [
+        pa.chunked_array([chunk for column in run for chunk in getattr(column, "chunks", [column])])
+        for _, run in groupby(columns, key=lambda column: column.type)
+    ]
+    identities = read_identities(f'column "{person}"', *parts)
     return rows_per_person.drawn(identities), identities.size
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from fractions import Fraction
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, is_missing
-from confide.types import Indices
 
 NOT_NUMBERS = (
     "cells that are not numbers; give numbers, and leave missing cells empty. If numbers have a decimal comma, write them "
@@ -80,9 +78,9 @@ def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Posi
     found = [number_in(value) for value in distinct]
     # The last entry stands for missing cells, whose position is -1.
     unreadable = np.array([number is None for number in found] + [False])
-    if refuse and _entries_at(positions, unreadable).any():
+    if refuse and entries_at(positions, unreadable).any():
         raise InputError(f"{what}: holds {NOT_NUMBERS}")
-    numbers: CellNumbers = _entries_at(
+    numbers: CellNumbers = entries_at(
         positions, np.array([math.nan if number is None else number for number in found] + [math.nan])
     )
     return numbers
@@ -103,14 +101,14 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     InputError
         If a cell is not text, a number or a boolean.
     """
-    labels, positions = _labels(what, cells)
+    labels, positions = labels_of(what, cells)
     # The last entry stands for missing cells, whose position is -1.
     table = [missing if is_missing(label, levels) else levels.get(label, unknown) for label in labels] + [missing]
-    found: Levels = _entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
+    found: Levels = entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
     return found
 
 
-def _entries_at(positions: list[Positions], table: NDArray[Any]) -> Any:
+def entries_at(positions: list[Positions], table: NDArray[Any]) -> Any:
     """The entry of a table at each of n positions, which come in pieces, as an array (n,); -1 stands for the last entry.
 
     In blocks, because NumPy makes 64-bit integers of all positions that it gets at once, which takes much memory.
@@ -123,31 +121,6 @@ def _entries_at(positions: list[Positions], table: NDArray[Any]) -> Any:
             np.take(table, block, out=entries[begun : begun + block.size], mode="wrap")
             begun += block.size
     return entries
-
-
-def read_identities(what: str, cells: Any) -> Indices:
-    """Whole numbers (n,), equal exactly where the cells are the same text or the same number.
-
-    Two persons must never become one. So nothing is rounded, and text is not read as a number: "01" differs from "1". The
-    integer 1, the text "1" and the number 1.0 are the same, because readers make all of them from one file.
-
-    Parameters
-    ----------
-    what : how messages name the cells, for example 'column "patient_id"'
-    cells : a Series, an Arrow array, a NumPy array or a list
-
-    Raises
-    ------
-    InputError
-        If a cell is missing, or is not text, a number or a boolean.
-    """
-    labels, positions = _labels(what, cells, identity_in)
-    index: dict[str | None, int] = {None: -1}
-    table = np.array([index.setdefault(label, len(index)) for label in labels] + [-1])
-    identities: Indices = _entries_at(positions, table)
-    if (identities == -1).any():
-        raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
-    return identities
 
 
 def number_in(value: object) -> float | None:
@@ -187,29 +160,22 @@ def distinct_cells(what: str, cells: Any) -> tuple[list[object], Positions]:
     return values, np.concatenate(positions)
 
 
-def identity_in(value: object) -> str | None:
-    """The exact text of an identifier of any type; None if it is missing.
+def labels_of(
+    what: str, cells: Any, form: Callable[[object], str | None] = canonical_label
+) -> tuple[list[str | None], list[Positions]]:
+    """The forms of a column's distinct values, and the positions of the cells' values among them, in pieces.
+
+    Parameters
+    ----------
+    what : how messages name the cells, for example 'column "sex"'
+    cells : a Series, an Arrow array, a NumPy array or a list
+    form : the text that stands for a value, None for a missing one; it raises TypeError or ValueError for what has none
 
     Raises
     ------
-    TypeError
-        If the value is not text, a number or a boolean.
+    InputError
+        If a value has no form.
     """
-    if canonical_label(value) is None:
-        return None
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return str(int(value))
-    text = str(value).strip()  # the shortest decimal of a float; exact for a Decimal
-    if isinstance(value, (str, bool, np.bool_)):
-        return text
-    exact = Fraction(text)
-    return str(exact) if exact.denominator == 1 else text
-
-
-def _labels(
-    what: str, cells: Any, form: Callable[[object], str | None] = canonical_label
-) -> tuple[list[str | None], list[Positions]]:
-    """The forms of a column's distinct values, and the positions of the cells' values among them, in pieces."""
     distinct, positions = _distinct(what, cells, _as_arrow(cells))
     try:
         return [form(value) for value in distinct], positions

@@ -15,9 +15,10 @@ import numpy as np
 
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
-from confide.features.cells import CellNumbers, Levels, read_identities, read_levels, read_numbers
+from confide.features.cells import CellNumbers, Levels, read_levels, read_numbers
 from confide.features.column_names import listed, names_by_position
 from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.persons import read_identities
 from confide.features.schema import Schema
 from confide.types import Indices
 
@@ -101,7 +102,7 @@ class RawTable:
         Raises
         ------
         InputError
-            If a cell is missing or is not text, a number or a boolean.
+            If a cell is missing or is not text, a number or a boolean, or identifiers differ in spelling alone.
         """
         return read_identities(f'column "{self.schema.person}"', self.person)
 
