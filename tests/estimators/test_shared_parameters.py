@@ -23,6 +23,7 @@ DESIGN = {"cluster_effect": None, "population_size": None}
 CLASSIFIER = {"classes": None, "class_weight": None} | WEIGHTS
 INTERVALS = {"inference_share": 0.0} | DESIGN
 SPARSE = {"l1_ratio": 0.0}
+TARGET = {"target_bound": None, "target_low": None, "target_high": None}
 ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None} | INTERVALS
 DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | INTERVALS | {
@@ -34,20 +35,20 @@ DEFAULTS = {
         "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5,
     },
     "ERMClassifier": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "logistic"},
-    "Ridge": SHARED | FORM | SPARSE | DESIGN | {"target_bound": None, "intervals": False},
-    "HuberRegressor": SHARED | FORM | SPARSE | WEIGHTS | INTERVALS | {
-        "target_bound": None, "threshold": "auto", "loss": "huber",
+    "Ridge": SHARED | FORM | SPARSE | DESIGN | TARGET | {"intervals": False},
+    "HuberRegressor": SHARED | FORM | SPARSE | WEIGHTS | INTERVALS | TARGET | {
+        "threshold": "auto", "loss": "huber",
     },
-    "PoissonRegressor": SHARED | FORM | SPARSE | WEIGHTS | INTERVALS | {
-        "target_bound": None, "threshold": "auto", "intercept_scaling": "auto", "match_mean": "auto",
+    "PoissonRegressor": SHARED | FORM | SPARSE | WEIGHTS | INTERVALS | TARGET | {
+        "threshold": "auto", "intercept_scaling": "auto", "match_mean": "auto",
     },
-    "ERMRegressor": SHARED | FORM | SPARSE | WEIGHTS | {
-        "target_bound": None, "loss": "huber", "threshold": "auto",
+    "ERMRegressor": SHARED | FORM | SPARSE | WEIGHTS | TARGET | {
+        "loss": "huber", "threshold": "auto",
         "intercept_scaling": "auto", "quantile": 0.5,
     },
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
-    "AdditiveRegressor": SHARED | ADDITIVE | WEIGHTS | {
-        "target_bound": None, "loss": "huber", "threshold": "auto",
+    "AdditiveRegressor": SHARED | ADDITIVE | WEIGHTS | TARGET | {
+        "loss": "huber", "threshold": "auto",
         "intercept_scaling": "auto", "match_mean": "auto",
     },
 }  # fmt: skip

@@ -150,6 +150,8 @@ def test_targets_are_clipped_one_by_one_to_public_bounds():
     assert read_targets(values, counts=False, low=1, high=10).tolist() == [1.0, 2.5, 10.0]
     assert values == [-3.0, 2.5, 99.0]
     assert read_targets([np.nan, 99.0], counts=True, low=1, high=10, refuse=False).tolist() == [1.0, 10.0]
+    # What is subtracted comes after the clipping, so it moves no number out of the shifted range.
+    assert read_targets([np.nan, 99.0], counts=False, low=1, high=10, shift=5.5, refuse=False).tolist() == [-4.5, 4.5]
 
 
 REFUSED_TARGETS = {

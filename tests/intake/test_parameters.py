@@ -222,7 +222,7 @@ RANGES = [
 def test_targets_are_clipped_to_the_bound_and_to_the_range_of_the_schema(target_bound, declared, counts, expected):
     """The sentence names the ends; the bound of the proof is the larger of their sizes."""
     target = None if declared is None else Target("price", low=declared[0], high=declared[1])
-    found = parameters.checked_target_range(target_bound, target, counts=counts)
+    found = parameters.checked_target_range(target_bound, (None, None), target, counts=counts)
     assert (found.low, found.high, found.bound) == expected
     symmetric = declared is None and not counts
     words = f"bound, {expected[1]:g} in absolute value" if symmetric else f"range, {expected[0]:g} to {expected[1]:g}"
@@ -232,11 +232,46 @@ def test_targets_are_clipped_to_the_bound_and_to_the_range_of_the_schema(target_
 def test_a_range_of_targets_that_contradicts_itself_is_refused():
     """A bound below every number of the schema, negative counts, a schema that has labels, and no bound at all."""
     with pytest.raises(ParameterError, match="lies within target_bound"):
-        parameters.checked_target_range(5, Target("price", low=10, high=20), counts=False)
-    with pytest.raises(ParameterError, match="needs low = 0 or more"):
-        parameters.checked_target_range(None, Target("visits", low=-1, high=20), counts=True)
+        parameters.checked_target_range(5, (None, None), Target("price", low=10, high=20), counts=False)
+    with pytest.raises(ParameterError, match="must be 0 or more"):
+        parameters.checked_target_range(None, (None, None), Target("visits", low=-1, high=20), counts=True)
     for target in (None, Target("income", "low", "high")):
         with pytest.raises(ParameterError, match="give target_bound"):
-            parameters.checked_target_range(None, target, counts=False)
+            parameters.checked_target_range(None, (None, None), target, counts=False)
     with pytest.raises(ParameterError, match="target_bound must be"):
-        parameters.checked_target_range("20", Target("price", low=10, high=20), counts=False)
+        parameters.checked_target_range("20", (None, None), Target("price", low=10, high=20), counts=False)
+
+
+@pytest.mark.parametrize(
+    ("ends", "shift", "bound"),
+    [((1930, 2010), 1970.0, 40.0), ((-2010, -1930), -1970.0, 40.0), ((0, 20_000), 0.0, 20_000.0), ((10, 50), 30.0, 20.0),
+     ((9.9, 50), 0.0, 50.0), ((1e300, 1.7e300), 1.35e300, 3.5e299)],
+)  # fmt: skip
+def test_the_middle_of_a_range_far_from_zero_is_subtracted(ends, shift, bound):
+    """From one and a half half-widths on. Ends whose sum overflows do no harm here; they are refused elsewhere."""
+    found = parameters.TargetRange(*map(float, ends), is_declared=True, may_shift=True)
+    assert (found.shift, found.bound) == (shift, pytest.approx(bound))
+    assert ("is subtracted" in found.sentence) == (shift != 0.0)
+    assert parameters.TargetRange(*map(float, ends), is_declared=True).shift == 0.0
+
+
+def test_both_ends_of_the_targets_are_given_or_neither():
+    """Finite numbers in their order, and no bound or schema that says something else."""
+    for ends in (
+        (1.0, None),
+        (None, 1.0),
+        (2.0, 1.0),
+        (1.0, 1.0),
+        ("0", 1.0),
+        (0.0, INF),
+        (float("nan"), 1.0),
+        (False, True),
+    ):
+        with pytest.raises(ParameterError, match="target_low and target_high must both be given"):
+            parameters.checked_target_range(None, ends, None, counts=False)
+    with pytest.raises(ParameterError, match="target_bound is given too"):
+        parameters.checked_target_range(5.0, (0.0, 1.0), None, counts=False)
+    with pytest.raises(ParameterError, match="the schema has the bounds"):
+        parameters.checked_target_range(None, (0.0, 1.0), Target("price", low=10, high=20), counts=False)
+    with pytest.raises(ParameterError, match="must be 0 or more"):
+        parameters.checked_target_range(None, (-1.0, 1.0), None, counts=True)

@@ -46,6 +46,9 @@ KINDS = {
     "output": lambda: LogisticRegression(1.0, mechanism="output").fit(*numbers()),
     "three classes": lambda: LogisticRegression(1.0).fit(numbers()[0], np.arange(600) % 3),
     "noisy hinge": lambda: LinearSVC(ApproxDP(0.1, 1e-6), schema=schema()).fit(*people()),
+    "sums far from 0": lambda: Ridge(1.0, target_low=8.0, target_high=12.0, intervals=True).fit(
+        numbers()[0], 10.0 + numbers()[0][:, 0]
+    ),
     "sums": lambda: Ridge(1.0, target_bound=1.0, intervals=True).fit(numbers()[0], numbers()[0][:, 0]),
     "huber": lambda: HuberRegressor(1.0, target_bound=1.0).fit(numbers()[0], numbers()[0][:, 0]),
     "kernel": lambda: KernelSVC(1.0, schema=schema(), n_features=10).fit(*people()),

@@ -99,8 +99,11 @@ def _targets(estimator: Any, schema: Any) -> tuple[Any, ...]:
     of_schema = getattr(schema, "target", None)
     if hasattr(estimator, "target_bound"):
         bound = estimator.target_bound
+        ends = (getattr(estimator, "target_low", None), getattr(estimator, "target_high", None))
         if of_schema is not None and of_schema.low is not None:
-            low, high = float(of_schema.low), float(of_schema.high)
+            ends = (of_schema.low, of_schema.high)
+        if ends[0] is not None and ends[1] is not None:
+            low, high = float(ends[0]), float(ends[1])
         else:
             low, high = -float(bound or 1.0), float(bound or 1.0)
         # Counts are at least 0.

@@ -77,6 +77,8 @@ WITHOUT_OPTION = {
     "max_sample_weight": "the schema names the column of weights and its cap: weight = { column = ..., high = ... }",
     "mean_sample_weight": "the schema says the mean of the weights: weight = { column = ..., high = ..., mean = ... }",
     "estimator": "--model and its options describe it",
+    "target_high": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
+    "target_low": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
 }
 """Parameters that have no option, and the reason."""
 

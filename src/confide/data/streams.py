@@ -79,16 +79,18 @@ class NumberTarget:
     column : the column that holds them; "" where they are an array of their own
     counts : whether they are counts, so that a negative number is refused
     low, high : public bounds, to which each number is clipped by itself
+    shift : a public number that is subtracted then
     """
 
     column: str
     counts: bool = False
     low: float = -math.inf
     high: float = math.inf
+    shift: float = 0.0
 
     def read(self, values: Any, *, refuse: bool) -> Array:
         """The numbers of some rows. See `read_targets`."""
-        return read_targets(values, counts=self.counts, low=self.low, high=self.high, refuse=refuse)
+        return read_targets(values, counts=self.counts, low=self.low, high=self.high, shift=self.shift, refuse=refuse)
 
 
 @dataclass(frozen=True, slots=True)

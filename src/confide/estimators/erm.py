@@ -192,6 +192,11 @@ class ERMRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRe
     def _has_counts(self) -> bool:
         return isinstance(self.loss, str) and self.loss == "poisson"
 
+    @property
+    def _may_shift(self) -> bool:
+        # A loss of the user's own may be no function of residuals.
+        return isinstance(self.loss, str) and super()._may_shift
+
     def _loss(self, target_bound: float) -> Loss | Thresholds:
         if self._has_counts:
             return poisson_loss(target_bound, self.threshold)

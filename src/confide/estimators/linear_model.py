@@ -273,6 +273,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             population_size=parameters.checked_population_size(getattr(self, "population_size", None), persons, encoder),
             class_weight=parameters.checked_class_weight(getattr(self, "class_weight", None)),
             inference_share=inference_share,
+            target_shift=self._shift_of_targets(encoder),
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
             centres=parameters.checked_auto("centre", self.centre),
@@ -304,6 +305,10 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         return (
             settings if form is None else penalised(settings, form, encoder, of_two_classes=self._has_two_classes(encoder))
         )
+
+    def _shift_of_targets(self, encoder: Encoder | None) -> float:
+        """The public number that is subtracted from all targets."""
+        return 0.0
 
     def _weights_of_rows(self, encoder: Encoder | None, *, takes: bool) -> tuple[float, float | None]:
         """The cap on the weights of rows, and their declared mean or None, from parameters or from the schema."""

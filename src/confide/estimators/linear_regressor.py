@@ -104,11 +104,21 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
     def _target_range(self, encoder: Encoder | None) -> parameters.TargetRange:
         """The public interval to which targets are clipped."""
         target = None if encoder is None else encoder.schema.target
-        return parameters.checked_target_range(self.target_bound, target, counts=self._has_counts)
+        ends = (self.target_low, self.target_high)
+        counts = self._has_counts
+        return parameters.checked_target_range(self.target_bound, ends, target, counts=counts, may_shift=self._may_shift)
 
     def _target(self, encoder: Encoder | None) -> Numbers:
         clipped = self._target_range(encoder)
-        return Numbers(self._has_counts, clipped.sentence, clipped.low, clipped.high)
+        return Numbers(self._has_counts, clipped.sentence, clipped.low, clipped.high, clipped.shift)
+
+    def _shift_of_targets(self, encoder: Encoder | None) -> float:
+        return self._target_range(encoder).shift
+
+    @property
+    def _may_shift(self) -> bool:
+        """Whether a model of shifted targets is one of the targets, with another intercept."""
+        return not self._has_counts and parameters.checked_intercept(self.fit_intercept, 1.0) > 0.0
 
     @property
     def _has_counts(self) -> bool:

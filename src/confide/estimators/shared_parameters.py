@@ -66,6 +66,14 @@ _DESCRIPTIONS = {
     Targets beyond the bound are clipped without a word, even if all are: a refusal or a warning would tell something about
     the rows. So compare the unit of the bound with that of the targets before you fit.
     ``float("inf")`` needs an infinite budget.""",
+    "target_low": """float or None, default None
+    With `target_high`, in place of `target_bound` and of a schema's target: the public ends of the range of the targets, to
+    which they are clipped. A range far from 0, such as 1930 to 2010, needs no rescaling: if its middle is at least 1.5
+    half-widths of the range away from 0, the fit subtracts it from every target and adds it to `intercept_`. So predictions
+    and coefficients are in the target's own units. That is done for the range of a schema's target too, but not for counts,
+    for models without an intercept, and for a loss of your own.""",
+    "target_high": """float or None, default None
+    The upper end of that range.""",
     "classes": """sequence of labels or None
     The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or
     {False, True} if the labels fit; otherwise the labels that are present, which the guarantee lists as an assumption.""",
@@ -283,9 +291,11 @@ class SampleWeightParameter:
 
 @estimator
 class TargetParameter:
-    """The bound on targets, for every regressor."""
+    """The bound on targets, or both ends of their range, for every regressor."""
 
     target_bound: float | None = None
+    target_low: float | None = None
+    target_high: float | None = None
 
 
 @estimator

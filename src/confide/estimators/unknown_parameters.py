@@ -31,7 +31,7 @@ _OURS = {
     "data_norm": (("row_norm",), "use row_norm, the norm to which every row is clipped"),
     "accountant": (("ledger",), "use ledger: ledger=confide.Ledger(limit=...)"),
     "bounds_X": (("bounds", "schema"), "declare public bounds of the columns: schema=, or bounds= of an additive model"),
-    "bounds_y": (("target_bound",), "use target_bound: targets are clipped to [-target_bound, target_bound]"),
+    "bounds_y": (("target_low", "target_high"), "use target_low and target_high: targets are clipped to that range"),
     "feature_types": (("schema",), "use schema, which says what each column holds"),
     "inference_share": (("intervals",), "use intervals=True: the sums that are released anyway give intervals"),
     "max_bins": (("knots",), "use knots: how many places a curve may bend at"),

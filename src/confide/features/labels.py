@@ -97,14 +97,17 @@ def _unknown_label(classes: Sequence[Label]) -> str:
     return f"the labels: some are none of {', '.join(map(repr, classes))}; give only rows that have one of the classes."
 
 
-def read_targets(values: Any, *, counts: bool, low: float = -math.inf, high: float = math.inf, refuse: bool = True) -> Array:
-    """The numbers that a regression predicts, clipped to [low, high]: (n,) float64.
+def read_targets(
+    values: Any, *, counts: bool, low: float = -math.inf, high: float = math.inf, shift: float = 0.0, refuse: bool = True
+) -> Array:
+    """The numbers that a regression predicts, clipped to [low, high], less a public shift: (n,) float64.
 
     Parameters
     ----------
     values : Series, Arrow array, NumPy array or list of numbers, one for each row
     counts : whether the numbers are counts, which must not be negative
     low, high : public bounds, to which each number is clipped by itself
+    shift : a public number that is subtracted then
     refuse : False after the targets were checked and a budget was charged: a target that is not a finite number counts as 0
 
     Raises
@@ -119,4 +122,4 @@ def read_targets(values: Any, *, counts: bool, low: float = -math.inf, high: flo
     if refuse and counts and (targets < 0.0).any():
         raise InputError("the targets: some are negative, but counts must not be. Correct them.")
     targets[~finite] = 0.0
-    return np.clip(targets, low, high, out=targets)
+    return np.subtract(np.clip(targets, low, high, out=targets), shift, out=targets)

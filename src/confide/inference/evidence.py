@@ -136,6 +136,8 @@ class Evidence(CheckedEvidence):
         of these differences, see `confide.privacy.moments.directions_of`.
     design : SamplingDesign
         What is declared about the sample.
+    shift : float
+        The public number that was subtracted from all targets. It is a part of the intercept and of no weight here.
     """
 
     weights: Array
@@ -151,6 +153,7 @@ class Evidence(CheckedEvidence):
     separable: bool = True
     prior: Array | None = None
     design: SamplingDesign = INDEPENDENT
+    shift: float = 0.0
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
@@ -165,7 +168,7 @@ class Evidence(CheckedEvidence):
         )
 
     def _has_possible_values(self) -> bool:
-        scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
+        scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation, self.shift])
         return (
             all(np.isfinite(numbers).all() for numbers in (self.weights, self.curvature, self.slope, scalars, self.centre))
             and all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
@@ -174,6 +177,7 @@ class Evidence(CheckedEvidence):
             and self.n_rows_high >= 1
             and self.curvature_deviation >= 0.0
             and self.slope_deviation >= 0.0
+            and (not self.shift or (self.intercept > 0.0 and self.n_outputs == 1))
         )
 
     @classmethod
@@ -234,13 +238,14 @@ class Evidence(CheckedEvidence):
             "separable": self.separable,
             **({} if self.prior is None else {"prior": self.prior.tolist()}),
             **self.design.described(),
+            **({"shift": self.shift} if self.shift else {}),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        # The first version knew two classes only, no prior and no design, and wrote none of these entries.
-        value = {"n_outputs": 1, "separable": True, "prior": None, "design": None} | value
+        # The first version knew two classes only, no prior, design or shift, and wrote none of these entries.
+        value = {"n_outputs": 1, "separable": True, "prior": None, "design": None, "shift": 0.0} | value
         known = set(value) == {field.name for field in fields(cls)}
         if not known or not isinstance(value["separable"], bool) or not value["n_outputs"] >= 1:
             raise ParameterError(
@@ -267,6 +272,7 @@ class Evidence(CheckedEvidence):
             separable=value["separable"],
             prior=None if value["prior"] is None else np.array(value["prior"], dtype=np.float64),
             design=INDEPENDENT if value["design"] is None else SamplingDesign.from_dict(value["design"]),
+            shift=float(value["shift"]),
         ).checked()
 
 

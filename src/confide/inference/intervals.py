@@ -275,7 +275,9 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     for block in _blocks(evidence, known):
         own, found = block.coefficients, _errors_in_block(evidence, block, target == "unregularised")
         estimates[own], sampling[own], errors[:, own] = found.estimates, found.sampling, found.privacy
-    return Uncertainty(units.ravel() * estimates, units.ravel() * sampling, units.ravel() * errors)
+    estimates *= units.ravel()
+    estimates[-1] += evidence.shift
+    return Uncertainty(estimates, units.ravel() * sampling, units.ravel() * errors)
 
 
 def _refuse_target(evidence: Evidence, target: str) -> None:
@@ -314,7 +316,8 @@ def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "re
         weights = weights - weights[known if known.any() else ~known].mean(axis=0)
     n_combinations = len(combinations)
     hidden, no_draws = np.full(n_combinations, np.inf), np.zeros((0, n_combinations))
-    answers = [JointUncertainty(in_units @ own, hidden, no_draws, no_draws) for own in weights]
+    shift = evidence.shift * combinations[:, -1]
+    answers = [JointUncertainty(in_units @ own + shift, hidden, no_draws, no_draws) for own in weights]
     for block in _blocks(evidence, known):
         # The coefficients of a block are those of one score or of several, one score after the other.
         by_score = block.basis.reshape(len(block.basis), -1, weights.shape[1]) @ in_units.T
@@ -323,8 +326,8 @@ def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "re
         found = _errors_in_block(evidence, combined, without_ridge=target == "unregularised")
         scores = block.coefficients[:: weights.shape[1]] // weights.shape[1]
         parts = (np.split(part, n_scores, axis=-1) for part in (found.estimates, found.sampling, found.privacy, found.root))
-        for score, *of_score in zip(scores.tolist(), *parts, strict=True):
-            answers[score] = JointUncertainty(*of_score)
+        for score, estimates, *errors in zip(scores.tolist(), *parts, strict=True):
+            answers[score] = JointUncertainty(estimates + shift, *errors)
     return answers
 
 

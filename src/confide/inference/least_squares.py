@@ -68,6 +68,8 @@ class SumsEvidence(CheckedEvidence):
         Public weights towards which the ridge pulled; None for 0.
     design : SamplingDesign
         What is declared about the sample.
+    shift : float
+        The public number that was subtracted from all targets. It is a part of the intercept and of no weight here.
     """
 
     weights: Array
@@ -82,6 +84,7 @@ class SumsEvidence(CheckedEvidence):
     deviations: Array
     prior: Array | None = None
     design: SamplingDesign = INDEPENDENT
+    shift: float = 0.0
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
@@ -90,7 +93,7 @@ class SumsEvidence(CheckedEvidence):
         return fits and shapes == ((size,), (size, size), (size,), (4,))
 
     def _has_possible_values(self) -> bool:
-        scalars = np.array([self.intercept, self.l2, self.square])
+        scalars = np.array([self.intercept, self.l2, self.square, self.shift])
         arrays = (self.weights, self.products, self.targets, self.deviations, scalars, self.centre)
         return (
             all(np.isfinite(numbers).all() for numbers in arrays)
@@ -99,6 +102,7 @@ class SumsEvidence(CheckedEvidence):
             and bool((self.deviations >= 0.0).all())
             and self.intercept >= 0.0
             and self.l2 > 0.0
+            and (not self.shift or self.intercept > 0.0)
             and 1 <= self.n_rows_low <= self.n_rows_high
         )
 
@@ -152,12 +156,13 @@ class SumsEvidence(CheckedEvidence):
             "deviations": self.deviations.tolist(),
             **({} if self.prior is None else {"prior": self.prior.tolist()}),
             **self.design.described(),
+            **({"shift": self.shift} if self.shift else {}),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        value = {"prior": None, "design": None} | value  # which earlier versions did not write
+        value = {"prior": None, "design": None, "shift": 0.0} | value  # which earlier versions did not write
         if set(value) != {"kind", *(field.name for field in fields(cls))} or value["kind"] != "sums":
             raise ParameterError(
                 "the data for intervals were written by another version of confide, which this version cannot read."
@@ -175,6 +180,7 @@ class SumsEvidence(CheckedEvidence):
             deviations=np.array(value["deviations"], dtype=np.float64),
             prior=None if value["prior"] is None else np.array(value["prior"], dtype=np.float64),
             design=INDEPENDENT if value["design"] is None else SamplingDesign.from_dict(value["design"]),
+            shift=float(value["shift"]),
         ).checked()
 
 
@@ -198,7 +204,9 @@ def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> 
         units[-1] = evidence.intercept
     sampling = np.sqrt(np.maximum(np.diagonal(solved.covariance), 0.0))
     sampling = np.maximum(sampling, np.finfo(float).tiny)
-    return Uncertainty(units * solved.estimates, units * sampling, units * solved.privacy)
+    estimates = units * solved.estimates
+    estimates[-1] += evidence.shift
+    return Uncertainty(estimates, units * sampling, units * solved.privacy)
 
 
 def joint_uncertainty_of_sums(evidence: SumsEvidence, combinations: Array, target: str = "regularised") -> JointUncertainty:
@@ -210,7 +218,8 @@ def joint_uncertainty_of_sums(evidence: SumsEvidence, combinations: Array, targe
     eigenvalues, vectors = np.linalg.eigh(0.5 * (solved.covariance + solved.covariance.T))
     root = (np.sqrt(np.maximum(eigenvalues, 0.0)) * vectors).T @ in_units.T
     sampling = np.maximum(np.linalg.norm(root, axis=0), np.finfo(float).tiny)
-    return JointUncertainty(in_units @ solved.estimates, sampling, solved.privacy @ in_units.T, root)
+    estimates = in_units @ solved.estimates + evidence.shift * combinations[:, -1]
+    return JointUncertainty(estimates, sampling, solved.privacy @ in_units.T, root)
 
 
 @dataclass(frozen=True)

@@ -134,14 +134,20 @@ def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
     return float(intercept_scaling) if fit_intercept else 0.0
 
 
+_FAR_FROM_ZERO = 1.5
+"""The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
+
+Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
+
+
 def checked_target_bound(target_bound: Any) -> float:
     """Targets are clipped to [-target_bound, target_bound]."""
     if target_bound is None:
         raise ParameterError(
             "give target_bound, the largest size that a target can have, in its own units. Every target is clipped to it, "
             "and the noise grows with it. Choose it by public knowledge and never from the rows: for example the end of a "
-            "scale, or what a law or a published table says. If targets are far from 0, first subtract a typical value that "
-            "is public. A schema may say it: target = { column = ..., low = ..., high = ... }."
+            "scale, or what a law or a published table says. If targets are far from 0, give target_low and target_high in "
+            "its place. A schema may say it: target = { column = ..., low = ..., high = ... }."
         )
     ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
     if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
@@ -156,42 +162,65 @@ class TargetRange:
     Attributes
     ----------
     low, high : its ends, low < high
-    is_declared : whether a schema gave them; otherwise they follow from `target_bound`
+    is_declared : whether both were given; otherwise they follow from `target_bound`
+    may_shift : whether a fit may subtract a public number from all targets and add it to the intercept
     """
 
     low: float
     high: float
     is_declared: bool
+    may_shift: bool = False
+
+    @property
+    def shift(self) -> float:
+        """The public number that a fit subtracts: the middle of a range that lies far from 0, or 0."""
+        middle = 0.5 * self.low + 0.5 * self.high
+        is_far = self.may_shift and abs(middle) >= _FAR_FROM_ZERO * (0.5 * self.high - 0.5 * self.low)
+        return middle if is_far else 0.0
 
     @property
     def bound(self) -> float:
-        """The largest size that a clipped target can have: what sensitivities are computed from."""
-        return max(abs(self.low), abs(self.high))
+        """The largest size of a target as it enters a fit: what sensitivities are computed from."""
+        return max(abs(self.low - self.shift), abs(self.high - self.shift))
 
     @property
     def sentence(self) -> str:
         """What the guarantee says about the targets."""
-        if self.is_declared or self.low == 0.0:
-            return f"Every target is clipped to its declared range, {self.low:.6g} to {self.high:.6g}."
-        return f"Every target is clipped to its declared bound, {self.high:.6g} in absolute value."
+        if not self.is_declared and self.low != 0.0:
+            return f"Every target is clipped to its declared bound, {self.high:.6g} in absolute value."
+        clipped = f"Every target is clipped to its declared range, {self.low:.6g} to {self.high:.6g}."
+        middle = (
+            f" Its middle, {self.shift:.6g}, is subtracted from every target, and added to the intercept that is released."
+        )
+        return clipped + (middle if self.shift else "")
 
 
-def checked_target_range(target_bound: Any, target: Target | None, *, counts: bool) -> TargetRange:
-    """The interval to which targets are clipped, from `target_bound` and the target of a schema.
+def checked_target_range(
+    target_bound: Any, ends: tuple[Any, Any], target: Target | None, *, counts: bool, may_shift: bool = False
+) -> TargetRange:
+    """The interval to which targets are clipped, from the parameters and the target of a schema.
 
     Parameters
     ----------
-    target_bound : the parameter; None if the schema says it
+    target_bound : the parameter; None if the schema or the next one says it
+    ends : the parameters `target_low` and `target_high`; None and None if they are not given
     target : the target of the schema, or None
     counts : whether the targets are counts, which are never negative
+    may_shift : explained in `TargetRange`
     """
     declared = None if target is None else target.bounds
+    given = _checked_ends(*ends)
+    if given is not None:
+        if declared is not None or target_bound is not None:
+            other = "the schema has the bounds of its target" if declared is not None else "target_bound is given too"
+            raise ParameterError(f"target_low and target_high are not needed: {other}. Leave one of the two out.")
+        declared = given
     if declared is None:
         bound = checked_target_bound(target_bound)
         return TargetRange(0.0 if counts else -bound, bound, is_declared=False)
     low, high = declared
     if counts and low < 0.0:
-        raise ParameterError("counts are not negative: for a loss of counts, the schema's target needs low = 0 or more.")
+        raise ParameterError("counts are not negative: for a loss of counts, the lower end of the target must be 0 or more.")
     largest = checked_target_bound(max(abs(low), abs(high)))
     bound = largest if target_bound is None else checked_target_bound(target_bound)
     if bound < largest:
@@ -201,7 +230,20 @@ def checked_target_range(target_bound: Any, target: Target | None, *, counts: bo
                 "no number of the schema's target lies within target_bound. Leave target_bound out: the schema has the "
                 "bounds of its target."
             )
-    return TargetRange(low, high, is_declared=True)
+    return TargetRange(low, high, is_declared=True, may_shift=may_shift)
+
+
+def _checked_ends(low: Any, high: Any) -> tuple[float, float] | None:
+    """The parameters `target_low` and `target_high`, or None if they are not given."""
+    if low is None and high is None:
+        return None
+    are_numbers = all(isinstance(end, Real) and not isinstance(end, bool) for end in (low, high))
+    if not are_numbers or not -LARGEST_BOUND <= low < high <= LARGEST_BOUND:
+        raise ParameterError(
+            "target_low and target_high must both be given, as finite numbers, target_low below target_high. Targets "
+            "outside are clipped. Choose them by public knowledge and never from the rows."
+        )
+    return float(low), float(high)
 
 
 def checked_threshold(threshold: Any, default: float) -> float:

@@ -144,12 +144,14 @@ class Numbers:
     are_counts : whether they are counts, so that none may be negative
     sentence : what the guarantee says about them
     low, high : public bounds, to which each number is clipped by itself
+    shift : a public number that is subtracted then, and added to the released intercept
     """
 
     are_counts: bool = False
     sentence: str = ""
     low: float = -math.inf
     high: float = math.inf
+    shift: float = 0.0
 
     @property
     def is_silent(self) -> bool:
@@ -159,7 +161,7 @@ class Numbers:
         targets = numbers_of(y, n_rows)
         if self.are_counts and (targets < 0.0).any():
             raise InputError("y must hold counts, but it holds negative numbers. Correct it.")
-        return ReadTargets(np.clip(targets, self.low, self.high), (), self.sentence)
+        return ReadTargets(np.clip(targets, self.low, self.high) - self.shift, (), self.sentence)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         column = rows.target or number_column(rows.schema)
@@ -168,7 +170,8 @@ class Numbers:
                 "a regressor needs the column of the numbers to be predicted. Give the schema a target with bounds, "
                 "target = { column = ..., low = ..., high = ... }; or open the rows with open_rows(..., target=column)."
             )
-        return OpenedTarget((), NumberTarget(column or "", self.are_counts, self.low, self.high), self.sentence)
+        numbers = NumberTarget(column or "", self.are_counts, self.low, self.high, self.shift)
+        return OpenedTarget((), numbers, self.sentence)
 
 
 def number_column(schema: Schema | None) -> str | None:

@@ -87,6 +87,10 @@ class Prior:
         """The same weights, of which somebody declared that they were made from public rows."""
         return replace(self, source="public", guarantee=None, ledger=None)
 
+    def less(self, shift: float) -> Prior:
+        """The same weights for targets from which this number was subtracted."""
+        return replace(self, intercept=tuple(each - shift for each in self.intercept)) if shift else self
+
     def __repr__(self) -> str:
         """One short line: estimators show their prior among their parameters."""
         shape = f"{len(self.coef)} score{'s'[: len(self.coef) != 1]} of {len(self.coef[0])} weights"

@@ -92,7 +92,7 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     # Monotone effects replace released weights, and the evidence keeps those that were released.
     if evidence is not None and not content["parameters"].get("monotone") and not _belongs_to(evidence, released.scoring):
         raise FileError(DO_NOT_FIT)
-    if interest is not None and not _are_its_weights(interest.weights, interest.facts.intercept, released.scoring):
+    if interest is not None and not _are_its_weights(interest.weights, interest.facts.intercept, 0.0, released.scoring):
         raise FileError(DO_NOT_FIT)
     if encoder is None:
         inputs = tuple(map(str, range(min(columns.n_features_in, _MOST_COLUMNS))))
@@ -145,16 +145,16 @@ def _belongs_to(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool
     """Whether what intervals are computed from was released with exactly these weights."""
     if isinstance(evidence, Evidence) and evidence.n_outputs != len(scoring.coef):
         return False
-    return _are_its_weights(evidence.weights, evidence.intercept, scoring)
+    return _are_its_weights(evidence.weights, evidence.intercept, evidence.shift, scoring)
 
 
-def _are_its_weights(released: Array, constant: float, scoring: LinearModel) -> bool:
+def _are_its_weights(released: Array, constant: float, shift: float, scoring: LinearModel) -> bool:
     """Whether these are the weights of the model, those of the constant of the intercept last."""
     n_vectors, width = scoring.coef.shape
     if released.size != n_vectors * (width + (constant > 0.0)):
         return False
     weights = released.reshape(n_vectors, -1)
-    intercept = constant * weights[:, width:].ravel() if constant > 0.0 else np.zeros(n_vectors)
+    intercept = constant * weights[:, width:].ravel() + shift if constant > 0.0 else np.zeros(n_vectors)
     return np.array_equal(weights[:, :width], scoring.coef) and np.array_equal(intercept, scoring.intercept)
 
 

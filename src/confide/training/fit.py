@@ -85,6 +85,8 @@ def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, se
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
     model = model_of_columns(fit.model, settings)
     evidence, interest = fit.evidence, fit.interest
+    if evidence is not None and settings.target_shift:
+        evidence = replace(evidence, shift=settings.target_shift)
     if rows.has_weights and evidence is not None:
         evidence = replace(evidence, design=replace(evidence.design, has_weights=True))
     if rows.has_weights and interest is not None:
@@ -96,7 +98,12 @@ def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, se
 
 
 def model_of_columns(model: LinearModel, settings: Settings) -> LinearModel:
-    """The released weights for rows as they come: those of rows in the norm of a form become those of the columns."""
+    """The released weights for rows and targets as they come.
+
+    Those of rows in the norm of a form become those of the columns, and what was subtracted from the targets is added.
+    """
+    if settings.target_shift:
+        model = replace(model, intercept=model.intercept + settings.target_shift)
     form, bound = settings.penalty, settings.bound_before_penalty
     if form is None or bound is None:
         return model

@@ -142,6 +142,7 @@ class Settings:
     bound_before_penalty : the bound on rows before they are brought to that norm; None without a form
     keeps_groups : whether rows stay as they are, with noise of the shape of their groups, and the form is that of the fit
     own_penalty : a strongly convex penalty of the user's own; None for a quadratic one
+    target_shift : the public number that is subtracted from all targets, and added to the released intercept
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept, see `interest_choice`
     has_risks : whether a part of it is kept for differences of risks too
@@ -163,6 +164,7 @@ class Settings:
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
     inference_share: float | str = 0.0
+    target_shift: float = 0.0
     set_aside: float = 0.0
     n_threads: int = 1
     usual_norm: float | None = None
@@ -233,7 +235,7 @@ class Settings:
         """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
         if self.prior is None:
             return ()
-        weights = self.prior.weights(n_scores, n_features, self.intercept)
+        weights = self.prior.less(self.target_shift).weights(n_scores, n_features, self.intercept)
         if self.penalty is None:
             return weights
         # The constant of the intercept comes after the columns of the form and stays as it is.
