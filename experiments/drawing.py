@@ -1,4 +1,4 @@
-"""Figures as SVG, the same file for the same numbers. Needs Matplotlib, `pip install 'confide[plot]'`."""
+"""Figures as SVG, the same file for the same numbers. Needs Matplotlib, `pip install '.[plot]'`."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Options:
         try:
             figure(self.out / f"{self.name}.svg")
         except ModuleNotFoundError as missing:
-            print(f"no figure: {missing.name} is missing; pip install 'confide[plot]'")
+            print(f"no figure: {missing.name} is missing; pip install '.[plot]'")
 
 
 def options(script: str, doc: str | None) -> Options:

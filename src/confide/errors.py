@@ -91,6 +91,21 @@ class NotCertified(ConfideError, RuntimeError):  # noqa: N818 - as above
     """The computed minimiser could not be certified, so nothing is released. The charge stays."""
 
 
+def lacking(what: str, needed: str, extra: str) -> ParameterError:
+    """The refusal of something that needs an optional part of the package.
+
+    Parameters
+    ----------
+    what : what was asked for
+    needed : the library that it needs
+    extra : the optional part that brings this library
+    """
+    return ParameterError(
+        f"{what} needs {needed}, of the optional part {extra} of confide: in a clone of its repository, run "
+        f"pip install '.[{extra}]'."
+    )
+
+
 class PrivacyWarning(UserWarning):
     """A guarantee promises less than its user may think: a large budget, or labels that were learned from the rows.
 

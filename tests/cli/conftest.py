@@ -12,10 +12,9 @@ from tests.cli.commands import SCHEMA, rows_of, write_few_people, write_rows
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with people.csv and people.toml, 80 columns wide and without a terminal."""
+    """A working folder with people.csv and people.toml, without a terminal, so that prose has 80 columns."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    for name in ("CONFIDE_DEBUG", "FORCE_COLOR", "NO_COLOR"):
+    for name in ("COLUMNS", "CONFIDE_DEBUG", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     write_rows(Path("people.csv"), rows_of())
     Path("people.toml").write_text(SCHEMA, encoding="utf-8")

@@ -34,7 +34,9 @@ def test_fit_and_plan_take_a_concentrated_budget(folder):
     straight = ("--rows", "99", "--features", "3", "--model", "logistic")
     document = json.loads(run("plan", *straight, "--rho", "0.5", "--format", "json").stdout)
     assert document["budget"] == {"kind": "zcdp", "rho": 0.5}
-    for options in ((), ("--rho", "1", "--epsilon", "1"), ("--rho", "1", "--delta", "1e-6"), ("--delta", "1e-6")):
+    both = ("--rho", "1", "--epsilon", "1")
+    assert "both state the budget; give one" in refused("fit", "nowhere.csv", "--schema", "people.toml", *both)
+    for options in ((), ("--rho", "1", "--delta", "1e-6"), ("--delta", "1e-6")):
         assert "give a budget: either --epsilon" in refused("fit", "nowhere.csv", "--schema", "people.toml", *options)
 
 

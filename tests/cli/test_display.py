@@ -13,6 +13,7 @@ from rich.console import Console
 
 import confide
 from confide.cli import display
+from confide.errors import lacking
 from confide.estimators.logistic import LogisticRegression
 from tests.cli.commands import fit, run
 
@@ -150,12 +151,15 @@ def test_progress_tells_the_time_that_is_left(monkeypatch, n_passes, words, left
 
 
 def test_hints_of_installation_name_extras_that_there_are():
-    """Of this package, in quotes that every shell takes."""
+    """Of this package, from a clone, since no index has it; in quotes that every shell takes."""
     root = Path(confide.__file__).parents[2]
     extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    texts = [path.read_text(encoding="utf-8") for path in (root / "src").rglob("*.py")]
-    named = {extra for text in texts for extra in re.findall(r"pip install 'confide\[(\w+)\]'", text)}
-    assert {"plot", "postgres"} <= named <= set(extras)
+    sources = [*(root / "src").rglob("*.py"), *(root / "docs").rglob("*.md"), root / "README.md", *(root / "r").rglob("*.R")]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    named = {extra for text in texts for extra in re.findall(r"pip install '\.\[(\w+)\]'|lacking\(.*\"(\w+)\"\)", text)}
+    assert {"plot", "postgres"} <= {part for pair in named for part in pair if part} <= set(extras)
+    assert not [line for text in texts for line in text.splitlines() if re.search(r"pip install '?confide\b", line)]
+    assert "run pip install '.[plot]'" in str(lacking("plot", "Matplotlib", "plot"))
 
 
 def test_a_long_indented_line_stays_indented(monkeypatch, capsys):

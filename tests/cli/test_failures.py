@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -41,6 +42,21 @@ def test_each_kind_of_refusal_has_its_exit_code(folder, monkeypatch, error, code
     assert refused("fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--format", "json", code=code) == (
         f"error: {error}\n"
     )
+
+
+@pytest.mark.parametrize("name", ["Logistic", "logistc"])
+def test_the_value_of_an_option_that_was_probably_meant_is_named(folder, name):
+    """Of the options that list their values."""
+    line = refused("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--model", name)
+    assert f"'{name}' is not one of 'additive', 'logistic'" in line
+    assert '(did you mean "logistic"?)' in line
+    assert "Value error" not in line
+
+
+def test_a_table_that_is_not_there_is_named_before_a_model_that_is(folder):
+    """Also where the file of the model exists already."""
+    Path("model.json").write_text("{}")
+    assert "cannot read nofile.csv" in refused("fit", "nofile.csv", "--schema", "people.toml", "--epsilon", "1")
 
 
 def test_an_interrupted_command_says_so_by_its_exit_code(folder, monkeypatch):

@@ -222,9 +222,9 @@ def test_types_come_from_the_schema_and_not_from_the_rows(folder):
         ({"hours": f"{SENTINEL_NUMBER} h"}, 'column "hours [x]" holds cells that are not numbers'),
         ({"age": ""}, 'column "age": holds missing values'),
         ({"age": "inf"}, 'column "age": holds infinite numbers'),
-        ({"income": SENTINEL}, "the labels: some are neither"),
-        ({"income": SENTINEL_NUMBER}, "the labels: some are neither"),
-        ({"income": ""}, "the labels: some are missing"),
+        ({"income": SENTINEL}, 'people.csv: column "income": some are neither'),
+        ({"income": SENTINEL_NUMBER}, 'people.csv: column "income": some are neither'),
+        ({"income": ""}, 'people.csv: column "income": some are missing'),
     ],
 )
 def test_a_bad_cell_is_refused_without_being_shown(folder, cells, advice):

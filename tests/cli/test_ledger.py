@@ -113,7 +113,7 @@ def test_init_fixes_the_persons_and_show_names_them():
     ("options", "advice"),
     [
         ((), "either --epsilon"),
-        (("--epsilon", "1", "--rho", "1"), "either --epsilon"),
+        (("--epsilon", "1", "--rho", "1"), "--epsilon and --rho both state the limit; give one of them"),
         (("--delta", "1e-6"), "either --epsilon"),
         (("--rho", "1", "--delta", "1e-6"), "either --epsilon"),
         (("--epsilon", "0"), "epsilon must be"),
@@ -154,8 +154,9 @@ def test_show_tells_limit_spent_remaining_and_charges():
     assert "accounting sum" in text
 
 
-def test_show_keeps_a_charge_on_one_line():
-    """However long its purpose, where no terminal sets a width: lines can be searched. Words stand to the left."""
+def test_show_keeps_a_charge_on_one_line(monkeypatch):
+    """However long its purpose, where nothing sets a width: lines can be searched. Words stand to the left."""
+    monkeypatch.delenv("COLUMNS")
     purpose = "the third of several models of income by age, occupation and education, " * 3
     ledger = Ledger("study.db", limit=1.0)
     ledger.charge(0.25, purpose=purpose.strip())
@@ -297,7 +298,7 @@ def test_fit_charges_the_ledger_until_it_is_used_up():
 
 def test_fit_only_opens_a_ledger_and_never_writes_over_it():
     """A missing one is refused before the data are read."""
-    line = refused("fit", "nowhere.csv", "--schema", "people.toml", "--epsilon", 1, "--ledger", "study.db")
+    line = refused("fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--ledger", "study.db")
     assert "confide ledger init" in line
     assert not Path("study.db").exists()
     run("ledger", "init", "study.db", "--epsilon", "1")

@@ -59,6 +59,16 @@ def test_typed_files_give_names_and_types_alone(folder):
     assert "flag = { categories = [false, true] }" in texts[1]
 
 
+def test_names_that_look_like_data_are_taken_where_the_curator_says_that_they_are_names(folder):
+    """A year or an answer may be the name of a column; a name that comes twice may not."""
+    Path("people.csv").write_text("2015,Yes,age\n1,2,3\n")
+    assert "say so with --header" in refused("new", "people.csv")
+    run("new", "people.csv", "--header", "--out-dir", "study")
+    assert "\n2015 = " in Path("study/people.toml").read_text()
+    Path("people.csv").write_text("2015,2015,age\n1,2,3\n")
+    assert 'the name "2015" twice' in refused("new", "people.csv", "--header", "--out-dir", "other")
+
+
 def test_a_line_of_data_is_refused_without_being_shown(folder):
     """It looks like data."""
     Path("people.csv").write_text(f"{SENTINEL},{SENTINEL_NUMBER}\nb,2\n")
@@ -92,7 +102,7 @@ def test_names_can_be_given_without_a_file(folder):
         (["new", "--columns", "a,b", "--public-file"], "--public-file"),
         (["new", "missing.csv"], "cannot read missing.csv"),
         (["new", "people.toml"], "the name of a table must end in"),
-        (["new", "people.csv", "--epsilon", "1", "--rho", "1"], "either --epsilon, with --delta or without, or --rho"),
+        (["new", "people.csv", "--epsilon", "1", "--rho", "1"], "--epsilon and --rho both state the budget"),
         (["new", "people.csv", "--epsilon", "0"], "--epsilon must be a positive number"),
     ],
 )

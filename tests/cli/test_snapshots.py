@@ -77,8 +77,12 @@ BEGINS = {"inspect": "Coefficients "}
 
 def shown(name, monkeypatch, *, width, terminal, colours=True):
     """What a command shows, as it is printed."""
-    monkeypatch.setenv("COLUMNS", str(width))
-    for variable, value in (("FORCE_COLOR", "1" if terminal else ""), ("NO_COLOR", "" if colours else "1")):
+    columns = str(width) if width else ""
+    for variable, value in (
+        ("COLUMNS", columns),
+        ("FORCE_COLOR", "1" if terminal else ""),
+        ("NO_COLOR", "" if colours else "1"),
+    ):
         monkeypatch.setenv(variable, value) if value else monkeypatch.delenv(variable, raising=False)
     text = run(*COMMANDS[name], code=EXIT_CODES.get(name, 0)).stdout
     start = re.search(rf"^(?:\x1b\[[0-9;]*m)*{BEGINS[name]}", text, re.MULTILINE) if name in BEGINS else None
@@ -97,7 +101,9 @@ def test_what_is_shown_is_as_it_was_kept(study, monkeypatch, name):
     assert "\x1b[" in shown(name, monkeypatch, width=80, terminal=True)
     plain = shown(name, monkeypatch, width=80, terminal=True, colours=False)
     assert plain == parts["a terminal of 80 columns"]
-    parts["a pipe"] = shown(name, monkeypatch, width=80, terminal=False)
+    parts["a pipe"] = shown(name, monkeypatch, width=None, terminal=False)
+    narrow = shown(name, monkeypatch, width=60, terminal=False)
+    assert narrow == _ESCAPES.sub("", parts["a terminal of 60 columns"]), "COLUMNS says how wide a pipe is"
     assert "\x1b" not in plain + parts["a pipe"]
     assert "…" not in "".join(parts.values())
     found = "\n".join(f"=== {title}\n{_masked(text)}" for title, text in parts.items())
@@ -119,7 +125,7 @@ def test_every_number_of_a_wide_terminal_is_whole_on_a_narrow_one(study, monkeyp
     """Each number that a narrow terminal shows is one that a pipe shows: none is cut, as .018 to .01."""
     numbers = re.compile(r"(?<![\w.])[-+]?\d+\.\d+(?![\w.])")
     for name in ("inspect", "ledger"):
-        whole = set(numbers.findall(shown(name, monkeypatch, width=80, terminal=False)))
+        whole = set(numbers.findall(shown(name, monkeypatch, width=None, terminal=False)))
         narrow = set(numbers.findall(_ESCAPES.sub("", shown(name, monkeypatch, width=width, terminal=True))))
         assert narrow <= whole
         assert len(narrow) > 1

@@ -248,7 +248,7 @@ def test_after_the_check_no_cell_can_be_refused():
         }
     )
     reading = Reading(Encoder(SCHEMA), ("no", "yes"))
-    with pytest.raises(ValueError, match="labels"):
+    with pytest.raises(ValueError, match="some are missing"):
         reading.piece(bad, refuse=True)
     with pytest.raises(ValueError, match="numbers"):
         reading.piece(bad.assign(ill="no"), refuse=True)

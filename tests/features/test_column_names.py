@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from confide.features.column_names import listed, looks_like_number
+from confide.features.column_names import closest, listed, listed_absent, looks_like_number
 
 
 def test_names_are_listed_in_quotes():
@@ -23,3 +23,25 @@ def test_text_that_reads_as_a_number_looks_like_a_cell(name):
 def test_other_names_do_not(name):
     """Words, blank text, text that means missing, and names that are not text do not look like numbers."""
     assert not looks_like_number(name)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("Age", "age"),
+        (" hours  [x] ", "hours [x]"),
+        ("educaton", "education"),
+        ("CAPITAL_GAIN", "capital-gain"),
+        ("zip", ""),
+        ("!", ""),
+    ],
+)
+def test_a_name_that_was_meant_is_found_in_spite_of_case_blanks_and_separators(given, meant):
+    """A name that is not alike has none."""
+    assert closest(given, ["age", "hours [x]", "education", "capital-gain"]) == meant
+
+
+def test_absent_names_are_listed_with_those_that_differ_by_case_or_blanks_alone():
+    """Others are not shown, however alike: they may be cells."""
+    said = listed_absent(["Age", "education"], ["age", "educatio", 3])
+    assert said == '"Age" (did you mean "age"?), "education"'

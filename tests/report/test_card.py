@@ -50,6 +50,13 @@ def test_the_card_page_and_document_show_named_coefficients_beside_the_released_
     assert document_of_report(contents)["intervals"] == with_interest().summary().to_dict()
 
 
+def test_a_card_holds_nothing_that_controls_a_terminal():
+    """What names and files hold of escapes is shown as question marks, in the command that verifies too."""
+    card = card_of(contents_of(logistic()[0], data_name="a\x1b[31mb\x9b"), model="m\x1b]0;x\x07.json")
+    assert "a?" in card
+    assert all(letter.isprintable() or letter == "\n" for letter in card)
+
+
 def test_names_stay_text():
     """A level that looks like a tag, in every row of a table as many cells as heads."""
     card = card_of(contents_of(logistic()[0], data_name="a | b <i> *c*"))

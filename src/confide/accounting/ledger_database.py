@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.accounting.ledger_file import RecordsInFile
 from confide.accounting.ledger_records import Record, Session, StoredRecords, damaged, following, one_at_a_time
-from confide.errors import LedgerError, ParameterError
+from confide.errors import LedgerError, ParameterError, lacking
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, Row
@@ -240,7 +240,7 @@ def _read(url: str) -> tuple[URL, str]:
         import psycopg  # noqa: F401 - SQLAlchemy imports it by its name
         import sqlalchemy
     except ImportError:
-        raise ParameterError("a ledger in PostgreSQL needs more packages: pip install 'confide[postgres]'.") from None
+        raise lacking("a ledger in PostgreSQL", "SQLAlchemy and psycopg", "postgres") from None
     try:
         parsed = sqlalchemy.make_url(url) if url.startswith("postgresql://") else None
     except (sqlalchemy.exc.ArgumentError, ValueError):

@@ -45,6 +45,8 @@ def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None,
 
     if rho is not None and epsilon is None and delta is None:
         return ZCDP(rho)
+    if epsilon is not None and rho is not None:
+        raise ParameterError(f"--epsilon and --rho both state the {purpose}; give one of them.")
     if epsilon is None or rho is not None:
         raise ParameterError(f"give a {purpose}: either --epsilon, with --delta or without, or --rho.")
     # The comparison is written so that NaN is refused too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import textwrap
 import time
@@ -96,9 +97,10 @@ class Screen:
 
         The first column and those named in `words` are aligned left, all others right. On a terminal that is too narrow,
         the column `wrapped` (by default the first) is broken between words; then columns in `optional` are left out, one by
-        one; and then rows are stacked, one line for each cell. In a pipe or a file each row is one line.
+        one; and then rows are stacked, one line for each cell. In a pipe or a file each row is one line, unless the variable
+        COLUMNS says how wide lines may be.
         """
-        wrapped, is_narrow = columns[0] if wrapped is None else wrapped, self._console.is_terminal
+        wrapped, is_narrow = columns[0] if wrapped is None else wrapped, self._console.is_terminal or "COLUMNS" in os.environ
         shown = shown_columns(columns, rows, wrapped, optional, self._console.width if is_narrow else _UNBROKEN_WIDTH)
         if shown is None:
             self._stacked(columns, rows)

@@ -85,9 +85,13 @@ def _message(error: BaseException) -> str:
         # What a schema says is named by its keys, which are no options.
         return str(error) if isinstance(error, SchemaError) else in_words_of_options(str(error))
     if _is_usage_error(error):
+        from confide.features.schema_checks import suggestion
+
         context = getattr(error, "ctx", None)
         advice = "" if context is None else f" Try '{context.command_path} --help'."
-        text = str(error.format_message())  # type: ignore[attr-defined]
+        text = str(error.format_message()).replace("Value error, ", "")  # type: ignore[attr-defined]
+        if choice := re.search(r"'([^']*)' is not one of (.*?)\.?$", text):
+            text = text.rstrip(".") + suggestion(choice[1], tuple(re.findall("'([^']+)'", choice[2])))
         return text[:1].lower() + text[1:] + ("" if text.endswith((".", "?")) else ".") + advice
     return f"unexpected {type(error).__name__}; set CONFIDE_DEBUG=1 to see where. That output may hold private data."
 

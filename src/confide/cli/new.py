@@ -52,6 +52,10 @@ PublicFile = Annotated[
     bool,
     typer.Option("--public-file", help="The table is public: suggest types, bounds and levels from its rows, and say so."),
 ]
+HasHeader = Annotated[
+    bool,
+    typer.Option("--header", help="The first line of the table holds names, even if some look like data, such as 2015."),
+]
 NoInput = Annotated[bool, typer.Option("--no-input", help="Ask nothing; leave blanks in the schema to be filled in.")]
 
 
@@ -68,6 +72,7 @@ def new(
     max_rows_per_person: PersonRows = None,
     public_file: PublicFile = False,
     no_input: NoInput = False,
+    header: HasHeader = False,
     out_dir: OutFolder = Path(),
     force: Force = False,
 ) -> None:
@@ -79,7 +84,7 @@ def new(
     from confide.starting.begin import check_files, write_files
     from confide.starting.drafts import StartedFiles
 
-    table, suggested = _table(data, columns, public_file=public_file)
+    table, suggested = _table(data, columns, public_file=public_file, has_header=header)
     for option, column in (("--target", target), ("--person", person)):
         if column is not None and column not in table.names:
             raise ParameterError(f'{option}: there is no column "{column}"; give the name of a column of the table.')
@@ -103,7 +108,9 @@ def new(
     _show(files, schema, study, table)
 
 
-def _table(data: Path | None, columns: str | None, *, public_file: bool) -> tuple[TableNames, dict[str, str]]:
+def _table(
+    data: Path | None, columns: str | None, *, public_file: bool, has_header: bool
+) -> tuple[TableNames, dict[str, str]]:
     """The names of the columns, and suggestions if the file is public."""
     from confide.curation.table_names import names_given, names_of_table
 
@@ -113,7 +120,7 @@ def _table(data: Path | None, columns: str | None, *, public_file: bool) -> tupl
         return names_given(columns), {}
     if data is None:
         raise ParameterError("give a table, or the names of its columns as --columns A,B,C.")
-    table = names_of_table(data)
+    table = names_of_table(data, has_header=has_header)
     if not public_file:
         return table, {}
     from confide.starting.public_values import suggested_answers

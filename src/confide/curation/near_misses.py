@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from confide.features.column_names import closest, plain_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +36,8 @@ def check_names(present: Sequence[str], wanted: Sequence[str]) -> NameCheck:
     wanted : the names in the schema: columns, target and person
     """
     others = [name for name in present if name not in wanted]
-    plain = {_plain(name): name for name in others if _plain(name)}
-    absent = {name: _meant(name, plain) for name in wanted if name not in present}
+    absent = {name: closest(name, others, cutoff=0.75) for name in wanted if name not in present}
     repeated = tuple(name for name in wanted if list(present).count(name) > 1)
-    is_header = len(absent) < len(wanted) or any(_plain(name) in plain for name in absent)
+    plain = {plain_name(name) for name in others}
+    is_header = len(absent) < len(wanted) or any(plain_name(name) in plain for name in absent)
     return NameCheck(absent, tuple(others), repeated, is_header)
-
-
-def _meant(name: str, plain: dict[str, str]) -> str:
-    """The name of the table that looks like a name of the schema."""
-    if _plain(name) in plain:
-        return plain[_plain(name)]
-    close = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.75)
-    return plain[close[0]] if close else ""
-
-
-def _plain(name: str) -> str:
-    """A name without what readers and people change: case, blanks, separators, accents and invisible characters."""
-    decomposed = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(letter for letter in decomposed if letter.isalnum())

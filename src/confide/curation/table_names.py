@@ -46,8 +46,13 @@ class TableNames:
     n_unnamed: int = 0
 
 
-def names_of_table(path: Path) -> TableNames:
+def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
     """The names in a file.
+
+    Parameters
+    ----------
+    path : the file
+    has_header : whether its curator says that its first line holds names; otherwise a line that looks like data is refused
 
     Raises
     ------
@@ -65,11 +70,13 @@ def names_of_table(path: Path) -> TableNames:
         )
     found = form_of(path, whole=False).names
     names = [name for name in found if name.strip()]
-    if looks_like_data(found):
+    if repeated := sorted({name for name in names if has_header and names.count(name) > 1}):
+        raise InputError(f'{path}: the first line has the name "{repeated[0]}" twice; every column needs a name of its own.')
+    if not has_header and looks_like_data(found):
         raise InputError(
             f"The first line of {path} looks like data: among its cells are numbers, dates, answers such as yes, texts "
             f"that begin with a digit or a sign, line breaks, repeated or long texts. If the file has no line of names, put "
-            f"one above its rows. If these are names, give them as --columns A,B,C."
+            f"one above its rows. If these are names, say so with --header, or give them as --columns A,B,C."
         )
     return TableNames(tuple(names), {}, len(found) - len(names))
 

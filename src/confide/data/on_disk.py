@@ -29,7 +29,7 @@ from confide.data.csv_quotes import counted_quotes
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import NOT_NUMBERS
-from confide.features.column_names import listed, looks_like_number
+from confide.features.column_names import listed, listed_absent, looks_like_number
 
 Kind: TypeAlias = Literal["number", "text"]
 
@@ -374,7 +374,7 @@ def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -
         )
     if absent:
         raise InputError(
-            f"{path} lacks the columns {listed(absent)}; add them."
+            f"{path} lacks the columns {listed_absent(absent, present)}; add them."
             + (
                 " A CSV file must be text in UTF-8 that begins with a line of names, with commas, semicolons, tabs or "
                 "vertical bars between them."

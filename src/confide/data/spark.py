@@ -1,4 +1,4 @@
-"""Rows of Spark DataFrames. Needs the optional dependency, `pip install confide[spark]`, and Java.
+"""Rows of Spark DataFrames. Needs the optional dependency, `pip install '.[spark]'`, and Java.
 
 Spark's workers need a Python interpreter with confide and with the same version of NumPy as the driver. The environment
 variable PYSPARK_PYTHON names that interpreter.

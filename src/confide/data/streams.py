@@ -90,7 +90,9 @@ class NumberTarget:
 
     def read(self, values: Any, *, refuse: bool) -> Array:
         """The numbers of some rows. See `read_targets`."""
-        return read_targets(values, counts=self.counts, low=self.low, high=self.high, shift=self.shift, refuse=refuse)
+        what = f'column "{self.column}"' if self.column else "the targets"
+        limits = {"low": self.low, "high": self.high, "shift": self.shift}
+        return read_targets(values, counts=self.counts, **limits, refuse=refuse, what=what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ class Reading:
         if self.numbers is not None:
             labels = self.numbers.read(given, refuse=refuse)
         else:
-            labels = read_labels(given, *self.domain, refuse=refuse)
+            labels = read_labels(given, *self.domain, refuse=refuse, what=f'column "{self.names[-1]}"')
         weight = self._weight
         weights = None if weight is None else weight.read(table[weight.column], refuse=refuse)
         return LabelledCodes(self.encoder.read(table, refuse=refuse), labels, weights)

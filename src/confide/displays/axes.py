@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.errors import ParameterError
+from confide.errors import lacking
 
 BLUE, ORANGE = "#2a8acb", "#d1700f"
 """Two colours that stand out from white and from black, and that people with any kind of colour vision tell apart."""
@@ -25,7 +25,7 @@ def pyplot_for(what: str) -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise ParameterError(f"{what} needs Matplotlib: pip install 'confide[plot]'.") from None
+        raise lacking(what, "Matplotlib", "plot") from None
     return plt
 
 

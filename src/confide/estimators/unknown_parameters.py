@@ -5,11 +5,12 @@ A parameter that cannot be honoured is refused, and the refusal says what to wri
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, TypeVar, cast
+
+from confide.features.column_names import closest
 
 _OURS = {
     "C": (("alpha",), "use alpha: alpha = 1 / (C n), where n is the number of rows"),
@@ -105,8 +106,8 @@ def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
         return f"{name}= is not a parameter of {kind}: {advice}."
     if name in _NOT_HERE:
         return f"{name}= is not a parameter of {kind}: {_NOT_HERE[name]}."
-    close = difflib.get_close_matches(name, list(parameters), n=1, cutoff=0.7)
-    meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(sorted(parameters))}."
+    close = closest(name, parameters)
+    meant = f"did you mean {close}=?" if close else f"it has {', '.join(sorted(parameters))}."
     return f"{name}= is not a parameter of {kind}: {meant}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
-from confide.errors import ParameterError
+from confide.errors import lacking
 
 _OPERATORS, _OPERATORS_OF_LEARNING, _FORMAT = 17, 3, 8
 """Versions that onnxruntime has had since 1.14."""
@@ -26,7 +26,7 @@ class OnnxGraph:
         try:
             from onnx import TensorProto, helper, numpy_helper
         except ImportError:
-            raise ParameterError("to_onnx needs the library onnx: pip install 'confide[onnx]'.") from None
+            raise lacking("to_onnx", "the library onnx", "onnx") from None
         self._make, self._constants_of = helper, numpy_helper
         self._kinds = {
             "double": TensorProto.DOUBLE,

@@ -1,9 +1,11 @@
-"""Names of columns: how messages list them, and whether they look like data."""
+"""Names, above all of columns: how messages list them, which one was meant, and whether they look like data."""
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Collection, Iterable
 
 from confide.features.cells import number_in
 
@@ -11,6 +13,30 @@ from confide.features.cells import number_in
 def listed(names: Iterable[str]) -> str:
     """Names in quotes, with commas between them."""
     return ", ".join(f'"{name}"' for name in names)
+
+
+def plain_name(name: str) -> str:
+    """A name without what readers and people change: case, blanks, separators, accents and invisible characters."""
+    decomposed = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in decomposed if letter.isalnum())
+
+
+def closest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:
+    """The known name that was probably meant, or "": one that differs by case and separators, or else one like it."""
+    plain = {plain_name(each): each for each in known}
+    wanted = plain_name(name)
+    close = [wanted] if wanted in plain else difflib.get_close_matches(wanted, plain, n=1, cutoff=cutoff)
+    return plain[close[0]] if wanted and close else ""
+
+
+def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:
+    """Absent names in quotes, each with the present name that differs from it by case, blanks or separators alone.
+
+    Other present names are not shown: where a file has no line of names, they are cells.
+    """
+    plain = {plain_name(each): each for each in present if isinstance(each, str)}
+    alike = {name: plain.get(plain_name(name), "") for name in absent}
+    return ", ".join(f'"{name}"' + (f' (did you mean "{found}"?)' if found else "") for name, found in alike.items())
 
 
 def names_by_position(n_columns: int) -> tuple[str, ...]:

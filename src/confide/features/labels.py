@@ -55,7 +55,7 @@ def positions_of(targets: Targets, n_classes: int) -> Indices:
     return ((targets > 0) if n_classes == 2 else targets).astype(np.intp)
 
 
-def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
+def read_labels(values: Any, *classes: Label, refuse: bool = True, what: str = "the labels") -> Labels:
     """Labels of two classes as -1 and +1, labels of more classes as their positions.
 
     Parameters
@@ -64,6 +64,7 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
     classes : the labels, compared in canonical form (`canonical_label`); if there are two, the negative one comes first
     refuse : False after the labels were checked and a budget was charged: a label that is none of the classes counts as the
         first class
+    what : how messages call them
 
     Returns
     -------
@@ -77,28 +78,35 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
     """
     shape = getattr(values, "shape", (0,))
     if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__") or len(shape) != 1:
-        raise InputError("the labels must be one column: a Series, a one-dimensional array or a list.")
+        raise InputError(f"{what} must be one column: a Series, a one-dimensional array or a list.")
     if len(values) == 0:
-        raise InputError("the labels: there are none; give one for each row.")
+        raise InputError(f"{what}: there are none; give one for each row.")
     domain = {canonical_label(label): position for position, label in enumerate(classes)}
-    levels = read_levels("the labels", values, domain, missing=_MISSING, unknown=_UNKNOWN)
+    levels = read_levels(what, values, domain, missing=_MISSING, unknown=_UNKNOWN)
     if not refuse:
         levels[levels < 0] = 0
     if (levels == _MISSING).any():
-        raise InputError("the labels: some are missing; give only rows that have a label.")
+        raise InputError(f"{what}: some are missing; give only rows that have a label.")
     if (levels == _UNKNOWN).any():
-        raise InputError(_unknown_label(classes))
+        raise InputError(_unknown_label(what, classes))
     return targets_at(levels, len(classes))
 
 
-def _unknown_label(classes: Sequence[Label]) -> str:
+def _unknown_label(what: str, classes: Sequence[Label]) -> str:
     if len(classes) == 2:
-        return f"the labels: some are neither {classes[0]!r} nor {classes[1]!r}; give only rows that have one of the two."
-    return f"the labels: some are none of {', '.join(map(repr, classes))}; give only rows that have one of the classes."
+        return f"{what}: some are neither {classes[0]!r} nor {classes[1]!r}; give only rows that have one of the two."
+    return f"{what}: some are none of {', '.join(map(repr, classes))}; give only rows that have one of the classes."
 
 
 def read_targets(
-    values: Any, *, counts: bool, low: float = -math.inf, high: float = math.inf, shift: float = 0.0, refuse: bool = True
+    values: Any,
+    *,
+    counts: bool,
+    low: float = -math.inf,
+    high: float = math.inf,
+    shift: float = 0.0,
+    refuse: bool = True,
+    what: str = "the targets",
 ) -> Array:
     """The numbers that a regression predicts, clipped to [low, high], less a public shift: (n,) float64.
 
@@ -109,17 +117,18 @@ def read_targets(
     low, high : public bounds, to which each number is clipped by itself
     shift : a public number that is subtracted then
     refuse : False after the targets were checked and a budget was charged: a target that is not a finite number counts as 0
+    what : how messages call them
 
     Raises
     ------
     InputError
         If a target is missing, is not a finite number, or is a negative count. The message holds no target.
     """
-    targets = np.array(read_numbers("the targets", values, refuse), dtype=np.float64)
+    targets = np.array(read_numbers(what, values, refuse), dtype=np.float64)
     finite = np.isfinite(targets)
     if refuse and not finite.all():
-        raise InputError("the targets: some are missing or infinite; give only rows whose target is a finite number.")
+        raise InputError(f"{what}: some are missing or infinite; give only rows whose target is a finite number.")
     if refuse and counts and (targets < 0.0).any():
-        raise InputError("the targets: some are negative, but counts must not be. Correct them.")
+        raise InputError(f"{what}: some are negative, but counts must not be. Correct them.")
     targets[~finite] = 0.0
     return np.subtract(np.clip(targets, low, high, out=targets), shift, out=targets)

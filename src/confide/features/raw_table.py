@@ -16,7 +16,7 @@ import numpy as np
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import CellNumbers, Levels, read_levels, read_numbers
-from confide.features.column_names import listed, names_by_position
+from confide.features.column_names import listed, listed_absent, names_by_position
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.persons import read_identities
 from confide.features.schema import Schema
@@ -135,7 +135,7 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
         raise InputError(_why_no_table(frame, table, names))
     absent = [name for name in names if name not in present]
     if absent:
-        raise InputError(f"the frame lacks columns that the schema describes: {listed(absent)}.")
+        raise InputError(f"the frame lacks columns that the schema describes: {listed_absent(absent, present)}.")
     if n_rows == 0:
         raise InputError("the frame has no rows; at least one is needed.")
     return tuple(table[name] for name in names)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ import numpy as np
 
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
+from confide.features.column_names import closest
 
 LONGEST_UNIT = 30
 """Units stand in headings and on axes."""
@@ -109,5 +109,5 @@ def check_fields(where: str, description: Mapping[Any, Any], kind: type[Any], gi
 
 def suggestion(given: object, known: tuple[str, ...]) -> str:
     """A question about a known name that looks like the given one, or nothing."""
-    close = difflib.get_close_matches(str(given), known, n=1, cutoff=0.7)
-    return f' (did you mean "{close[0]}"?)' if close else ""
+    meant = closest(str(given), known)
+    return f' (did you mean "{meant}"?)' if meant else ""

@@ -150,7 +150,7 @@ class IntervalsPlan:
 
     @property
     def _shown_ratio(self) -> str:
-        own = f"{self.uncertain_share:.3g} of the variance of a weight depends on this curvature"
+        own = f"{self.uncertain_share:.0%} of the variance of a weight depends on this curvature"
         return f"{own}, which makes a ratio of {self.ratio:.2g}, where {self.largest_ratio:g} is allowed"
 
     def to_dict(self) -> dict[str, Any]:

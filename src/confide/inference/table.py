@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.special import ndtri
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, lacking
 from confide.guarantee import Guarantee
 from confide.inference.intervals import Uncertainty
 from confide.inference.multiple_tests import RATES, SINGLE_STEP, margins_of_family, p_values_of_family
@@ -515,7 +515,7 @@ class CoefficientTable:
         try:
             from matplotlib import pyplot as plt
         except ImportError:
-            raise ParameterError("plot needs Matplotlib: pip install 'confide[plot]'.") from None
+            raise lacking("plot", "Matplotlib", "plot") from None
         if ax is None:
             _, ax = plt.subplots(figsize=(7.0, 1.6 + 0.3 * len(self.coefficients)), layout="constrained")
         quantile = float(ndtri(0.5 + 0.5 * self.level))

@@ -16,6 +16,7 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, Row
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.features.schema_checks import suggestion
 from confide.features.target import Target
 from confide.privacy.budgets import Budget, Neighbours
 
@@ -446,7 +447,7 @@ def checked_ledger(ledger: Any) -> Batch | Ledger | None:
 def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of a closed list of words."""
     if not isinstance(value, str) or value not in choices:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}.")
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}{suggestion(value, choices)}.")
     return value
 
 

@@ -47,7 +47,9 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
     if guarantee.void is None:
         parts.append("## What the guarantee does not promise\n\n" + "\n".join(f"- {each}" for each in NOT_PROMISED))
     parts.append(f"## Verify\n\n```sh\n{contents.command_to_verify(model, schema)}\n```{note}")
-    return "\n\n".join(filter(None, parts)) + "\n"
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    # Nothing in a card may control the terminal that shows it.
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 def _front_matter(contents: Contents) -> str:
