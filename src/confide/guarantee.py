@@ -12,7 +12,102 @@ from confide.cautions import EXAMPLE_DELTA
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
 
-STATEMENT_VERSION = 2
+STATEMENT_VERSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLedger:
+    """The ledger that a release was charged to, as its guarantee names it.
+
+    Parameters
+    ----------
+    identity : str
+        What distinguishes the ledger from every other one.
+    limit : PureDP, ApproxDP or ZCDP
+    max_rows_per_person : int
+        It counts for persons with at most so many rows.
+    """
+
+    identity: str
+    limit: Budget
+    max_rows_per_person: int
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a private search found the model that was released.
+
+    Parameters
+    ----------
+    method : str
+    candidates : int
+        Number of points of the public grid.
+    trained_on : int
+        Number of rows that the chosen model was trained on.
+    mean_tries : float or None
+        Mean of the random number of tries; None if each candidate was trained once.
+    budget_of_try : PureDP, ApproxDP or ZCDP
+        At which the chosen model was trained.
+    """
+
+    method: str
+    candidates: int
+    trained_on: int
+    mean_tries: float | None
+    budget_of_try: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The public facts of a fit besides its plan. From both, anybody can write the sentences of the guarantee again.
+
+    Parameters
+    ----------
+    n_rows : (int, int)
+        Public bounds on the number of rows; equal ones where it is public.
+    labels_declared : bool
+        False if the labels were taken from the rows.
+    has_weights : bool
+        Whether rows came with weights of their own.
+    place : str
+        Where the rows lay, as a name in `confide.data.checked_source.PLACES`.
+    seeded : bool
+        Whether the noise came from a fixed seed.
+    ledger : NamedLedger or None
+        What was charged.
+    prior_in_ledger : bool
+        Whether the model that is the prior was charged to the same ledger.
+    search : Search or None
+        How the model was chosen; None for a single fit.
+    """
+
+    n_rows: tuple[int, int]
+    labels_declared: bool = True
+    has_weights: bool = False
+    place: str = "here"
+    seeded: bool = False
+    ledger: NamedLedger | None = None
+    prior_in_ledger: bool = False
+    search: Search | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)} | {"n_rows": list(self.n_rows)}
+        for name, budget in (("ledger", "limit"), ("search", "budget_of_try")):
+            part = own[name]
+            if part is not None:
+                facts = {each.name: getattr(part, each.name) for each in fields(part)}
+                own[name] = facts | {budget: facts[budget].to_dict()}
+        return own
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Circumstances:
+        """Read the form written by `to_dict`; values of other kinds are refused where files are read."""
+        read: dict[str, Any] = dict(value) | {"n_rows": tuple(map(int, value["n_rows"]))}
+        for name, kind, budget in (("ledger", NamedLedger, "limit"), ("search", Search, "budget_of_try")):
+            if read[name] is not None:
+                read[name] = kind(**(read[name] | {budget: budget_from_dict(read[name][budget])}))
+        return cls(**read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +129,8 @@ class Guarantee:
         The reason why there is no guarantee; None if there is one.
     max_rows_per_person : int
         The guarantee protects a person with at most this number of rows.
+    circumstances : Circumstances or None
+        The facts from which the sentences were written; None if they are not known.
     """
 
     budget: Budget
@@ -42,6 +139,12 @@ class Guarantee:
     assumptions: tuple[str, ...] = field(default=())
     void: str | None = None
     max_rows_per_person: int = 1
+    circumstances: Circumstances | None = None
+
+    @property
+    def n_rows(self) -> tuple[int, int] | None:
+        """The public bounds on the number of rows, equal ones where it is public; None if they are not known."""
+        return None if self.circumstances is None else self.circumstances.n_rows
 
     def statement(self) -> str:
         """The guarantee in plain words, with its assumptions as a list."""
@@ -122,11 +225,12 @@ class Guarantee:
             "max_rows_per_person": self.max_rows_per_person,
             "assumptions": list(self.assumptions),
             "void": self.void,
+            "circumstances": None if self.circumstances is None else self.circumstances.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Guarantee:
-        """Read the form written by `to_dict`, in version 2 or in version 1, which had one row for each person.
+        """Read the form written by `to_dict`, or by that of an earlier version.
 
         Parameters
         ----------
@@ -144,16 +248,18 @@ class Guarantee:
             If another version of confide wrote it.
         """
         known = {field.name for field in fields(cls)} | {"version"}
-        since_2 = {"max_rows_per_person"}
-        if value.get("version") not in (1, STATEMENT_VERSION) or not known - since_2 <= set(value) <= known:
+        later = {"max_rows_per_person", "circumstances"}
+        if value.get("version") not in range(1, STATEMENT_VERSION + 1) or not known - later <= set(value) <= known:
             raise ParameterError("the guarantee was written by another version of confide, which this version cannot read.")
+        found = value.get("circumstances")
         return cls(
             budget=budget_from_dict(value["budget"]),
             neighbours=Neighbours.parse(value["neighbours"]),
             mechanism=str(value["mechanism"]),
-            assumptions=tuple(value["assumptions"]),
-            void=value["void"],
+            assumptions=tuple(map(str, value["assumptions"])),
+            void=None if value["void"] is None else str(value["void"]),
             max_rows_per_person=int(value.get("max_rows_per_person", 1)),
+            circumstances=None if found is None else Circumstances.from_dict(found),
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from confide.accounting.ledger import Ledger
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.checked_source import CheckedPass, RowsWithDefaults
+from confide.data.checked_source import PLACES, CheckedPass, RowsWithDefaults
 from confide.data.federated import FederatedSource, digest_of_sum
 from confide.data.partitions import PartitionedSource
 from confide.erm.losses import LogisticLoss
@@ -49,13 +49,13 @@ def test_most_sources_give_every_sum_and_assume_nothing_of_their_place():
     """Rows in memory, for instance."""
     for source in (RowsWithDefaults(), MemorySource(ArrayBlocks(np.eye(2)), np.array([1, -1], dtype=np.int8))):
         source.refuse_sums((ROW_SUM,), with_moments=True)
-        assert source.assumption == ""
+        assert (source.place, PLACES[source.place]) == ("here", "")
 
 
 def test_sources_whose_rows_others_hold_say_what_is_assumed_of_them():
     """A sentence for the guarantee."""
-    assert "exactly one of the parties" in FEDERATED.assumption
-    assert "exactly one partition" in PARTITIONED.assumption
+    assert "exactly one of the parties" in PLACES[FEDERATED.place]
+    assert "exactly one partition" in PLACES[PARTITIONED.place]
 
 
 def test_parties_refuse_moments_and_sums_that_were_not_agreed():

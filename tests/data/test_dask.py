@@ -69,7 +69,7 @@ def without_place(guarantee):
     """The guarantee without the sentence on partitions, which must be there."""
     others = tuple(sentence for sentence in guarantee.assumptions if "came out the same whenever" not in sentence)
     assert len(others) == len(guarantee.assumptions) - 1
-    return replace(guarantee, assumptions=others)
+    return replace(guarantee, assumptions=others, circumstances=replace(guarantee.circumstances, place="here"))
 
 
 def fitted(rows):

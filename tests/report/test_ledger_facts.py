@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from confide import ZCDP, ApproxDP, Ledger, LedgerError, LogisticRegression, PrivacyWarning, PureDP, load
-from confide.guarantee import Guarantee
+from confide.guarantee import Circumstances, Guarantee, NamedLedger
 from confide.privacy.budgets import Neighbours
 from confide.report.ledger_facts import LedgerFacts, shown_amount, unit_note
 from tests.report.released import logistic, people, schema
 
 
-def guarantee(budget, relation="replace-one", rows=1, assumptions=()):
-    return Guarantee(budget, Neighbours.parse(relation), "objective", assumptions, None, rows)
+def guarantee(budget, relation="replace-one", rows=1):
+    return Guarantee(budget, Neighbours.parse(relation), "objective", (), None, rows)
+
+
+def charged_to(ledger):
+    return replace(guarantee(PureDP(1.0)), circumstances=Circumstances((9, 9), ledger=ledger))
 
 
 def test_the_charge_of_a_fit_is_found_and_amounts_add_up():
@@ -54,10 +59,12 @@ def test_a_ledger_of_another_unit_relation_or_limit_is_none_of_the_model():
     other = Ledger(limit=4.0)
     other.charge(1.0)
     assert "add-or-remove-one" in LedgerFacts.of(other, guarantee(PureDP(1.0), "add-or-remove-one"), "").sentence()
-    stated = ("It was charged to a ledger with the limit: pure differential privacy with epsilon = 3; rest.",)
-    facts = LedgerFacts.of(other, guarantee(PureDP(1.0), assumptions=stated), "")
-    assert not facts.holds_the_charge
-    assert "another limit" in facts.sentence()
+    named = NamedLedger(other.identity, PureDP(3.0), 1)
+    for stated, found in ((named, "another limit"), (replace(named, identity="x"), "another identity")):
+        facts = LedgerFacts.of(other, charged_to(stated), "")
+        assert not facts.holds_the_charge
+        assert found in facts.sentence()
+    assert LedgerFacts.of(other, charged_to(replace(named, limit=PureDP(4.0))), "").disagreement is None
 
 
 def test_a_checksum_beside_a_charge_decides():
@@ -108,6 +115,15 @@ def test_a_charge_of_another_release_is_not_that_of_the_model(purpose, release):
     for checksum in ("ab" * 32, "cd" * 32):
         facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0)), checksum, estimator="LogisticRegression")
         assert (facts.charge, facts.unnamed, facts.other_files) == (None, (), ())
+
+
+def test_words_of_a_purpose_decide_nothing():
+    """A study may be called as the library calls a seed or another estimator's fit."""
+    ledger = Ledger(limit=4.0)
+    purpose = "effects (void of names), as in LinearSVC.fit of May"
+    ledger.charge(1.0, purpose=purpose, details={"sha256": "ab" * 32, "release": "LogisticRegression.fit"})
+    facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "ab" * 32, estimator="LogisticRegression")
+    assert facts.charge == 1
 
 
 def test_save_notes_the_checksum_beside_the_charge(tmp_path):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-import pytest
-
 from confide import Ledger, LogisticRegression, PureDP
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
 from confide.report.ledger_facts import LedgerFacts
-from confide.report.verdict import rows_of, unusual_of, verdict_of
+from confide.report.verdict import unusual_of, verdict_of
 from tests.report.released import logistic, people, schema, without_privacy
 
 
@@ -50,24 +48,10 @@ def test_a_budget_that_promises_little_is_not_green_even_with_a_ledger():
     assert "promises little" in verdict.headline
 
 
-@pytest.mark.parametrize(
-    ("sentence", "found"),
-    [
-        ("The number of rows, 32,561, is public.", (32561, 32561)),
-        (
-            "The number of rows is private; it lies between the declared bounds 1,000 and 30,000, which were not learned.",
-            (1000, 30000),
-        ),
-        ("Nothing is said.", None),
-    ],
-)
-def test_the_number_of_rows_is_read_from_the_guarantee(sentence, found):
-    assert rows_of(Guarantee(PureDP(1.0), Neighbours.REPLACE_ONE, "objective", ("First.", sentence))) == found
-
-
-def test_a_fit_states_its_number_of_rows_in_these_words():
-    """The sentences of fits are the ones that are read."""
+def test_a_fit_states_its_number_of_rows():
+    """As a fact, and not in words alone; a guarantee that somebody wrote by hand has none."""
     frame, y = people()
     private = LogisticRegression(1.0, schema=schema(), neighbours="add-or-remove-one", n_rows_bounds=(500, 1500))
-    assert rows_of(logistic()[0].guarantee_) == (600, 600)
-    assert rows_of(private.fit(frame, y).guarantee_) == (500, 1500)
+    assert logistic()[0].guarantee_.n_rows == (600, 600)
+    assert private.fit(frame, y).guarantee_.n_rows == (500, 1500)
+    assert Guarantee(PureDP(1.0), Neighbours.REPLACE_ONE, "objective", ("The number of rows, 9, is public.",)).n_rows is None

@@ -10,8 +10,10 @@ import pytest
 
 from confide import (
     ZCDP,
+    AdditiveClassifier,
     AdditiveRegressor,
     ApproxDP,
+    FileError,
     HuberRegressor,
     KernelSVC,
     Ledger,
@@ -135,18 +137,6 @@ def test_whoever_changes_the_file_is_found_out(change, tmp_path):
     assert not is_verified(findings)
 
 
-def former_words(content):
-    sentences = content["guarantee"]["assumptions"]
-    content["guarantee"]["assumptions"] = [each.replace("its default bound", "its declared bound") for each in sentences]
-
-
-def test_a_file_of_an_earlier_version_may_call_the_default_bound_declared(tmp_path):
-    """The bound is the same, and so is the plan."""
-    model = loaded(LogisticRegression(1.0, classes=[False, True]).fit(*numbers()), tmp_path, former_words)
-    assert "its declared bound (L2 norm" in model.guarantee_.statement()
-    assert is_verified(verify(model))
-
-
 @pytest.mark.parametrize("budget", [PureDP(1.0), ZCDP(0.1)], ids=["noise on the weights", "gradients"])
 def test_another_share_of_the_l1_penalty_is_found_out(budget, tmp_path):
     """A half and three quarters of 1/16 are exact, so that alpha is the same to the bit."""
@@ -257,12 +247,183 @@ def test_a_schema_that_differs_in_units_alone_is_the_same(tmp_path):
     assert not is_verified(verify(model, schema=Schema.from_dict(described)))
 
 
-def test_a_model_of_a_search_is_not_said_to_be_verified_by_its_plan():
-    search = PrivateSearchCV(LogisticRegression(classes=[False, True]), {"alpha": [0.01, 0.1]}, budget=1.0)
-    best = search.fit(*numbers(n=2000)).best_estimator_
-    assert any("tried privately" in each.sentence for each in verify(best) if each.outcome == UNCHECKED)
-
-
 def test_another_version_is_named_where_plans_differ(tmp_path):
     findings = verify(loaded(logistic()[0], tmp_path, other_alpha), written_by="0.0.1")
     assert any("written by confide 0.0.1" in each.sentence for each in findings if each.outcome == FAILED)
+
+
+def leaves(value, path=()):
+    """The paths of all values in a document that hold no other values. Of a long list, the first two places and the last."""
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list) and value:
+        for place in sorted({0, min(1, len(value) - 1), len(value) - 1}):
+            yield from leaves(value[place], (*path, place))
+        yield (*path, len(value))
+    else:
+        yield path
+
+
+def forgeries(value):
+    """Other values of the same type, and values of other types."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, str):
+        return [f"{value} x", ""]
+    if isinstance(value, int | float):
+        return [value + 1, 1.5 * value + 1e-3 if isinstance(value, float) else value + 2, -3, True]
+    return [2, "x"] if value is None else [None, [1]]
+
+
+def forged(content, path):
+    """The content with each forgery at one place. The place behind the last of a list stands for one more like the last."""
+    *parents, last = path
+    for change in (None,) if isinstance(last, int) and last == len(at(content, parents)) else forgeries(at(content, path)):
+        copy = json.loads(json.dumps(content))
+        holder = at(copy, parents)
+        if isinstance(last, int) and last == len(holder):
+            holder.append(f"{holder[-1]} x" if isinstance(holder[-1], str) else holder[-1])
+        else:
+            holder[last] = change
+        yield copy
+
+
+def at(content, path):
+    for key in path:
+        content = content[key]
+    return content
+
+
+def searched(budget=1.0, **more):
+    frame, y = numbers(n=2000)
+    search = PrivateSearchCV(LogisticRegression(classes=[False, True]), {"alpha": [0.01, 0.1]}, budget=budget, **more)
+    return search.fit(frame, y).best_estimator_
+
+
+def several_rows_in_a_ledger():
+    ledger = Ledger(limit=9.0, max_rows_per_person=2)
+    first = LogisticRegression(1.0, schema=schema(), max_rows_per_person=2, ledger=ledger).fit(*people())
+    return first.refit(*people(), budget=2.0)
+
+
+def weighted(**more):
+    X, y = numbers()
+    model = LogisticRegression(
+        20.0, max_sample_weight=2.0, class_weight={False: 1.0, True: 2.0}, classes=[False, True], **more
+    )
+    return model.fit(X, y, sample_weight=np.linspace(0.1, 2.0, len(y)))
+
+
+FORGED = {
+    name: KINDS[name]
+    for name in (
+        "logistic",
+        "intervals",
+        "no schema",
+        "three classes",
+        "kernel",
+        "private number of rows",
+        "regression",
+        "sums far from 0",
+    )
+} | {
+    "a search": lambda: searched(ApproxDP(1.0, 1e-6), method="repeated"),
+    "a search of parts": lambda: searched(method="exponential"),
+    "a prior in a ledger": several_rows_in_a_ledger,
+    "weights": lambda: weighted(inference_share=0.3),
+    "columns of interest": lambda: LogisticRegression(100.0, schema=schema(), interest=["work"], risk_differences=True).fit(
+        *people()
+    ),
+    "sums": lambda: Ridge(1.0, target_bound=1.0, intervals=True, alpha=0.5).fit(numbers()[0], numbers()[0][:, 0]),
+    "a form": lambda: named(penalty={"b": 3.0}, alpha=0.1),
+    "monotone": lambda: AdditiveClassifier(1.0, schema=schema(), knots=2, monotone={"age": "up"}).fit(*people()),
+}
+NEVER_BELIEVED = (
+    "guarantee.budget", "guarantee.assumptions", "guarantee.mechanism", "guarantee.neighbours", "guarantee.void", "alpha",
+    "guarantee.max_rows_per_person", "parameters.budget", "coefficient_names", "n_features_in",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_every_part_of_a_file_is_made_again_or_listed_as_not_checked(kind, tmp_path):
+    """A value that is changed, with the right checksum, is refused or found out, or in a part that is not checked."""
+    model = loaded(FORGED[kind](), tmp_path)
+    findings, path = verify(model), tmp_path / "model.json"
+    assert is_verified(findings), [each.sentence for each in findings if each.outcome == FAILED]
+    listed = [part for finding in findings for part in finding.parts]
+    assert not any(f"{name}.".startswith(f"{part}.") for name in NEVER_BELIEVED for part in listed)
+    content, believed = json.loads(path.read_text())["content"], []
+    for place in leaves(content):
+        named = ".".join(str(key) for key in place if isinstance(key, str))
+        if any(f"{named}.".startswith(f"{part}.") for part in listed):
+            continue
+        for forgery in forged(content, place):
+            path.write_text(document_text(forgery))
+            try:
+                found = verify(load(path))
+            except FileError:
+                continue
+            if is_verified(found):
+                believed.append((named, at(forgery, place)))
+    assert not believed, "\n".join(map(str, believed))
+
+
+def test_a_word_in_a_label_spares_no_check(tmp_path):
+    """A sentence on a search has the word "candidate", and so may a label; the facts of the file decide."""
+    frame, y = people()
+    named = Schema(columns=COLUMNS, target={"column": "income", "positive": "candidate", "negative": "low"})
+    model = LogisticRegression(1.0, schema=named).fit(frame, np.where(y == "high", "candidate", "low"))
+    assert is_verified(verify(loaded(model, tmp_path)))
+    assert not is_verified(verify(loaded(model, tmp_path, smaller_budget)))
+
+
+def invented_search(content):
+    smaller_budget(content)
+    search = {"method": "exponential", "candidates": 2, "trained_on": 300, "mean_tries": None}
+    content["guarantee"]["circumstances"]["search"] = search | {"budget_of_try": content["guarantee"]["budget"]}
+
+
+def no_facts(content):
+    content["guarantee"]["circumstances"] = None
+
+
+def one_sentence_more(content):
+    content["guarantee"]["assumptions"].append("It was certified by the regulator.")
+
+
+def swapped_classes(content):
+    content["classes"].reverse()
+
+
+def renamed_class(content):
+    content["classes"][0] = "healthy"
+
+
+def wider_rows(content):
+    content["row_bound"]["scales"][0] *= 2.0
+
+
+@pytest.mark.parametrize(
+    "change", [invented_search, no_facts, one_sentence_more, swapped_classes, renamed_class, wider_rows]
+)
+def test_what_a_file_adds_or_leaves_out_is_found_out(change, tmp_path):
+    """Whether a schema is given or not."""
+    changed = loaded(logistic()[0], tmp_path, change)
+    assert not is_verified(verify(changed))
+    assert not is_verified(verify(changed, schema=schema()))
+
+
+@pytest.mark.parametrize("method", ["repeated", "exponential"])
+def test_a_search_is_planned_again(method, tmp_path):
+    """With the budget, the rows and the tries that the file states; others do not lead to its weights."""
+    model = searched(method=method)
+    findings = verify(loaded(model, tmp_path))
+    assert any("plan was made again" in each.sentence for each in findings if each.outcome == VERIFIED)
+    assert any("among 2 candidates" in each.sentence for each in findings if each.outcome == UNCHECKED)
+
+    def forged_budget(content):
+        smaller_budget(content)
+        content["guarantee"]["circumstances"]["search"]["budget_of_try"]["epsilon"] *= 0.1
+
+    assert not is_verified(verify(loaded(model, tmp_path, forged_budget)))

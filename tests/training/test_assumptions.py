@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from confide import Ledger, LogisticRegression, PureDP, Schema
+from confide.data.checked_source import PLACES
 from confide.features.encoder import Encoder
+from confide.guarantee import Circumstances, NamedLedger
 from confide.privacy.budgets import Neighbours
 from confide.released_models.prior import Prior
-from confide.training.assumptions import guarantee_of, sentences_of_rows, void_because
+from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows, void_because
 from confide.training.charge import Charge
 from confide.training.plan import make_plan
 from confide.training.settings import SquaredError
@@ -31,10 +33,14 @@ def test_the_guarantee_names_the_cap_and_the_class_weights(rows):
     assert "weight of a row" not in LogisticRegression(1.0).fit(X, y).guarantee_.statement()
 
 
+HERE = SimpleNamespace(place="here")
+
+
 def guarantee(facts, n_rows=3000, seed=None, ledger=None, unusual=(), of_rows=("Labels are labels.",), encoder=None):
     """That of a plan for two columns."""
-    plan = make_plan(facts, 2, n_rows)
-    return guarantee_of(plan, of_rows, encoder, Charge(ledger, seed, "fit"), unusual)
+    plan, rows = make_plan(facts, 2, n_rows), SimpleNamespace(labels_declared=True, has_weights=False, source=HERE)
+    circumstances = circumstances_of(plan.problem, rows, facts.prior, Charge(ledger, seed, "fit"))
+    return guarantee_of(plan, of_rows, encoder, circumstances, unusual)
 
 
 KINDS = {
@@ -147,22 +153,21 @@ def test_what_is_unusual_about_a_budget_is_part_of_the_guarantee():
 
 def test_the_place_of_the_rows_is_stated_where_it_is_trusted():
     """Rows that this process reads need no sentence; others bring their own."""
-    source = SimpleNamespace(assumption="Parties are honest.")
-    rows = SimpleNamespace(
-        target_sentence="Labels are labels.", has_weights=False, source=source, fourier=None, encoder=None
+    here, there = (Circumstances((10, 10), place=place) for place in ("here", "parties"))
+    assert sentences_of_rows("Labels are labels.", settings(), there, None, None) == (
+        "Labels are labels.",
+        PLACES["parties"],
     )
-    assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.", "Parties are honest.")
-    rows.source.assumption = ""
-    assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.",)
+    assert sentences_of_rows("Labels are labels.", settings(), here, None, None) == ("Labels are labels.",)
 
 
 def test_a_prior_is_stated_with_where_it_came_from():
     """It has a sentence of its own, which knows the ledger of the fit."""
-    source = SimpleNamespace(assumption="")
-    rows = SimpleNamespace(target_sentence="Labels.", has_weights=False, source=source, fourier=None, encoder=None)
     prior, ledger = Prior.of_numbers([1.0, 2.0], 0.5), Ledger(limit=3.0)
-    assert sentences_of_rows(rows, settings(prior=prior), None) == ("Labels.", prior.sentence(None))
+    alone = Circumstances((10, 10))
+    charged = replace(alone, ledger=NamedLedger(ledger.identity, ledger.limit, ledger.max_rows_per_person))
+    assert sentences_of_rows("Labels.", settings(prior=prior), alone, None, None) == ("Labels.", prior.sentence(None))
     released = replace(prior, source="release", guarantee=guarantee(settings(), ledger=ledger), ledger=ledger.identity)
-    (_, sentence) = sentences_of_rows(rows, settings(prior=released), ledger)
+    (_, sentence) = sentences_of_rows("Labels.", settings(prior=released), charged, None, None)
     assert sentence == released.sentence(ledger.identity)
     assert "same ledger" in sentence

@@ -47,7 +47,9 @@ def verify(
     )
     is_verified = verification.is_verified(findings)
     if output_format == "json":
-        found = [{"outcome": finding.outcome, "sentence": finding.sentence} for finding in findings]
+        found = [
+            {"outcome": finding.outcome, "sentence": finding.sentence, "parts": list(finding.parts)} for finding in findings
+        ]
         display.print_json({"model": str(model_file), "verified": is_verified, "findings": found})
     else:
         screen = display.Screen()

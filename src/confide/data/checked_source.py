@@ -23,6 +23,16 @@ _ROWS_NOT_READ_HERE = (
     "in memory, or files that were opened without a client."
 )
 
+PLACES = {
+    "here": "",
+    "partitions": (
+        "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one that "
+        "differed between two passes would have been refused, and that none was is not protected."
+    ),
+    "parties": "Every row lay at exactly one of the parties, and each party summed the same rows in every pass.",
+}
+"""What a guarantee assumes about each place where rows can lie; nothing where this process reads the rows itself."""
+
 
 class RowsInMemory(Protocol):
     """Rows in memory with their labels or targets: one piece of a source, or all of it."""
@@ -44,8 +54,8 @@ class CheckedSource(RowSource, Protocol):
     """A source whose rows were checked before the budget is charged."""
 
     @property
-    def assumption(self) -> str:
-        """What a guarantee assumes about the place where the rows lie; empty if this process reads the rows itself."""
+    def place(self) -> str:
+        """Where the rows lie: a name in `PLACES`."""
 
     def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
         """Refuse a fit that may ask for sums that this source cannot give. Called before anything is charged.
@@ -77,8 +87,8 @@ class RowsWithDefaults:
     __slots__ = ()
 
     @property
-    def assumption(self) -> str:
-        return ""
+    def place(self) -> str:
+        return "here"
 
     def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
         return

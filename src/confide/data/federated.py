@@ -142,8 +142,8 @@ class FederatedSource(RowsWithDefaults, SummableRows):
         return sum(self.n_rows_of_parties)
 
     @property
-    def assumption(self) -> str:
-        return "Every row lay at exactly one of the parties, and each party summed the same rows in every pass."
+    def place(self) -> str:
+        return "parties"
 
     def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
         if with_moments:

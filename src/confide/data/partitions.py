@@ -396,11 +396,8 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
         return sum(partition.n_rows for partition in self.partitions)
 
     @property
-    def assumption(self) -> str:
-        return (
-            "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one "
-            "that differed between two passes would have been refused, and that none was is not protected."
-        )
+    def place(self) -> str:
+        return "partitions"
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, brought to the driver in one pass. For solvers, which are not trusted."""

@@ -46,7 +46,7 @@ from confide.intake.arrays import rows_to_score
 from confide.intake.given_rows import GivenRows, rows_given
 from confide.intake.penalties import GivenForm, checked_penalty, form_of
 from confide.intake.specification import Columns, RowSpecification
-from confide.intake.targets import TargetKind
+from confide.intake.targets import TargetKind, domain_sentence
 from confide.intake.user_penalties import refuse_without_functions
 from confide.privacy.budgets import Neighbours, as_budget
 from confide.released_models.links import Link
@@ -615,6 +615,20 @@ def form_of_model(model: PrivateLinearModel) -> QuadraticForm | None:
     """The quadratic form in whose norm a model was fitted, from public facts; None for |w|^2."""
     encoder = released_model(model).encoder
     return model._form(encoder, partial(model._names_of_plan, model.n_features_in_))
+
+
+def settings_of_model(model: PrivateLinearModel) -> Settings:
+    """The checked parameters of a fitted model, from public facts."""
+    return model._settings(released_model(model).encoder, names=partial(model._names_of_plan, model.n_features_in_))
+
+
+def said_of_target(model: PrivateLinearModel, *, declared: bool) -> str:
+    """What the guarantee of a fitted model says of its labels or targets."""
+    released = released_model(model)
+    if released.domain:
+        return domain_sentence(released.domain, declared)
+    sentence: str = getattr(model._target(released.encoder), "sentence", "")
+    return sentence
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:

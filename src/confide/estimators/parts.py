@@ -29,7 +29,7 @@ from confide.intake.given_rows import rows_given
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
-from confide.training.assumptions import guarantee_of, sentences_of_rows
+from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
 from confide.training.charge import Charge, before_charge, charge_and_release
 from confide.training.fit import lattices_of, model_of_columns, released
 from confide.training.plan import AnyPlan, plan_for
@@ -243,8 +243,9 @@ def _guarantee(
         f"part of the rows that no other model uses. The rows were divided by a secret random draw that depends only on "
         f"their public number."
     )
-    sentences = (*sentences_of_rows(rows, settings, charge.ledger), released_together)
-    return guarantee_of(plans.whole, sentences, rows.encoder, charge, unusual)
+    facts = circumstances_of(plans.whole.problem, rows, settings.prior, charge)
+    of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
+    return guarantee_of(plans.whole, (*of_rows, released_together), rows.encoder, facts, unusual)
 
 
 def _coefficients(plan: AnyPlan, part: CheckedRows, settings: Settings, entropy: Entropy) -> Array:

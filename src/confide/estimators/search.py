@@ -27,7 +27,7 @@ from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.repeated_fits import TellsOfRepeatedFits
 from confide.estimators.shared_parameters import AdviceOnParameters, estimator
 from confide.estimators.unknown_parameters import advice_on
-from confide.guarantee import Guarantee
+from confide.guarantee import Circumstances, Guarantee, Search
 from confide.intake import parameters
 from confide.intake.given_rows import rows_given
 from confide.intake.specification import CheckedRows
@@ -39,7 +39,7 @@ from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
 from confide.released_models.model import ReleasedModel
-from confide.training.assumptions import guarantee_of, sentences_of_rows
+from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
 from confide.training.charge import Charge, before_charge, charge_and_release
 from confide.training.fit import Fit, lattices_of, model_of, released
 from confide.training.random_division import divided, mistakes, refuse_persons, refuse_undivided
@@ -614,11 +614,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         repetition = Repetition.of_mean(_SHAPE, tries)
         n_held = self._held_out(n_rows, _HELD_OUT_SHARE, 1)
         sizes = (n_rows - n_held,)
-        found, total = [], 0.0 if isinstance(budget, ZCDP) else budget.epsilon
+        found = []
         for base in _bases(budget, persons, repetition):
-            # Each try sets aside an event of small probability. It has to be smaller than for a single release by the factor
-            # E[K] exp(total - base), K the number of tries: proofs/selection.md, section 5.
-            more = max(0.0, total - (0.0 if isinstance(base, ZCDP) else base.epsilon)) + math.log(repetition.mean)
+            more = _set_aside(budget, base, repetition)
             plans = self._plans(base, candidates, sizes * len(candidates), facts, more)
             noise, event = _score_noise(budget_of_row(base, persons)), plans[0].problem.event(budget)
             found.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
@@ -649,33 +647,90 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         unusual: tuple[str, ...],
     ) -> Guarantee:
         """The guarantee of the search if this candidate is chosen: the sentences of its model and those of the search."""
-        how = (
-            f"the best of a random number of tries, {plan.repetition.mean:.4g} on average, which does not depend on any row"
-            if plan.repetition is not None
-            else f"chosen by the {plan.method} mechanism"
+        search = Search(
+            plan.method,
+            len(plan.plans),
+            its_plan.problem.n_rows_high,
+            None if plan.repetition is None else plan.repetition.mean,
+            its_plan.budget,
         )
-        sentences = (
-            *sentences_of_rows(rows, settings, charge.ledger),
-            (
-                f"It covers a whole search: the model is {how}, among {len(plan.plans)} candidates of a public grid. What "
-                f"the search did not release, such as the scores of the other candidates, stays private and was kept "
-                f"nowhere."
-            ),
-            (
-                f"The model was trained on a part of all {plan.n_rows:,} rows. They were divided by a secret random draw "
-                f"that depends only on their public number."
-            ),
-        )
-        # The guarantee speaks of the rows and the budget of the search, not of the part or the try that made the model.
-        problem = replace(its_plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
-        whole = replace(its_plan, problem=problem, budget=plan.budget)
-        return guarantee_of(whole, sentences, rows.encoder, charge, unusual)
+        whole = _of_the_search(its_plan, plan.budget, plan.n_rows)
+        facts = circumstances_of(whole.problem, rows, settings.prior, charge, search)
+        of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
+        return guarantee_of(whole, (*of_rows, *sentences_of_search(facts)), rows.encoder, facts, unusual)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
         return tags
+
+
+def _of_the_search(plan: Plan, budget: Budget, n_rows: int) -> Plan:
+    """The plan of a candidate, for the rows and the budget of the search in place of those of its part or its try."""
+    return replace(plan, problem=replace(plan.problem, n_rows_low=n_rows, n_rows_high=n_rows), budget=budget)
+
+
+def sentences_of_search(circumstances: Circumstances) -> tuple[str, ...]:
+    """What is said of a private search; nothing of a single fit."""
+    search = circumstances.search
+    if search is None:
+        return ()
+    how = (
+        f"the best of a random number of tries, {search.mean_tries:.4g} on average, which does not depend on any row"
+        if search.mean_tries is not None
+        else f"chosen by the {search.method} mechanism"
+    )
+    return (
+        (
+            f"It covers a whole search: the model is {how}, among {search.candidates} candidates of a public grid. What the "
+            f"search did not release, such as the scores of the other candidates, stays private and was kept nowhere."
+        ),
+        (
+            f"The model was trained on a part of all {circumstances.n_rows[1]:,} rows. They were divided by a secret random "
+            f"draw that depends only on their public number."
+        ),
+    )
+
+
+def plans_of_chosen(model: Any, circumstances: Circumstances, n_features: int | None, n_classes: int) -> tuple[Plan, Plan]:
+    """Two plans of a model that a search chose: by which it was trained, and the same for the whole search.
+
+    Raises
+    ------
+    ParameterError
+        If no search has such facts.
+    """
+    search, budget, n_rows = circumstances.search, as_budget(model.budget), circumstances.n_rows[1]
+    impossible = ParameterError("no search has such numbers of candidates, rows and tries at this budget.")
+    repeated = METHODS[3]
+    if search is None or search.method not in METHODS[1:] or (search.method == repeated) != (search.mean_tries is not None):
+        raise impossible
+    if search.candidates < 1 or not 1 <= search.trained_on < n_rows:
+        raise impossible
+    if search.mean_tries is None:
+        # Each candidate has a part of its own, and parts differ by one row at most.
+        most, more = (n_rows - 1) // search.candidates + 1, math.log(search.candidates)
+        if search.trained_on > most or search.budget_of_try != budget:
+            raise impossible
+    else:
+        repetition = Repetition.of_mean(_SHAPE, search.mean_tries)
+        persons = parameters.checked_rows_per_person(model.max_rows_per_person)
+        if repetition.mean != search.mean_tries or search.budget_of_try not in _bases(budget, persons, repetition):
+            raise impossible
+        more = _set_aside(budget, search.budget_of_try, repetition)
+    candidate = clone(model).set_params(budget=search.budget_of_try)
+    plan = candidate._plan_one_of_several(search.trained_on, n_features, n_classes, set_aside=more)
+    return plan, _of_the_search(plan, budget, n_rows)
+
+
+def _set_aside(total: Budget, base: Budget, repetition: Repetition) -> float:
+    """What each try sets aside: an event whose probability has to be smaller than for a single release.
+
+    It is smaller by the factor E[K] exp(total - base), K the number of tries: proofs/selection.md, section 5.
+    """
+    whole, one = (0.0 if isinstance(each, ZCDP) else each.epsilon for each in (total, base))
+    return max(0.0, whole - one) + math.log(repetition.mean)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,6 @@ from typing import Any
 from confide.errors import SchemaError
 from confide.features.schema_checks import check_fields, finite_bound, is_list
 
-ABOUT_ITS_CHARGE = "The release of these bounds"
-"""How the sentence begins that says where bounds were charged."""
-
 
 @dataclass(frozen=True, slots=True)
 class BoundsRelease:
@@ -89,9 +86,9 @@ class BoundsRelease:
             return (f"{bounds}; they came from rows by a release without a guarantee, which may reveal these rows.",)
         released = f"{bounds}; they came from rows by a private release that cost {self.price}."
         if ledger is not None and self.ledger == ledger:
-            return released, f"{ABOUT_ITS_CHARGE} was charged to the same ledger."
+            return released, "The release of these bounds was charged to the same ledger."
         uncovered = "is not covered here: where it used some of these rows, its cost adds to that of this release."
-        return released, f"{ABOUT_ITS_CHARGE} {uncovered}"
+        return released, f"The release of these bounds {uncovered}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, as in a TOML file, without what has its default value."""

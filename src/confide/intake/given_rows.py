@@ -178,6 +178,7 @@ class _RowsInMemory:
             coefficient_names=coefficient_names(columns, encoder, fourier),
             encoder=encoder,
             fourier=fourier,
+            labels_declared=targets.declared,
         )
 
 
@@ -258,4 +259,5 @@ class _RowsElsewhere:
                 coefficient_names=coefficient_names(columns, encoder, fourier),
                 encoder=encoder,
                 fourier=fourier,
+                labels_declared=target.declared,
             )

@@ -122,6 +122,7 @@ class CheckedRows:
     coefficient_names : (n_features,) one name for each column as it enters the fit
     encoder : the encoder of the schema, or None
     fourier : the public feature map, or None
+    labels_declared : False if the labels were taken from the rows
     """
 
     source: CheckedSource
@@ -133,6 +134,7 @@ class CheckedRows:
     coefficient_names: Any
     encoder: Encoder | None
     fourier: PublicMap | None
+    labels_declared: bool = True
 
     def part(self, positions: Indices) -> CheckedRows:
         """The rows at these positions. Only for rows that this process reads."""

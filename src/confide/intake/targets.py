@@ -29,8 +29,6 @@ from confide.features.schema import Schema
 from confide.types import Array, Targets
 
 MOST_CLASSES = 100
-FROM_ROWS = "they were taken from the rows and are assumed to be public"
-"""What the guarantee says of labels that were not declared. The checklist looks for it."""
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
@@ -44,11 +42,13 @@ class ReadTargets:
     values : (n,) labels in {-1, +1}, or positions among three or more classes, or numbers
     domain : the classes in sorted order; empty for numbers
     sentence : what the guarantee says about the labels or numbers
+    declared : False if the labels were taken from the rows
     """
 
     values: Targets
     domain: tuple[Any, ...]
     sentence: str
+    declared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,13 @@ class OpenedTarget:
     domain : the classes in sorted order; empty for numbers
     numbers : which numbers are to be predicted, None for classes
     sentence : what the guarantee says about the labels or numbers
+    declared : False if the labels were taken from the rows
     """
 
     domain: tuple[Any, ...]
     numbers: NumberTarget | None
     sentence: str
+    declared: bool = True
 
 
 class TargetKind(Protocol):
@@ -110,7 +112,7 @@ class Classes:
             values = read_labels(y, *self.domain)
             if n_rows is not None and len(values) != n_rows:
                 raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
-            return ReadTargets(values, self.domain, _domain_sentence(self.domain, declared=True))
+            return ReadTargets(values, self.domain, domain_sentence(self.domain, declared=True))
         labels = _label_array(y)
         if n_rows is not None and labels.shape[0] != n_rows:
             raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
@@ -120,7 +122,8 @@ class Classes:
         positions = class_positions(labels, domain)
         if (positions < 0).any():
             raise InputError(UNDECLARED_CLASS)
-        return ReadTargets(targets_at(positions, len(domain)), domain, _domain_sentence(domain, self.domain is not None))
+        declared = self.domain is not None
+        return ReadTargets(targets_at(positions, len(domain)), domain, domain_sentence(domain, declared), declared)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         if rows.target is not None:
@@ -129,10 +132,10 @@ class Classes:
                 "predicts the labels of the schema's target: open the rows without `target`."
             )
         if self.domain is not None:
-            return OpenedTarget(self.domain, None, _domain_sentence(self.domain, declared=True))
+            return OpenedTarget(self.domain, None, domain_sentence(self.domain, declared=True))
         present = rows.labels_present()
         found = self.read(present, None)
-        return OpenedTarget(found.domain, None, found.sentence)
+        return OpenedTarget(found.domain, None, found.sentence, found.declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +212,13 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | No
     return tuple(np.sort(values).tolist())
 
 
-def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
+def domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
     """The sentence of the guarantee that says where the label domain comes from."""
     shown = [f'"{label}"' if isinstance(label, str) else str(label) for label in domain]
     named = f"{', '.join(shown[:-1])} and {shown[-1]}"
     if declared:
         return f"The labels {named} were declared, not learned from the rows."
-    return f"The labels {named} were not declared: {FROM_ROWS}."
+    return f"The labels {named} were not declared: they were taken from the rows and are assumed to be public."
 
 
 def numbers_of(y: Any, n_rows: int | None) -> Array:

@@ -12,7 +12,6 @@ from confide.errors import ParameterError
 from confide.planning.estimator_copies import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
 from confide.privacy.budgets import Budget
-from confide.report.verdict import rows_of
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The budgets around the chosen one, as multiples of it."""
@@ -39,7 +38,7 @@ def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[
     ParameterError
         If there are no forecasts for such a model at its own budget, or the guesses contradict each other.
     """
-    found = rows_of(model.guarantee_)
+    found = model.guarantee_.n_rows
     if found is None or not model.guarantee_.budget.is_private:
         raise ParameterError("forecasts are for private models, whose guarantee states the number of rows.")
     n_rows = found[0] if found[0] == found[1] else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from confide.guarantee import Guarantee
-from confide.intake.targets import FROM_ROWS
 from confide.report.ledger_facts import LedgerFacts
 
 NOT_PROMISED = (
@@ -14,7 +13,9 @@ NOT_PROMISED = (
 )
 
 
-def points_to_confirm(guarantee: Guarantee, ledger: LedgerFacts | None, person_column: str | None) -> tuple[str, ...]:
+def points_to_confirm(
+    guarantee: Guarantee, ledger: LedgerFacts | None, person_column: str | None, *, has_prior: bool = False
+) -> tuple[str, ...]:
     """The sentences of the checklist. Each can be confirmed or not by the signer."""
     if guarantee.void is not None:
         return ()
@@ -32,14 +33,10 @@ def points_to_confirm(guarantee: Guarantee, ledger: LedgerFacts | None, person_c
     )
     labels = (
         ("The labels were not declared. None of them points to a single person.",)
-        if any(FROM_ROWS in sentence for sentence in guarantee.assumptions)
+        if guarantee.circumstances is not None and not guarantee.circumstances.labels_declared
         else ()
     )
-    prior = (
-        ("The model used as a prior came from where the technical appendix says.",)
-        if any("prior" in sentence.lower() for sentence in guarantee.assumptions)
-        else ()
-    )
+    prior = ("The model used as a prior came from where the technical appendix says.",) if has_prior else ()
     return (
         persons,
         "Bounds, categories, labels and parameters were written down without looking at the rows.",

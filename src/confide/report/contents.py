@@ -31,7 +31,7 @@ from confide.report.checklist import points_to_confirm
 from confide.report.findings import has_interest, has_intervals, has_risks
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import Odds, guess_probability
-from confide.report.verdict import Verdict, rows_of, verdict_of
+from confide.report.verdict import Verdict, verdict_of
 from confide.report.verification import failures_of_plan, schema_hash
 
 
@@ -177,7 +177,7 @@ class Contents:
         return f"persons with at most {rows:,} row{'s' if rows > 1 else ''}; {self.guarantee.neighbours}"
 
     def _rows(self) -> str:
-        found = rows_of(self.guarantee)
+        found = self.guarantee.n_rows
         if found is None:
             return ""
         low, high = found
@@ -238,7 +238,11 @@ def contents_of(
         ledger=found,
         evaluation=checked_evaluation(evaluation),
         forecasts=tuple(forecasts),
-        points=() if failures else points_to_confirm(guarantee, found, None if schema is None else schema.person),
+        points=()
+        if failures
+        else points_to_confirm(
+            guarantee, found, None if schema is None else schema.person, has_prior=released_model(model).prior is not None
+        ),
         odds=() if failures else _odds(guarantee, found),
         sha256=sha256,
         written_by=written_by,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
@@ -32,6 +31,7 @@ from confide.inference.multiple_tests import (
 )
 from confide.inference.table import Coefficient, CoefficientTable, readable
 from confide.report.findings import has_interest, has_intervals
+from confide.report.ledger_facts import estimator_of, name_of_release
 from confide.saved_models.loading import load
 
 if TYPE_CHECKING:
@@ -323,14 +323,14 @@ def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) ->
     for entry in opened.entries().to_dict("records"):
         number = int(entry["number"])
         details = {name: entry[name] for name in DETAILS if isinstance(entry[name], str)}
-        said = details.get("release", entry["purpose"])
+        said = name_of_release(entry)
         if purpose is not None and purpose not in entry["purpose"]:
             left_out.append(f"Charge {number} of the ledger has another purpose and is not in the family.")
         elif number in by_charge:
             found.append(by_charge[number])
         elif details.get("sha256") in by_checksum:
             found.append(replace(by_checksum[details["sha256"]], charge=number))
-        elif re.search(r"\w+\.fit\b", said) is None:
+        elif estimator_of(entry) is None:
             left_out.append(f"Charge {number} of the ledger ({said}) is no fit and has no test in the family.")
         else:
             member = _from_file(details, number, folder)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from confide.accounting.ledger import Ledger
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Budget
+from confide.training.charge import VOID_MARK
 
 _RELATIVE = 1e-9
 """Amounts that differ by less are the same one, written and read again."""
 _NO_FITS = ("evaluate", "private bounds", "intervals_from_parts")
-"""Purposes of releases that are no models."""
-_SAYS_CHARGED = "It was charged to a ledger"
-"""How the guarantee of a fit with a ledger says so."""
+"""What the library calls releases that are no models, where it names the purpose itself."""
+_FIT = re.compile(rf"(\w+)\.fit({re.escape(VOID_MARK)})?")
+"""How the library names the release of a fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class LedgerFacts:
             charge=found.charge,
             unnamed=found.unnamed,
             other_files=found.other_files,
-            says_charged=any(_SAYS_CHARGED in sentence for sentence in guarantee.assumptions),
+            says_charged=guarantee.circumstances is not None and guarantee.circumstances.ledger is not None,
             disagreement=_disagreement(ledger, guarantee),
             unit_note=unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person),
             entries=tuple(entries),
@@ -193,13 +195,24 @@ def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str
 
 def _is_of_kind(entry: dict[str, Any], guarantee: Guarantee, estimator: str) -> bool:
     """Whether a charge can be that of a fit of this estimator. One of a purpose in other words can be, for all we know."""
-    release, purpose = entry.get("release") or "", entry.get("purpose") or ""
-    if guarantee.void is None and "(void" in f"{release} {purpose}":
+    fitted = estimator_of(entry)
+    if guarantee.void is None and name_of_release(entry).endswith(VOID_MARK):
         return False
-    fitted = re.findall(r"(\w+)\.fit\b", release or purpose)
-    if fitted:
-        return not estimator or estimator in fitted or any("Search" in name for name in fitted)
-    return not release and not purpose.startswith(_NO_FITS)
+    if fitted is not None:
+        return not estimator or fitted in (estimator, "PrivateSearchCV")
+    return not entry.get("release") and not name_of_release(entry).startswith(_NO_FITS)
+
+
+def name_of_release(entry: Mapping[str, Any]) -> str:
+    """What the library calls the release of a charge. Where a ledger keeps no such detail, it is in place of a purpose."""
+    release, purpose = entry.get("release"), entry.get("purpose")
+    return release if isinstance(release, str) and release else purpose if isinstance(purpose, str) else ""
+
+
+def estimator_of(entry: Mapping[str, Any]) -> str | None:
+    """The estimator whose fit was charged; None if the charge was for something else, or its purpose is in other words."""
+    found = _FIT.fullmatch(name_of_release(entry))
+    return None if found is None else found[1]
 
 
 def _has_budget(entry: dict[str, Any], guarantee: Guarantee) -> bool:
@@ -220,9 +233,13 @@ def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
             f"The ledger is for persons with up to {ledger.max_rows_per_person} rows, and the model protects "
             f"{guarantee.max_rows_per_person} at a time."
         )
-    stated = [sentence for sentence in guarantee.assumptions if "charged to a ledger with the limit: " in sentence]
-    if stated and str(ledger.limit) not in stated[0]:
-        return "The model was charged to a ledger with another limit."
+    stated = None if guarantee.circumstances is None else guarantee.circumstances.ledger
+    if stated is None:
+        return None
+    if stated.identity != ledger.identity:
+        return "The model was charged to another ledger: its file names one with another identity."
+    if (stated.limit, stated.max_rows_per_person) != (ledger.limit, ledger.max_rows_per_person):
+        return "The model was charged to a ledger with another limit, or for persons with another number of rows."
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from confide.cautions import cautions
@@ -59,21 +58,8 @@ def verdict_of(guarantee: Guarantee, ledger: LedgerFacts | None, failures: tuple
 
 def unusual_of(guarantee: Guarantee) -> tuple[str, ...]:
     """What is unusual about the budget, from the public facts of the guarantee."""
-    low, high = rows_of(guarantee) or (1, 1)
+    low, high = guarantee.n_rows or (1, 1)
     return cautions(guarantee.budget, low, high)
-
-
-def rows_of(guarantee: Guarantee) -> tuple[int, int] | None:
-    """The bounds on the number of rows that the guarantee states; equal ones where it is public. None if it states none."""
-    for sentence in guarantee.assumptions:
-        if found := re.match(r"The number of rows, ([\d,]+), is public", sentence):
-            n_rows = int(found[1].replace(",", ""))
-            return n_rows, n_rows
-        if found := re.match(
-            r"The number of rows is private; it lies between the declared bounds ([\d,]+) and ([\d,]+)", sentence
-        ):
-            return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
-    return None
 
 
 def _doubts_of_ledger(ledger: LedgerFacts | None) -> list[str]:

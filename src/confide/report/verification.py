@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,22 +19,35 @@ from confide.accounting.ledger import Ledger
 from confide.cautions import cautions
 from confide.erm.centred_rows import Centred
 from confide.errors import ConfideError
-from confide.estimators.linear_model import form_of_model, released_model
+from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
+from confide.estimators.search import plans_of_chosen, sentences_of_search
 from confide.features.penalised_bounds import ShortenedInNorm
-from confide.features.quadratic_forms import QuadraticForm
-from confide.features.released_bounds import ABOUT_ITS_CHARGE
 from confide.features.schema import Schema
+from confide.guarantee import Guarantee
+from confide.inference.evidence import Evidence
+from confide.inference.interest import InterestEvidence
+from confide.inference.interest_plan import InterestPlan
+from confide.inference.intervals import positive_part
+from confide.inference.least_squares import SumsEvidence
+from confide.inference.risk_differences import points_of_risks
+from confide.inference.risks_evidence import RisksEvidence
+from confide.intake.specification import Columns, coefficient_names
+from confide.intake.targets import declared_domain, number_column
 from confide.privacy.mechanism import Plan
+from confide.privacy.moments import NoisyMoments
+from confide.privacy.standardised_sums import StandardisedSums
+from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
+from confide.released_models.model import ReleasedModel
 from confide.report.ledger_facts import LedgerFacts
-from confide.report.verdict import rows_of
-from confide.training.assumptions import PENALISED, PENALISED_IN_GROUPS, WITHOUT_LEDGER, guarantee_of
-from confide.training.charge import Charge
+from confide.training.assumptions import guarantee_of, sentences_of_rows
 from confide.training.plan import AnyPlan
 
 VERIFIED, FAILED, UNCHECKED = "verified", "failed", "not checked"
 _MOST_DOUBT = 0.25
 """In grid steps: where rounding leaves more doubt than this, a weight is not compared with the grid of their noise."""
-_ABOUT_THE_CHARGE = (WITHOUT_LEDGER, "It was charged to a ledger", ABOUT_ITS_CHARGE)
+_ROUNDING_OF_SUMS = 1e-6
+"""Relative: what is computed from released sums again differs by far less on another machine."""
+_SUMS = ("curvature", "slope", "products", "targets", "square", "sums", "risks", "weights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +58,12 @@ class Finding:
     ----------
     outcome : "verified", "failed" or "not checked"
     sentence : what was found, in plain words
+    parts : of what is not checked, the parts of the model's file that hold it, as "part.part"
     """
 
     outcome: str
     sentence: str
+    parts: tuple[str, ...] = ()
 
 
 def verify(
@@ -80,14 +96,52 @@ def verify(
     found += _findings_of_plan(model, written_by)
     found.append(_finding_of_schema(released_model(model).schema, schema))
     found += _findings_of_ledger(model, ledger, sha256)
+    found += _stated_alone(released_model(model), written_by)
     found += [
-        Finding(UNCHECKED, "That the noise was drawn as planned, on the machine of the fit: no file can show it."),
         Finding(
             UNCHECKED,
             "What the guarantee assumes about people, rows and other releases: the report lists the points to confirm.",
         ),
     ]
     return tuple(found)
+
+
+def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
+    """What the file says and nothing else confirms. With the checks, these findings cover every part of a model's file."""
+    kept = {"intervals": released.evidence, "interest": released.interest}
+    sums = [f"{name}.{part}" for name, value in kept.items() if value is not None for part in _SUMS]
+    found = [
+        Finding(
+            UNCHECKED,
+            "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it.",
+            ("coef", "intercept", *sums),
+        ),
+        Finding(UNCHECKED, f"Which version wrote the file: it says confide {written_by}.", ("version",)),
+    ]
+    facts = released.guarantee.circumstances
+    if facts is not None:
+        low, high = facts.n_rows
+        rows = f"{low:,}" if low == high else f"between {low:,} and {high:,}"
+        search = facts.search
+        chosen = "" if search is None else f", a search among {search.candidates} candidates ({search.method})"
+        ledger = "no ledger" if facts.ledger is None else f"the ledger {facts.ledger.identity}"
+        sentence = f"What the file says of the fit and its rows: {rows} rows, {ledger}{chosen}; labels, weights and place."
+        found.append(Finding(UNCHECKED, sentence, ("guarantee.circumstances",)))
+    if released.encoder is None:
+        names = "Names of columns and of classes, and the bound on rows: no schema declares them."
+        found.append(Finding(UNCHECKED, names, ("feature_names_in", "classes", "row_bound")))
+    elif released.encoder.schema.target is None and released.domain:
+        found.append(Finding(UNCHECKED, "Names of classes: the schema has no target.", ("classes",)))
+    if released.evidence is None and released.interest is None:
+        unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
+        found.append(Finding(UNCHECKED, "What was declared of the sample: no intervals rest on it.", unused))
+    if number_column(released.schema) is not None:
+        found.append(
+            Finding(UNCHECKED, "The parameter target_bound: the schema bounds the target.", ("parameters.target_bound",))
+        )
+    if released.prior is not None:
+        found.append(Finding(UNCHECKED, "The weights of the prior, and where they came from.", ("prior",)))
+    return found
 
 
 def failures_of_plan(model: Any, written_by: str = __version__) -> tuple[str, ...]:
@@ -113,35 +167,35 @@ def plan_again(model: Any) -> AnyPlan:
     ParameterError
         If these facts allow no plan.
     """
-    rows, released = rows_of(model.guarantee_), released_model(model)
-    n_rows = None if rows is None or model.n_rows_bounds is not None else rows[0]
+    return _plans_again(model)[0]
+
+
+def _plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
+    """The plan by which the model was trained, and the one that its guarantee speaks of: another one for a search."""
+    facts, released = model.guarantee_.circumstances, released_model(model)
+    n_features = None if model.schema is not None else model.n_features_in_
+    if facts.search is not None:
+        return plans_of_chosen(model, facts, n_features, len(released.domain))
+    n_rows = None if model.n_rows_bounds is not None else facts.n_rows[0]
     classes = {"n_classes": len(released.domain)} if len(released.domain) > 2 else {}
-    plan: AnyPlan = model.plan(n_rows, None if model.schema is not None else model.n_features_in_, **classes)
-    return plan
+    plan: AnyPlan = model.plan(n_rows, n_features, **classes)
+    return plan, plan
 
 
 def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
     guarantee, advice = model.guarantee_, ""
     if written_by != __version__:
         advice = f" The file was written by confide {written_by}, and this is {__version__}: verify with that version."
+    if guarantee.circumstances is None:
+        lacking = "The file does not say from which facts its guarantee was written, as files of this version do."
+        return [Finding(FAILED, f"{lacking}{advice}")]
     if not guarantee.budget.is_private:
         return [Finding(UNCHECKED, "The plan was not made again: there is no privacy that it could show.")]
-    if _was_chosen(guarantee):
-        sentence = (
-            "The plan was not made again: the model is one of several that were tried privately, on parts of the rows."
-        )
-        return [Finding(UNCHECKED, sentence)]
     try:
-        plan = plan_again(model)
-    except ConfideError as error:
+        plan, whole = _plans_again(model)
+        expected = _guarantee_again(model, whole)
+    except (ConfideError, KeyError) as error:
         return [Finding(FAILED, f"The facts in the file allow no such plan: {error}{advice}")]
-    expected = guarantee_of(
-        plan,
-        (),
-        released_model(model).encoder,
-        Charge(None, None, ""),
-        cautions(plan.event.budget, plan.problem.n_rows_low, plan.problem.n_rows_high),
-    )
     differing = _differences(model, plan, expected)
     if differing:
         return [
@@ -151,41 +205,139 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
         ]
     same = (
         f"The plan was made again from the public facts in the file. It has the same budget, {guarantee.budget}, "
-        f"mechanism, ridge, noise grid and assumptions."
+        f"mechanism, ridge, noise grid, bound on rows and facts for intervals, and leads to the same assumptions."
     )
     return [Finding(VERIFIED, same), *_finding_of_grid(model, plan)]
 
 
-def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
+def _guarantee_again(model: Any, plan: AnyPlan) -> Guarantee:
+    """The guarantee that the plan and the other facts in the file lead to, with all its sentences."""
+    facts, released, problem = model.guarantee_.circumstances, released_model(model), plan.problem
+    if facts.ledger is not None and facts.prior_in_ledger and released.prior is not None:
+        model = copy(model)
+        model.prior = replace(released.prior, ledger=facts.ledger.identity)
+    settings = settings_of_model(model)
+    target = said_of_target(model, declared=facts.labels_declared)
+    of_rows = sentences_of_rows(target, settings, facts, released.encoder, released.fourier)
+    # The event of a candidate is that of its part or its try; a search is charged for its whole budget.
+    charged = plan.event.budget if facts.search is None else problem.event(plan.budget).budget
+    unusual = cautions(charged, problem.n_rows_low, problem.n_rows_high)
+    return guarantee_of(plan, (*of_rows, *sentences_of_search(facts)), released.encoder, facts, unusual)
+
+
+def _differences(model: Any, plan: AnyPlan, expected: Guarantee) -> list[str]:
     """What differs between the file and the plan that its facts lead to, in words."""
-    stated = model.guarantee_
+    stated, released = model.guarantee_, released_model(model)
+    is_declared = model.schema is not None and model.schema.target is not None and bool(released.domain)
+    facts = stated.circumstances
+    rows = (plan.problem.n_rows_low, plan.problem.n_rows_high)
     compared = {
         "budget": stated.budget == expected.budget,
         "neighbour relation": stated.neighbours is expected.neighbours,
         "number of rows of a person": stated.max_rows_per_person == expected.max_rows_per_person,
+        "number of rows": facts.search is not None or tuple(facts.n_rows) == rows,
         "mechanism": stated.mechanism == expected.mechanism,
+        "reason for having no guarantee": stated.void == expected.void,
         "ridge": model.alpha_ == plan.alpha,
-        "kind of ridge": any(each in stated.assumptions for each in (PENALISED, PENALISED_IN_GROUPS))
-        == (form_of_model(model) is not None),
+        "bound on rows to be scored": _is_bounded_as_planned(model, plan),
+        "set of classes": not is_declared or released.domain == declared_domain(None, model.schema),
+        "source of the labels": facts.labels_declared or (bool(released.domain) and not is_declared),
+        "ledger of the prior": not facts.prior_in_ledger or None not in (facts.ledger, released.prior),
+        "list of columns": _has_its_columns(released),
+        "description of what intervals are computed from": _has_evidence_as_planned(
+            released, plan, settings_of_model(model).target_shift
+        ),
     }
-    form = form_of_model(model)
-    if form is not None:
-        compared["bound on rows to be scored"] = _shortens_as_planned(model, plan, form)
     found = [name for name, is_same in compared.items() if not is_same]
-    if stated.void is not None:
-        return found  # sentences on how noise was drawn are missing, as they should be
-    owed = [sentence for sentence in expected.assumptions if not sentence.startswith(_ABOUT_THE_CHARGE)]
-    # Files of earlier versions call the bound that holds by default a declared one.
-    known = {*stated.assumptions, *(each.replace("its declared bound", "its default bound") for each in stated.assumptions)}
-    missing = [sentence for sentence in owed if sentence not in known]
-    return [*found, *([f'set of assumptions: the file lacks "{missing[0]}"'] if missing else [])]
+    if stated.assumptions != expected.assumptions:
+        lacking = [each for each in expected.assumptions if each not in stated.assumptions]
+        more = [each for each in stated.assumptions if each not in expected.assumptions]
+        what = f'the file lacks "{lacking[0]}"' if lacking else f'the file adds "{more[0]}"' if more else "in another order"
+        found.append(f"set of assumptions: {what}")
+    return found
 
 
-def _shortens_as_planned(model: Any, plan: AnyPlan, form: QuadraticForm) -> bool:
-    """Whether rows to be scored are shortened as the plan shortens rows in the norm of a form."""
+def _has_its_columns(released: ReleasedModel) -> bool:
+    """Whether columns and coefficients have the names that the schema, or the columns of X, lead to."""
+    columns, encoder = released.columns, released.encoder
+    if encoder is not None:
+        own = Columns.of_schema(encoder)
+        if columns.n_features_in != own.n_features_in or not np.array_equal(columns.feature_names_in, own.feature_names_in):
+            return False
+    return np.array_equal(released.coefficient_names, coefficient_names(columns, encoder, released.fourier))
+
+
+def _has_evidence_as_planned(released: ReleasedModel, plan: AnyPlan, shift: float) -> bool:
+    """Whether the public facts beside the released sums and moments are those of the plan."""
+    facts, evidence, interest = released.guarantee.circumstances, released.evidence, released.interest
+    weighted = facts is not None and facts.has_weights
+    if isinstance(plan, StatisticsPlan):
+        if interest is not None or (evidence is None) != (not plan.problem.with_square or plan.l1_ratio > 0.0):
+            return False
+        if not isinstance(evidence, SumsEvidence):
+            return evidence is None
+        sums = NoisyStatistics(evidence.products, evidence.targets, evidence.square, plan)
+        expected = replace(SumsEvidence.of(sums, evidence.weights), shift=shift)
+        return _same_facts(evidence, expected, weighted=weighted) and _solves_its_sums(evidence)
+    if isinstance(plan.intervals, InterestPlan):
+        if interest is None or evidence is not None or (interest.risks is None) != (plan.intervals.risks is None):
+            return False
+        planned = replace(interest, facts=plan.intervals.facts, combinations=plan.intervals.combinations)
+        return interest.to_dict() == (planned.with_weights() if weighted else planned).to_dict() and _has_risks_as_planned(
+            interest, plan.intervals
+        )
+    if interest is not None or (evidence is None) != (plan.intervals is None):
+        return False
+    if plan.intervals is None:
+        return True
+    if not isinstance(evidence, Evidence):
+        return False
+    moments = NoisyMoments(evidence.curvature, evidence.slope, plan.intervals.moments)
+    return _same_facts(evidence, Evidence.of(plan, evidence.weights, moments), weighted=weighted)
+
+
+def _same_facts(evidence: Evidence | SumsEvidence, expected: Evidence | SumsEvidence, *, weighted: bool) -> bool:
+    """Whether evidence has the facts that the plan leads to, where rows may have had weights of their own."""
+    if weighted:
+        expected = replace(expected, design=replace(expected.design, has_weights=True))
+    return evidence.to_dict() == expected.to_dict()
+
+
+def _solves_its_sums(evidence: SumsEvidence) -> bool:
+    """Whether the weights are those of the released sums, to far less than anybody would change them by."""
+    products = positive_part(evidence.products) + evidence.l2 * np.eye(evidence.weights.size)
+    targets = evidence.targets + evidence.l2 * evidence.centre
+    size = np.abs(products) @ np.abs(evidence.weights) + np.abs(targets)
+    return bool((np.abs(products @ evidence.weights - targets) <= _ROUNDING_OF_SUMS * size.max()).all())
+
+
+def _has_risks_as_planned(interest: InterestEvidence, plan: InterestPlan) -> bool:
+    """Whether steps and noise of differences of risks follow from what was released before, and from the plan."""
+    risks = interest.risks
+    if risks is None or plan.risks is None:
+        return True
+    _, steps = points_of_risks(interest)
+    sums = StandardisedSums(
+        risks.differences * risks.n_rows, risks.rates * risks.n_rows, risks.bends * risks.n_rows, risks.n_rows
+    )
+    expected = RisksEvidence.of(plan.risks, risks.steps, sums)
+    close = [(steps, risks.steps), *zip(expected.deviations, risks.deviations, strict=True)]
+    same = (expected.count_deviation, expected.n_rows) == (risks.count_deviation, risks.n_rows)
+    return (
+        same
+        and expected.is_laplace == risks.is_laplace
+        and all(np.allclose(one, other, rtol=_ROUNDING_OF_SUMS, atol=0.0) for one, other in close)
+    )
+
+
+def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
+    """Whether rows to be scored are clipped as the plan clips them, and shortened where it does so in the norm of a form."""
     released, planned = released_model(model), plan.problem.row_bound
-    own = released.scoring.row_bound if released.encoder is None else released.encoder.row_bound
-    norm = planned.inner.l2_norm if isinstance(planned, Centred) else planned.l2_norm
+    planned = planned.inner if isinstance(planned, Centred) else planned
+    form = form_of_model(model)
+    if form is None:
+        return bool(released.scoring.row_bound == planned)
+    own, norm = released.scoring.row_bound if released.encoder is None else released.encoder.row_bound, planned.l2_norm
     expected = own if planned == own or norm >= form.longest(own) else ShortenedInNorm(own, form, norm)
     return bool(released.scoring.row_bound == expected)
 
@@ -220,12 +372,12 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
         return Finding(UNCHECKED, "The model has no schema: the bound on its rows stands in the guarantee.")
     contents = f"SHA-256 of the contents of the model's schema: {schema_hash(own)}"
     if given is None:
-        return Finding(UNCHECKED, f"The schema was not compared; give it to do so. {contents}")
+        return Finding(UNCHECKED, f"The schema was not compared; give it to do so. {contents}", ("schema",))
     if schema_hash(own) == schema_hash(given):
         return Finding(VERIFIED, f"The model has exactly this schema. {contents}")
     if _without_choices(own) == _without_choices(given):
-        same = "The model has this schema. Knots and interactions that it left open were chosen from public facts."
-        return Finding(VERIFIED, f"{same} {contents}")
+        same = "The model has this schema, but for knots, interactions, random features and units, which were not compared."
+        return Finding(VERIFIED, f"{same} {contents}", ("schema",))
     return Finding(FAILED, f"The model was fitted with another schema than the one that was given. {contents}")
 
 
@@ -250,8 +402,3 @@ def _findings_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> list[
     if facts.unit_note is not None:
         found.append(Finding(UNCHECKED, f"What all releases cost together is not known. {facts.unit_note}"))
     return found
-
-
-def _was_chosen(guarantee: Any) -> bool:
-    """Whether the model came out of a private search."""
-    return any("candidate" in sentence for sentence in guarantee.assumptions)

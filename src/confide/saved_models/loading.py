@@ -60,11 +60,19 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
 
 
 def _is_reproduced(written: Any, read: Any, name: str = "") -> bool:
-    """Whether a restored model writes everything that was read. What it leaves out or changes was not understood."""
+    """Whether a restored model writes everything that was read, and each value as one of the same type.
+
+    What it leaves out or changes was not understood. Readers turn each value into the type that it should have, so a value
+    of another type is not written as it was read: true is no number, and a number is no text.
+    """
     if isinstance(written, dict) and isinstance(read, dict):
         return all(key in written and _is_reproduced(written[key], value, key) for key, value in read.items())
+    if isinstance(written, list) and isinstance(read, list):
+        return len(written) == len(read) and all(map(_is_reproduced, written, read))
     # Two differences are allowed: every version writes its own number, and the first one wrote a budget as a number.
-    return written == read or (name in ("version", "budget") and not isinstance(read, dict))
+    if (name == "version" and type(read) is str) or (name == "budget" and type(read) in (int, float)):
+        return True
+    return type(written) is type(read) and bool(written == read)
 
 
 def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:

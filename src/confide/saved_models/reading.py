@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -73,7 +75,10 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
     interest = None if content.get("interest") is None else InterestEvidence.from_dict(content["interest"])
     names, domain = content["feature_names_in"], _domain(content["classes"])
-    columns = Columns(int(content["n_features_in"]), None if names is None else np.array(names, dtype=object))
+    n_inputs = content["n_features_in"]
+    if type(n_inputs) is not int or n_inputs < 1:
+        raise FileError(WRONG_KIND)
+    columns = Columns(n_inputs, None if names is None else np.array(names, dtype=object))
     encoder = None if schema is None else Encoder(schema)
     prior = content.get("prior")
     released = ReleasedModel(
@@ -89,6 +94,7 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
         prior=None if prior is None else Prior.from_dict(prior, FittedTo(columns, domain, encoder, fourier)),
         interest=interest,
     )
+    _refuse_other_types(released)
     # Monotone effects replace released weights, and the evidence keeps those that were released.
     if evidence is not None and not content["parameters"].get("monotone") and not _belongs_to(evidence, released.scoring):
         raise FileError(DO_NOT_FIT)
@@ -103,6 +109,33 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
         if expected != tuple(content["coefficient_names"]):
             raise FileError("the columns of the schema do not match the coefficients.")
     return released
+
+
+def _refuse_other_types(value: Any, declared: str = "Any") -> None:
+    """Refuse a value that a file has in place of one of the declared type: true for a number, a number for text.
+
+    It reads the annotations of frozen values, so what a later version keeps is checked as well.
+    """
+    if is_dataclass(value):
+        for each in fields(value):
+            _refuse_other_types(getattr(value, each.name), str(each.type))
+    elif isinstance(value, tuple):
+        for one in value:
+            _refuse_other_types(one, declared)
+    elif "Any" not in declared:
+        takes = {word: re.search(rf"\b{word}\b", declared) is not None for word in ("bool", "int", "float", "str")}
+        is_number = type(value) in (int, float)
+        is_other = (
+            (type(value) is bool and (takes["int"] or takes["float"]) and not takes["bool"])
+            or (type(value) is float and takes["int"] and not takes["float"])
+            or (
+                (is_number or type(value) is bool)
+                and takes["str"]
+                and not any((takes["int"], takes["float"], takes["bool"]))
+            )
+        )
+        if is_other:
+            raise FileError(WRONG_KIND)
 
 
 def _domain(classes: Any) -> tuple[Any, ...]:

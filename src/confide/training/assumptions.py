@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from confide.accounting.ledger import Batch, Ledger
+from confide.data.checked_source import PLACES
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
@@ -15,7 +15,8 @@ from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.expected_noise import l1_ratio
 from confide.features.columns import NumberColumn, codes_sentence
 from confide.features.encoder import Encoder
-from confide.guarantee import Guarantee
+from confide.features.public_maps import PublicMap
+from confide.guarantee import Circumstances, Guarantee, NamedLedger, Search
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.intake.specification import CheckedRows
@@ -23,6 +24,7 @@ from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.released_models.prior import Prior
 from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 from confide.training.settings import Settings
@@ -36,8 +38,6 @@ _CHOSEN = "; bounds, categories and parameters were chosen without looking at th
 _CHOSEN_BUT_RELEASED = (
     "; bounds, categories and parameters were chosen without looking at the rows, apart from the bounds that were released."
 )
-WITHOUT_LEDGER = "No ledger records this release"
-"""How the sentence begins that says where a release was charged, if it was charged nowhere."""
 _DEFAULT_BOUND = BallBound(1.0)
 
 
@@ -53,11 +53,41 @@ PENALISED_IN_GROUPS = (
 """Said of every other fit with a quadratic form."""
 
 
+def circumstances_of(
+    problem: Any, rows: CheckedRows, prior: Prior | None, charge: Charge, search: Search | None = None
+) -> Circumstances:
+    """The public facts of a fit besides its plan: all that the sentences of its guarantee need.
+
+    Whatever a sentence says must follow from them, from the plan and from the model's public parts: `confide verify` writes
+    the sentences again and refuses a file that has others.
+
+    Parameters
+    ----------
+    problem : the public facts of the problem, which have the number of rows
+    rows : the checked rows
+    prior : the prior of the fit, or None
+    charge : where the release is charged
+    search : how the model is chosen, if it is
+    """
+    ledger = charge.ledger
+    named = None if ledger is None else NamedLedger(ledger.identity, ledger.limit, ledger.max_rows_per_person)
+    return Circumstances(
+        (problem.n_rows_low, problem.n_rows_high),
+        labels_declared=rows.labels_declared,
+        has_weights=rows.has_weights,
+        place=rows.source.place,
+        seeded=charge.seed is not None,
+        ledger=named,
+        prior_in_ledger=prior is not None and named is not None and prior.ledger == named.identity,
+        search=search,
+    )
+
+
 def guarantee_of(
     plan: AnyPlan,
     of_rows: Iterable[str],
     encoder: Encoder | None,
-    charge: Charge,
+    circumstances: Circumstances,
     unusual: tuple[str, ...],
 ) -> Guarantee:
     """The guarantee of a release by this plan, with the assumptions it rests on.
@@ -67,16 +97,19 @@ def guarantee_of(
     plan : the plan of the release
     of_rows : what is assumed about rows, labels and weights, see `sentences_of_rows`
     encoder : the encoder of the schema, which may name the column of persons; or None
-    charge : where the release is charged
+    circumstances : the other public facts of the fit, see `circumstances_of`
     unusual : what is unusual about the budget, see `confide.cautions`
     """
     problem, intervals = plan.problem, _intervals_of(plan)
-    released_bounds = _released_bounds(encoder, charge.ledger)
+    ledger = circumstances.ledger
+    released_bounds = _released_bounds(encoder, ledger)
     matching = plan.matching if isinstance(plan, Plan) else None
     parts = [part for part in (intervals, matching) if part is not None]
     budget = parts[0].budget if parts else plan.budget
     person_column = None if encoder is None else encoder.schema.person
-    void = void_because(plan.budget, charge.seed, "the model may reveal any row") or _void_bounds(encoder)
+    void = void_because(plan.budget, 0 if circumstances.seeded else None, "the model may reveal any row") or _void_bounds(
+        encoder
+    )
     is_guaranteed = void is None and plan.lattice is not None
     sentences = (
         _persons(problem.rows_per_person, person_column),
@@ -92,9 +125,10 @@ def guarantee_of(
         *_released_for_intervals(plan),
         *_released_centre(plan),
         *_released_means(plan),
-        *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
+        *(_private_release(plan, budget, ledger, unusual) if is_guaranteed else ()),
     )
-    return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, problem.rows_per_person)
+    rows = problem.rows_per_person
+    return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
 
 
 def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
@@ -132,7 +166,7 @@ def _bound(problem: Any, *, is_private: bool, some_released: bool) -> str:
     )
 
 
-def _released_bounds(encoder: Encoder | None, ledger: Batch | Ledger | None) -> tuple[str, ...]:
+def _released_bounds(encoder: Encoder | None, ledger: NamedLedger | None) -> tuple[str, ...]:
     """Which bounds of the schema came from rows, by releases of their own."""
     releases = [column.released for column in _with_released_bounds(encoder) if column.released is not None]
     identity = None if ledger is None else ledger.identity
@@ -203,9 +237,7 @@ def _released_means(plan: AnyPlan) -> tuple[str, ...]:
     return (sentence,)
 
 
-def _private_release(
-    plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]
-) -> tuple[str, ...]:
+def _private_release(plan: AnyPlan, budget: Budget, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> tuple[str, ...]:
     """The assumptions of a private release that do not concern its rows."""
     problem, intervals, lattice = plan.problem, _intervals_of(plan), plan.lattice
     assert lattice is not None  # noqa: S101 - the caller asks this only for private releases
@@ -228,11 +260,11 @@ def _private_release(
     )
 
 
-def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
+def _ledger(ledger: NamedLedger | None, problem: Any) -> str:
     if ledger is None:
         return (
-            f"{WITHOUT_LEDGER}, so nothing adds it up with other releases from these rows; it covers this fit alone. Scores "
-            f"computed on private rows, and choices made from them, are not covered."
+            "No ledger records this release, so nothing adds it up with other releases from these rows; it covers this fit "
+            "alone. Scores computed on private rows, and choices made from them, are not covered."
         )
     return (
         f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "
@@ -265,16 +297,29 @@ def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | Interes
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
 
 
-def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Ledger | None) -> tuple[str, ...]:
+def sentences_of_rows(
+    target: str,
+    settings: Settings,
+    circumstances: Circumstances,
+    encoder: Encoder | None,
+    fourier: PublicMap | None,
+) -> tuple[str, ...]:
     """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie.
 
     It also says where the prior came from, and what is done with the released weights afterwards.
+
+    Parameters
+    ----------
+    target : what is said about the labels or the targets
+    settings : the parameters of the fit
+    circumstances : the other public facts of the fit
+    encoder, fourier : how rows enter the fit
     """
-    place, prior = rows.source.assumption, settings.prior
+    place, prior, ledger = PLACES[circumstances.place], settings.prior, circumstances.ledger
     return (
-        rows.target_sentence,
-        *_kernel(rows),
-        *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
+        target,
+        *_kernel(encoder, fourier),
+        *_weights(circumstances.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
         *([] if settings.penalty is None else [PENALISED_IN_GROUPS if settings.keeps_groups else PENALISED]),
         *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
@@ -282,12 +327,12 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
     )
 
 
-def _kernel(rows: CheckedRows) -> tuple[str, ...]:
+def _kernel(encoder: Encoder | None, fourier: PublicMap | None) -> tuple[str, ...]:
     """What is assumed about the random features of a kernel. Those of a schema are among what the schema says."""
-    is_of_schema = rows.encoder is not None and rows.encoder.appended is not None
-    if rows.fourier is None or is_of_schema:
+    is_of_schema = encoder is not None and encoder.appended is not None
+    if fourier is None or is_of_schema:
         return ()
-    return (f"The map of rows to {rows.fourier} was chosen without looking at the rows.",)
+    return (f"The map of rows to {fourier} was chosen without looking at the rows.",)
 
 
 def _weights(
@@ -391,7 +436,7 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
     return f"Each person contributed {rows_per_person:,} rows at most."
 
 
-def _fewer_rows(ledger: Batch | Ledger, problem: Any) -> str:
+def _fewer_rows(ledger: NamedLedger, problem: Any) -> str:
     """For which persons the ledger's limit holds, if they differ from the persons whom this release protects."""
     rows = ledger.max_rows_per_person
     if rows == problem.rows_per_person:

@@ -42,7 +42,7 @@ from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
-from confide.training.assumptions import guarantee_of, sentences_of_rows
+from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
 from confide.training.charge import Charge, before_charge, charge_and_release
 from confide.training.least_squares import weights_of_sums
 from confide.training.mechanism_choice import MECHANISMS
@@ -68,7 +68,9 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
-        guarantee = guarantee_of(plan, sentences_of_rows(rows, settings, charge.ledger), rows.encoder, charge, unusual)
+        facts = circumstances_of(problem, rows, settings.prior, charge)
+        of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
+        guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
         # A batch warns of an unusual budget when it is planned, for all its releases together.
         before_charge(lattices_of(plan), () if isinstance(charge.ledger, Batch) else unusual)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
