@@ -206,6 +206,93 @@ def test_many_processes_that_create_one_file_share_it(path):
     assert [entry.name for entry in path.parent.iterdir()] == ["study.db"]
 
 
+# One file by two names
+
+
+def charge_until_refused(path, start, results):
+    ledger = Ledger(path)
+    start.wait()
+    granted = 0
+    with contextlib.suppress(LedgerError):
+        for _ in range(100):
+            ledger.charge(0.01)
+            granted += 1
+    results.put(granted)
+
+
+def test_a_ledger_with_a_second_hard_link_is_refused_by_both_names(charged):
+    """By whoever opens it, charges it, reads it or verifies it; once the second name is gone, all is as it was."""
+    ledger, other = Ledger(charged), charged.with_name("other.db")
+    other.hardlink_to(charged)
+    for ask in (lambda: Ledger(charged), lambda: Ledger(other), lambda: ledger.charge(0.1), ledger.spent, ledger.verify):
+        with pytest.raises(LedgerError, match=r"has a second name \(a hard link\).*Nothing was used or charged"):
+            ask()
+    other.unlink()
+    ledger.charge(0.25)
+    assert Ledger(charged).verify() == 4
+
+
+def test_a_hard_link_that_is_made_while_processes_charge_loses_nothing(path):
+    """Each charge that returned is there, whatever name it was made by."""
+    Ledger(path, limit=1e6)
+    start, results = FORK.Barrier(2), FORK.Queue()
+    child = FORK.Process(target=charge_until_refused, args=(path, start, results))
+    child.start()
+    start.wait()
+    time.sleep(0.1)
+    path.with_name("other.db").hardlink_to(path)
+    with contextlib.suppress(LedgerError):
+        Ledger(path.with_name("other.db")).charge(0.01)
+    granted = results.get(timeout=60)
+    child.join()
+    path.with_name("other.db").unlink()
+    assert Ledger(path).verify() == granted
+
+
+def test_two_names_of_one_file_have_one_lock(charged):
+    """Whoever has a session by one name keeps out who comes by another, such as that of a file that was moved meanwhile."""
+    ledger, moved = Ledger(charged), charged.with_name("moved.db")
+    start, results = FORK.Barrier(2), FORK.Queue()
+    child = FORK.Process(target=charge_until_refused, args=(moved, start, results))
+    with ledger._records.session(writing=True) as session:
+        charged.rename(moved)
+        child.start()
+        child.join(0.5)
+        assert child.is_alive()
+        assert results.empty()
+        assert len(session.records_after(None)) == 4
+    child.kill()
+    child.join()
+
+
+def test_a_file_that_is_mounted_by_itself_is_refused(charged, monkeypatch, tmp_path):
+    """As the system lists mounts: the fifth word of a line, with octal codes for blanks. Other words are no mounts."""
+    mounts = tmp_path / "mountinfo"
+    line = "36 35 98:0 {} {} rw,noatime - ext3 /dev/root rw\n"
+    monkeypatch.setattr(ledger_file, "_MOUNTS", mounts)
+    spaced = charged.with_name("a study.db")
+    charged.rename(spaced)
+    mounts.write_text(line.format(str(spaced).replace(" ", r"\040"), "/mnt") + line.format("/", spaced.parent))
+    ledger = Ledger(spaced)
+    ledger.charge(0.1)
+    mounts.write_text(line.format("/", "/") + line.format("/l.db", str(spaced).replace(" ", r"\040")))
+    for ask in (lambda: Ledger(spaced), lambda: ledger.charge(0.1), ledger.verify):
+        with pytest.raises(LedgerError, match=r"mounted by itself.*Mount its folder instead"):
+            ask()
+
+
+def test_a_name_that_a_dying_process_left_while_it_created_the_ledger_is_removed(path):
+    """It died between the link to the final name and the end of the first one; nobody else knows that name."""
+    identity = Ledger(path, limit=1.0).identity
+    left, foreign = (path.with_name(f".study.db.{name}.part") for name in (identity, "0" * 32))
+    left.hardlink_to(path)
+    foreign.touch()
+    Ledger(path).charge(0.25)
+    assert not left.exists()
+    assert foreign.exists()
+    assert Ledger(path).spent() == PureDP(0.25)
+
+
 # Files that are no ledger, or not the one that was left
 
 

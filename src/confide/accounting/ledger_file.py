@@ -5,11 +5,15 @@ Proof of durability: proofs/ledger.md, section 8.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
+from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -31,6 +35,11 @@ if TYPE_CHECKING:
 _APPLICATION_ID = 0x636F6E66  # "conf"
 _PATIENCE = 60.0
 """Seconds to wait for other processes."""
+_PAUSE = 0.001
+"""Seconds between two attempts to lock a file, at first; they grow to 20 times as many."""
+_LOCKED_BYTE = 2**62
+"""The byte by which a session locks the file: a lock may lie behind its end, and SQLite locks bytes far before this one."""
+_MOUNTS = Path("/proc/self/mountinfo")
 _ALONE = "ro&immutable=1"
 """SQLite then reads the file without its log and without locks. The session checks whether somebody else wrote meanwhile."""
 _COPIED = "rw&copied=1"
@@ -58,7 +67,7 @@ _PRAGMAS = (
     "synchronous = EXTRA",  # in write-ahead mode: the log is synced before COMMIT returns
     "fullfsync = ON",  # on macOS, fsync alone leaves the data in the drive's cache
     "checkpoint_fullfsync = ON",
-    # The log is moved into the file by the last connection to close, alone. Before SQLite 3.51.3, a checkpoint while others
+    # The log is moved into the file by a connection that closes, alone. Before SQLite 3.51.3, a checkpoint while others
     # write can lose commits ("WAL-reset bug").
     "wal_autocheckpoint = 0",
     "trusted_schema = OFF",
@@ -69,8 +78,8 @@ _PRAGMAS = (
 class RecordsInFile:
     """Records in an SQLite file with a write-ahead log.
 
-    A connection lives as long as one session: between charges the file is whole without its log, and no connection is
-    carried into a forked process.
+    A connection lives as long as one session, and a session that may write has the file to itself: between charges the file
+    is whole without its log, and no connection is carried into a forked process.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -108,9 +117,11 @@ class RecordsInFile:
                     connection.execute(trigger)
                 connection.execute("COMMIT")
                 connection.execute("PRAGMA journal_mode = WAL")
-            with suppress(FileExistsError):  # another process was faster
-                self.path.hardlink_to(new)
-            new.unlink()
+            # Whoever finds the file has to wait for its lock until it has one name.
+            with one_at_a_time, _locked(new):
+                with suppress(FileExistsError):  # another process was faster
+                    self.path.hardlink_to(new)
+                new.unlink()
             _sync_folder(self.path.parent)
         except OSError as error:
             raise LedgerError(f"{self.path} cannot be created: {error.strerror}. Use a folder on a local disk.") from None
@@ -131,13 +142,29 @@ class RecordsInFile:
         if status.st_size == 0:
             raise damaged(self.path, "it is empty")
         before, mode = self._content(), "rw" if writing else self._mode_of_reading()
-        with one_at_a_time, _explained(self.path), self._opened(mode) as connection:
+        alone = _locked(self.path) if mode == "rw" else nullcontext()
+        with one_at_a_time, _explained(self.path), alone, self._opened(mode) as connection:
+            self._refuse_second_name()
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             self._check_kind(connection)
             yield _FileSession(self.path, connection)
             connection.execute("COMMIT")
         if mode in (_ALONE, _COPIED) and self._content() != before:
             raise LedgerError(f"{self.path} was charged by another user while it was read. Try again.")
+
+    def _refuse_second_name(self) -> None:
+        """Each name of a file has a log of its own, and a charge in the log of one name is not seen by the other."""
+        status = self._status()
+        if status is not None and status.st_nlink > 1:
+            raise LedgerError(
+                f"{self.path} has a second name (a hard link), and what is charged by one name could be lost by the other. "
+                f"Remove the other name; `find FOLDER -samefile {self.path.name}` finds it. Nothing was used or charged."
+            )
+        if _is_mount(self.path):
+            raise LedgerError(
+                f"{self.path} is a file that was mounted by itself, for example into a container, and what is charged here "
+                f"could be lost elsewhere. Mount its folder instead. Nothing was used or charged."
+            )
 
     def _mode_of_reading(self) -> str:
         """A user who may not write must not leave a log or its index behind, since nobody else could write to them."""
@@ -198,6 +225,55 @@ class _FileSession:
         self._connection.execute("UPDATE tip SET number = ?, hash = ?", (record.number, record.hash))
 
 
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Lock a file for this process, by whatever name others open it.
+
+    It is taken before SQLite opens the file. The system drops it, with SQLite's own, as soon as this process closes the
+    file anywhere: SQLite does that last of all, when its log is in the file.
+    """
+    handle = _handle_with_lock(path)
+    try:
+        if os.fstat(handle).st_nlink > 1:
+            # A process that died while it created the ledger left the name under which it had begun.
+            for part in path.parent.glob(f".{escape(path.name)}.*.part"):
+                if os.path.samestat(part.stat(), os.fstat(handle)):
+                    part.unlink()
+        yield
+    finally:
+        os.close(handle)
+
+
+def _handle_with_lock(path: Path) -> int:
+    deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        except (BlockingIOError, PermissionError):  # both words are in use for a lock that another process holds
+            if time.monotonic() > deadline:
+                os.close(handle)
+                raise LedgerError(f"{path} {_CAUSES[_BUSY]}. Nothing was used.") from None
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 20.0 * _PAUSE)
+
+
+def _is_mount(path: Path) -> bool:
+    """Whether a file is mounted by itself; False where the system does not say."""
+    try:
+        mounts = _MOUNTS.read_bytes().splitlines()
+    except OSError:
+        return False
+    points = (re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), mount.split(b" ")[4]) for mount in mounts)
+    return os.fsencode(path) in points
+
+
 def _connection(path: Path, mode: str) -> sqlite3.Connection:
     import sqlite3
 
@@ -224,8 +300,9 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _CAUSES = {
-    ("SQLITE_BUSY", "SQLITE_LOCKED"): f"is held by another process for more than {_PATIENCE:g} seconds. Try again later",
+    _BUSY: f"is held by another process for more than {_PATIENCE:g} seconds. Try again later",
     ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): (
         "cannot be opened. To charge it, or to show it while others charge it, this user needs to write to the file and to "
         "its folder, which must exist and be on a local disk"
