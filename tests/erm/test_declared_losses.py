@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from confide.erm.declared_losses import DeclaredLoss
+from confide.errors import NotCertified
 
 
 class Liar:
@@ -54,7 +55,7 @@ def test_a_loss_of_the_users_own_is_held_to_its_constants():
             score += 1.0
             return score
 
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(NotCertified):
         DeclaredLoss(Writer(), 1.0, "writer", 1.0, 2.0, 1.0, 1.0, False).of_scores(np.ones((2, 1)), np.ones(2), 1)
 
 

@@ -21,13 +21,11 @@ def test_true_constants_pass(penalty, n_features):
 
 
 class Lock:
-    """A function that cannot be copied."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
+    """A gradient that keeps, from its first call on, what cannot be copied."""
 
     def __call__(self, w):
-        return 0.5 * w
+        self.lock = threading.Lock()
+        return LOG_COSH.gradient(w)
 
 
 def remembering():

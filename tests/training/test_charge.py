@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 import warnings
 
 import numpy as np
@@ -47,16 +48,31 @@ def test_a_refused_charge_releases_nothing():
     assert released == []
 
 
-def test_a_release_that_fails_stays_charged():
-    """What it saw may have leaked through its failure."""
+@pytest.mark.parametrize(("on_purpose", "shown"), [(False, "failed with ZeroDivisionError"), (True, "^a refusal$")])
+def test_a_release_that_fails_stays_charged_and_shows_nothing_of_the_rows(on_purpose, shown):
+    """Neither in its own words nor in those of an error that was handled on the way."""
     ledger = Ledger(limit=2.0)
 
     def failing(entropy):
-        raise ZeroDivisionError
+        try:
+            raise ZeroDivisionError("row 7")
+        except ZeroDivisionError as error:
+            if on_purpose:
+                raise NotCertified("a refusal") from error
+            raise
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(NotCertified, match=shown) as caught:
         charge_and_release(failing, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit"))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert "row 7" not in "".join(traceback.format_exception(caught.value))
     assert ledger.spent() == PureDP(1.0)
+
+
+def test_whoever_looks_for_a_fault_may_see_the_error(monkeypatch):
+    """With made-up rows, as on the command line."""
+    monkeypatch.setenv("CONFIDE_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        charge_and_release(lambda _: 1 / 0, EVENT, Neighbours.REPLACE_ONE, Charge(None, None, "fit"))
 
 
 def test_a_release_from_a_seed_is_noted_as_void():

@@ -41,7 +41,7 @@ from confide.data.streams import NumberTarget, Reading, memory_source, weights_b
 from confide.data.threads import one_blas_thread
 from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
-from confide.errors import FileError, InputError
+from confide.errors import ConfideError, FileError, InputError
 from confide.features.column_names import listed
 from confide.features.labels import (
     DIFFERENT_NUMBERS_OF_ROWS,
@@ -202,7 +202,7 @@ class Task:
                         used |= piece.used
                 else:
                     totals = sum_over_groups(self.row_sum, groups(), self.reading.n_features, self.weights)
-            except (InputError, FileError) as error:
+            except ConfideError as error:
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and clusters log it
                 refusal = f"a worker failed with {type(error).__name__}."

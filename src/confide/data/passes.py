@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -34,6 +34,8 @@ def progress(told: Progress | None = None) -> Iterator[None]:
         Called with "checking", "training" or "scoring" and the number of rows of this pass that have been used: 0 when a
         pass begins, and the number of all rows when it ends. None writes a line on standard error: what is done, the
         number of the pass (only on a terminal), rows a second in this pass, and the time since the `with` block began.
+        No fit stops where the function raises: a line on standard error names the kind of its error, and it is not called
+        again.
 
     Notes
     -----
@@ -67,14 +69,34 @@ def progress(told: Progress | None = None) -> Iterator[None]:
     """
     if told is not None and not callable(told):
         raise ParameterError("progress must be given a function of what is done and a number of rows, or None.")
-    line = _Line() if told is None else None
-    token = _told.set(told or line)
+    line = _Line()
+    token = _told.set(Told(told or line))
     try:
         yield
     finally:
         _told.reset(token)
-        if line is not None:
-            line.end()
+        Told(lambda *_: line.end())("", 0)
+
+
+class Told:
+    """A function that is told of passes until it raises: its error must not stop a fit whose budget is spent.
+
+    Parameters
+    ----------
+    told : the function
+    """
+
+    def __init__(self, told: Progress) -> None:
+        self._told: Progress | None = told
+
+    def __call__(self, what: str, n_rows: int) -> None:
+        try:
+            if self._told is not None:
+                self._told(what, n_rows)
+        except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+            self._told = None
+            with suppress(Exception):  # standard error may be closed, and is None without a console
+                sys.stderr.write(f"confide: no more progress is shown: its function raised {type(error).__name__}.\n")
 
 
 class Pass:

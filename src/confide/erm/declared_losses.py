@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from confide.erm.losses import OneScore, Terms
+from confide.errors import NotCertified
 from confide.types import Array, Targets
+
+
+def asked(answer: Any, shape: tuple[int, ...] | None) -> Any:
+    """What code of a user answers when it is called: numbers of this shape, or anything if the shape is None.
+
+    None if it raises, or answers anything else: its message might show scores or weights without noise.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = answer()
+            if shape is None:
+                return found
+            numbers: Array = np.asarray(found, dtype=np.float64)
+    except Exception:  # noqa: BLE001 - a user's code may raise anything
+        return None
+    return numbers if numbers.shape == shape else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +35,7 @@ class DeclaredLoss(OneScore):
 
     Derivatives are clipped here to the declared constants and the declared sign, so noise covers every slope. Three
     assumptions remain: the loss is convex, its derivative changes no faster than `smoothness` says, and each value depends
-    on its own score and target alone.
+    on its own score and target alone. Where the user's code fails, the release is refused.
 
     Parameters
     ----------
@@ -56,14 +74,30 @@ class DeclaredLoss(OneScore):
         # A declared sign is enforced too: the cheaper account of Gaussian noise is false for slopes of both signs.
         steepest = 0.0 if self.monotone else self.lipschitz
 
-        def clipped(function: Any, low: float, high: float) -> Array:
-            found: Array = np.asarray(function(*given), dtype=np.float64).reshape(scores.shape)
-            return np.fmin(np.fmax(found, low), high)
+        def clipped(name: str, low: float, high: float) -> Array:
+            found: Array | None = asked(lambda: getattr(self.loss, name)(*given), given[0].shape)
+            if found is None:
+                raise self._failed()
+            return np.fmin(np.fmax(found.reshape(scores.shape), low), high)
 
         return Terms(
-            clipped(self.loss.value, 0.0, np.inf) if order == 0 else None,
-            signs * clipped(self.loss.derivative, -self.lipschitz, steepest) if order >= 1 else None,
-            clipped(self.loss.second_derivative, 0.0, self.smoothness) if order >= 2 else None,
+            clipped("value", 0.0, np.inf) if order == 0 else None,
+            signs * clipped("derivative", -self.lipschitz, steepest) if order >= 1 else None,
+            clipped("second_derivative", 0.0, self.smoothness) if order >= 2 else None,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """For solvers. The user's code may decide how its object is copied."""
+        copied = asked(lambda: deepcopy(self.loss, memo), None)
+        if copied is None:
+            raise self._failed()
+        return replace(self, loss=copied)
+
+    def _failed(self) -> NotCertified:
+        return NotCertified(
+            f"the loss {self.name} raised an error, or did not return an array of numbers of the shape of its argument. So "
+            f"nothing is released; what was charged stays charged. What it raised is not shown, because it may tell of the "
+            f"rows: call its functions with made-up scores to see it."
         )
 
     def curvature_at_slope(self, slope: Array) -> Array:

@@ -8,11 +8,12 @@ N is m-strongly convex and c is the weight of the intercept, so the objective is
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from confide.data.source import SummableRows
+from confide.erm.declared_losses import asked
 from confide.erm.objective import Objective, Source
 from confide.erm.strongly_convex import StronglyConvex, slopes_of, values_of
 from confide.solvers.objectives import Evaluation
@@ -41,7 +42,9 @@ class PenalisedObjective(Objective[Source]):
 
     def lent(self) -> PenalisedObjective[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
-        loss, row_bound, linear, penalty = deepcopy((self.loss, self.row_bound, self.linear, self.penalty))
+        loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
+        # A penalty whose copy fails has no functions: then the solver finds nothing that could be certified.
+        penalty = asked(lambda: deepcopy(self.penalty), None) or replace(self.penalty, value=None, gradient=None)
         source, weight = self.source.lent(), self.largest_weight
         face = PenalisedObjective(source, loss, row_bound, self.intercept, self.l2, linear, weight, penalty=penalty)
         face._with_sums_of(self)

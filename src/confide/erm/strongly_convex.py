@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.erm.declared_losses import asked
 from confide.types import Array, Weights
 
 
@@ -104,9 +105,5 @@ def slopes_of(penalty: StronglyConvex, weights: Weights) -> Weights:
 
 def _called(function: Any, weights: Array, shape: tuple[int, ...]) -> Array:
     """One value or gradient. The weights are a copy, so the function can change nothing."""
-    try:
-        with np.errstate(all="ignore"):
-            found = np.asarray(function(np.array(weights)), dtype=np.float64)
-    except Exception:  # noqa: BLE001 - a user's code may raise anything, and its message might show weights
-        return np.full(shape, np.nan)
-    return found if found.shape == shape else np.full(shape, np.nan)
+    found: Array | None = asked(lambda: function(np.array(weights)), shape)
+    return np.full(shape, np.nan) if found is None else found

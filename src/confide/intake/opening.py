@@ -13,7 +13,7 @@ import numpy as np
 from confide.data.file_rows import ArrayRows, FileRows
 from confide.data.on_disk import FilePart, Kind, Stamp, files_of
 from confide.data.opened_rows import OpenedRows
-from confide.data.passes import Progress
+from confide.data.passes import Progress, Told
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.columns import NumberColumn
 from confide.features.schema import Schema
@@ -95,7 +95,8 @@ def open_rows(
     described = _schema_of(schema)
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be None, or a function that takes the name of a step and a number of rows.")
-    options = _Options(described, labels, target, cache, progress, client)
+    told = None if progress is None else Told(progress)
+    options = _Options(described, labels, target, cache, told, client)
     library = type(rows).__module__.partition(".")[0].removesuffix("_expr")
     if library == "dask":
         return _open_dask(rows, options)

@@ -14,6 +14,8 @@ from confide.errors import ParameterError
 def check_that_it_can_be_copied(given: object, refusal: Callable[[str], ParameterError]) -> None:
     """Solvers, which are not trusted, get a copy, and making it must not fail after a charge.
 
+    Ask it when the functions of the object have been called, for they may keep in it what cannot be copied.
+
     Parameters
     ----------
     given : the user's object

@@ -43,7 +43,6 @@ def loss_with_slopes(loss: Any, target_bound: float | None) -> DeclaredLoss:
     """
     if not callable(getattr(loss, "derivative", None)):
         raise _refusal(loss, "it lacks derivative; give it this function, which takes arrays")
-    check_that_it_can_be_copied(loss, partial(_refusal, loss))
     scores, targets = _grid(target_bound)
     declared = DeclaredLoss(
         loss=loss,
@@ -56,6 +55,7 @@ def loss_with_slopes(loss: Any, target_bound: float | None) -> DeclaredLoss:
         monotone=False,
     )
     slopes = _called(declared, "derivative", np.repeat(scores[:, None], len(targets), axis=1), targets)
+    check_that_it_can_be_copied(loss, partial(_refusal, loss))
     if hasattr(loss, "lipschitz"):
         return declared
     near = np.abs(slopes[np.abs(scores) <= (1.0 if target_bound is None else target_bound)])
@@ -89,7 +89,6 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
     monotone = getattr(loss, "monotone", False)
     if not isinstance(monotone, (bool, np.bool_)) or (monotone and target_bound is not None):
         raise _refusal(loss, "monotone must be True or False, and it may be True for a loss of the margin alone")
-    check_that_it_can_be_copied(loss, partial(_refusal, loss))
     scores, targets = _grid(target_bound)
     at_zero = np.zeros((1, len(targets)))
     declared = DeclaredLoss(
@@ -104,6 +103,7 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
     )
     largest = float(_called(declared, "value", at_zero, targets).max())
     _check_functions(declared, scores, targets)
+    check_that_it_can_be_copied(loss, partial(_refusal, loss))
     if hasattr(loss, "value_at_zero"):
         if not largest <= declared.value_at_zero * (1.0 + _SLACK):
             raise _refusal(loss, "value_at_zero is below the value at score 0")

@@ -58,11 +58,11 @@ def check_penalty(penalty: StronglyConvex, n_features: int) -> None:
     for name in ("value", "gradient"):
         if not callable(getattr(penalty, name)):
             raise _refusal(penalty, f"{name} must be a function of the weights")
-    check_that_it_can_be_copied(penalty, partial(_refusal, penalty))
     if np.any(_called(penalty, "gradient", np.zeros(n_features)) != 0.0):
         raise _refusal(penalty, "its gradient at 0 is not 0; add a linear function, so that it is least there")
     for first, second in _pairs(n_features):
         _check_pair(penalty, first, second)
+    check_that_it_can_be_copied(penalty, partial(_refusal, penalty))
 
 
 def _pairs(n_features: int) -> list[tuple[Array, Array]]:

@@ -176,8 +176,8 @@ def certify(objective: KeptObjective, weights: Weights, tolerance: float, roundi
         # Written as "not <=" and not as ">", so that a NaN fails.
         if not bound <= tolerance:
             raise NotCertified(
-                "the minimiser could not be certified, so nothing is released; what was charged stays charged. "
-                "This cannot be caused by data: report it with the versions of confide, NumPy and SciPy."
+                "the minimiser could not be certified, so nothing is released; what was charged stays charged. Data cannot "
+                "cause this: unless a penalty of your own fails, report it with the versions of confide, NumPy and SciPy."
             )
 
 

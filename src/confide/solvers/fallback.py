@@ -108,7 +108,7 @@ class GradientDescent:
         most = 1.0 + 4.0 / 3.0 * condition * math.log(max(1.0, excess))
         for _ in range(math.ceil(most) + 1):
             gradient = objective.evaluate(weights, order=1).gradient
-            if np.linalg.norm(gradient) <= tolerance:
+            if not np.linalg.norm(gradient) > tolerance:  # what is no number stays none: a user's penalty failed
                 break
             weights = weights - step * gradient
         return Solution(weights, np.linalg.norm(gradient, axis=1))

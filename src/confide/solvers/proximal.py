@@ -177,7 +177,7 @@ class ProximalGradient:
         for _ in range(math.ceil(most) + 1):
             gradient = objective.evaluate(weights, order=1).gradient
             norms = np.linalg.norm(least_subgradients(weights, gradient, l1), axis=1)
-            if norms[0] <= tolerance:
+            if not norms[0] > tolerance:
                 break
             weights = shrunk(weights - step * gradient, step * l1)
         return Solution(weights, norms)

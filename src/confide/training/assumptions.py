@@ -39,6 +39,11 @@ _CHOSEN_BUT_RELEASED = (
     "; bounds, categories and parameters were chosen without looking at the rows, apart from the bounds that were released."
 )
 _DEFAULT_BOUND = BallBound(1.0)
+IF_CODE_FAILS = (
+    "Where this code raises an error or returns something else than such numbers, the fit is refused and nothing that it "
+    "says is shown; the fact that it was not refused is not protected."
+)
+"""Said of every loss and every penalty that a user wrote."""
 
 
 PENALISED = (
@@ -360,13 +365,14 @@ def _declared(problem: Any) -> tuple[str, ...]:
             f"The loss {loss.name} is convex: its computed slopes{sign} never fall as the score rises, to within "
             f"{loss.loss.rounding:g} units of rounding, and depend on the row's own score and label or target alone. They "
             f"are clipped to the declared {loss.lipschitz:.6g}, used at multiples of {loss.width:g} and interpolated "
-            f"between them. This was checked on a grid of public numbers, not proven."
+            f"between them. This was checked on a grid of public numbers, not proven. {IF_CODE_FAILS}"
         )
         return (sentence,)
     if isinstance(loss, InterpolatedSlopes):
         sentence = (
             f"The computed slope of the loss {loss.name} depends only on the row's own score and label or target; it is "
-            f"used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the loss."
+            f"used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the loss. "
+            f"{IF_CODE_FAILS}"
         )
         return (sentence,)
     if not isinstance(loss, DeclaredLoss):
@@ -376,7 +382,7 @@ def _declared(problem: Any) -> tuple[str, ...]:
         f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
-        f"of public numbers, not proven."
+        f"of public numbers, not proven. {IF_CODE_FAILS}"
     )
     return (sentence,)
 
@@ -390,7 +396,7 @@ def _own_penalty(problem: Any) -> tuple[str, ...]:
         f"The penalty {penalty.name} was chosen without looking at the rows, is differentiable and has the declared "
         f"constants: it is {penalty.strong_convexity:.6g}-strongly convex, and its gradient, which depends on the weights "
         f"alone, changes at most {penalty.smoothness:.6g} times as fast as the weights and is computed to within "
-        f"{penalty.rounding:g} units of rounding. This was checked at public points, not proven."
+        f"{penalty.rounding:g} units of rounding. This was checked at public points, not proven. {IF_CODE_FAILS}"
     )
     return (sentence,)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,7 +14,7 @@ from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.cautions import warn
 from confide.data.threads import one_blas_thread
-from confide.errors import LedgerError, NotCertified
+from confide.errors import ConfideError, LedgerError, NotCertified
 from confide.features.persons import RowsPerPerson
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeNoise
@@ -95,7 +96,14 @@ Released = TypeVar("Released")
 def charge_and_release(
     release: Callable[[Entropy], Released], event: Event, neighbours: Neighbours, charge: Charge
 ) -> Released:
-    """Charge the event, and then release. The release starts only after the charge is recorded for good."""
+    """Charge the event, and then release. The release starts only after the charge is recorded for good.
+
+    Raises
+    ------
+    NotCertified
+        If the release ends with any error that confide does not raise on purpose. Its message, which may tell of rows, is
+        not shown, unless CONFIDE_DEBUG=1 asks for it.
+    """
     entropy = entropy_of(charge.seed)
     # Floating-point warnings would depend on the data, so they are switched off.
     with np.errstate(all="ignore"), one_blas_thread():
@@ -103,7 +111,21 @@ def charge_and_release(
             void = "" if charge.seed is None else VOID_MARK
             # When this call returns, the charge is recorded for good. If it raises, no row has been used.
             charge.ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours)
-        return release(entropy)
+        try:
+            return release(entropy)
+        except Exception as error:
+            if os.environ.get("CONFIDE_DEBUG") == "1":
+                raise
+            kind = type(error).__name__
+            refusal = error if isinstance(error, ConfideError) else None
+    if refusal is None:
+        refusal = NotCertified(
+            f"the release failed with {kind}, so nothing is released; what was charged stays charged. Its message may tell "
+            f"of rows and is not shown: set CONFIDE_DEBUG=1 to see it where they are made up. Please report this."
+        )
+    # What was handled on the way may tell of rows.
+    refusal.__context__ = None
+    raise refusal from None
 
 
 def entropy_of(seed: int | None) -> Entropy:
