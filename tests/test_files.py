@@ -81,6 +81,12 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         read_document(tmp_path / "bytes")
 
 
+def test_addresses_are_no_places_for_files():
+    for use in (check_output, read_document):
+        with pytest.raises(FileError, match=r"is an address \(s3\)"):
+            use("s3://bucket/model.json")
+
+
 def test_no_file_replaces_another_unasked(tmp_path):
     """If a file is replaced, the new one has the permissions of the old one."""
     path = tmp_path / "a.txt"

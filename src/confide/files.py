@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import FileError
+from confide.features.toml_form import refuse_address
 
 _KIND = "confide-model"
 FORMAT_VERSION = 1
@@ -113,6 +114,7 @@ def check_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> No
     overwrite : bool, default False
         Whether a file that exists may be replaced. A file without write permission may not.
     """
+    refuse_address(path)
     try:
         target = Path(path).resolve()
         _check_existing(path, target, overwrite)
@@ -186,8 +188,9 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _read_json(path: str | os.PathLike[str]) -> Any:
+    refuse_address(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     except UnicodeDecodeError:

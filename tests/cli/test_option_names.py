@@ -106,6 +106,8 @@ NOT_BY_A_COMMAND_EITHER = (
     "leave max_sample_weight and",
     "open_rows needs the path",
     "open_rows was given no file",
+    "open_rows takes paths of files",
+    "an Arrow stream that can be read only once",
     "each interaction must be a list",
     "must be True or False",
     "must be 'auto' or False",

@@ -114,7 +114,10 @@ REFUSED_CELLS = {
     "text among numbers": ({"low": 0, "high": 1}, [SECRET_NUMBER, SECRET], "not numbers"),
     "a number with a separator": ({"low": 0, "high": 1}, ["987654321_0", "1"], "not numbers"),
     "bytes": ({"low": 0, "high": 1}, [SECRET.encode(), b"1"], "not numbers"),
-    "dates": ({"low": 0, "high": 1}, pd.to_datetime(["2021-01-01", "2021-01-02"]), "not numbers"),
+    "dates": ({"low": 0, "high": 1}, pd.to_datetime(["2021-01-01", "2021-01-02"]), "holds dates"),
+    "days": ({"low": 0, "high": 1}, [date(2021, 1, 1), SECRET_NUMBER], "holds dates"),
+    "dates as text": ({"low": 0, "high": 1}, ["1", f"2021-01-01 {SECRET}"], "days since a given date"),
+    "days of months as text": ({"low": 0, "high": 1}, ["1", "31.12.2020"], "holds dates"),
     "complex": ({"low": 0, "high": 1}, [SECRET_NUMBER * 1j, 1j], "not numbers"),
     "lists": ({"low": 0, "high": 1}, [[SECRET], [SECRET_NUMBER]], "convert"),
     "objects": ({"low": 0, "high": 1}, [Exception(SECRET), 1], "not numbers"),
@@ -268,3 +271,41 @@ def test_one_cell_never_changes_what_the_other_rows_mean(column, common, first, 
         return Encoder(Schema(columns={"x": column})).transform(frame)[:6]
 
     assert np.array_equal(encoded(first), encoded(second))
+
+
+class Stream:
+    """What gives its rows as an Arrow stream, as often as it is asked or once."""
+
+    def __init__(self, table, *, once=False):
+        self.table, self.once, self.asked = table, once, False
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        if self.once and self.asked:
+            raise RuntimeError(SECRET)
+        self.asked = True
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_arrow_streams_that_can_be_read_again_are_tables():
+    """And so is a record batch; one that is read once is refused with what to do, and without a cell."""
+    table = pa.table({"x": [0.0, 0.5, 1.0]})
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}}))
+    for rows in (table, table.to_batches()[0], Stream(table)):
+        for _ in range(2):
+            assert encoder.transform(rows)[:, 0].tolist() == [-1, 0, 1]
+    for rows in (table.to_reader(), Stream(table, once=True)):
+        with pytest.raises(InputError, match="read it into memory first") as refusal:
+            encoder.transform(rows)
+        assert_silent(refusal.value)
+
+
+def test_letters_may_be_composed_in_any_way():
+    """Categories are the same; a column whose name is composed otherwise is refused with the reason."""
+    composed, decomposed = "M\u00fcnchen", "Mu\u0308nchen"
+    for listed, held in ((composed, decomposed), (decomposed, composed)):
+        assert encode({"x": {"categories": [listed, "b"]}}, x=[held, "b"])[:, 0].tolist() == [-1, 1]
+        with pytest.raises(InputError, match="composed in another way"):
+            encode({listed: {"low": 0, "high": 1}}, **{held: [1.0]})
+    with pytest.raises(InputError) as refusal:
+        encode({"x": {"low": 0, "high": 1}}, y=[1.0])
+    assert "composed" not in str(refusal.value)

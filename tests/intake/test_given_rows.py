@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
@@ -60,6 +61,14 @@ def checked(given, *specifications):
     """What comes out for each specification."""
     with given.checked(specifications or (specification(),)) as found:
         return found
+
+
+def test_a_record_batch_is_a_table_with_its_number_of_rows():
+    """And a stream that is read only once is refused before anything is planned."""
+    batch = pa.RecordBatch.from_pandas(made_up(500), preserve_index=False)
+    assert rows_given(batch, None).n_rows_given() == 500
+    with pytest.raises(InputError, match="read only once"):
+        rows_given(pa.Table.from_batches([batch]).to_reader(), None)
 
 
 def test_each_kind_of_rows_has_its_way_in(tmp_path):

@@ -142,7 +142,7 @@ def _of_file(path: Path) -> dict[str, list[str]]:
     if path.suffix.lower() != ".toml":
         raise ParameterError("--grid must be a name with values, as in --grid alpha=.001,.01, or the path of a TOML file.")
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     except ValueError:

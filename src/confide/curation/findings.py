@@ -125,7 +125,7 @@ def _of_column(column: ColumnCounts) -> Iterator[Finding]:
         kind = "numbers" if column.bounds is not None else "text, numbers or booleans"
         yield Finding(
             f"{what}: {percent(others, rows)} of the cells are not {kind} and not empty. Correct them, leave them empty, or "
-            f"describe the column as a category.",
+            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date.",
             refused=True,
         )
     if column.infinite:

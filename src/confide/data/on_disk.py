@@ -28,8 +28,9 @@ from confide.data.csv_batches import CsvForm, csv_batches
 from confide.data.csv_quotes import counted_quotes
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.canonical_labels import MISSING_WORDS
-from confide.features.cells import NOT_NUMBERS
+from confide.features.cells import DATE, DATES, NOT_NUMBERS
 from confide.features.column_names import listed, listed_absent, looks_like_number
+from confide.features.toml_form import refuse_address
 
 Kind: TypeAlias = Literal["number", "text"]
 
@@ -41,6 +42,7 @@ CSV_MISSING = tuple(
     f"{before}{word}{behind}" for word in ("", *MISSING_WORDS) for before in ("", " ") for behind in ("", " ")
 )
 """Cells of a CSV file that are missing where a number is declared: words with at most one blank on each side."""
+_NO_PATHS = "open_rows needs the path of a file, a pattern, or a list of paths."
 _QUOTES = '{}: a quote (") is not closed. Close it; if it belongs to a cell, write "" for it and put the cell in quotes.'
 BATCH_ROWS = 2**16
 _PARQUET_BUFFER = 2**16
@@ -62,6 +64,7 @@ class Stamp:
     @classmethod
     def of(cls, path: Path) -> Stamp:
         """The stamp of a file as it is now."""
+        refuse_address(path)
         try:
             found = path.stat()
         except OSError as error:
@@ -229,18 +232,31 @@ def files_of(paths: Any) -> tuple[Path, ...]:
     """
     if isinstance(paths, (str, os.PathLike)):
         found = files_named(os.fspath(paths))
+    elif hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "columns"):
+        raise ParameterError(
+            "open_rows takes paths of files. A frame or an Arrow table goes to fit as it is, with y. An Arrow stream, such "
+            "as a RecordBatchReader, can be read only once, and a fit reads its rows many times: write it to a Parquet file "
+            "and give the path, or read it into memory (pyarrow: read_all)."
+        )
     elif isinstance(paths, Iterable):
-        found = tuple(Path(os.fspath(path)) for path in paths)
+        found = tuple(_one_file(path) for path in paths)
         if not found:
             raise ParameterError("open_rows was given no file; give at least one.")
     else:
-        raise ParameterError("open_rows needs the path of a file, a pattern, or a list of paths.")
+        raise ParameterError(_NO_PATHS)
     if len({path.resolve() for path in found}) < len(found):
         # Each row must be counted only once.
         raise ParameterError("these files name the same file twice; give each once.")
     if len({suffix_of(path) for path in found}) > 1:
         raise ParameterError("the files are of several kinds; give files of one kind.")
     return found
+
+
+def _one_file(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ParameterError(_NO_PATHS)
+    refuse_address(path)
+    return Path(path)
 
 
 def files_named(text: str) -> tuple[Path, ...]:
@@ -251,6 +267,7 @@ def files_named(text: str) -> tuple[Path, ...]:
     FileError
         If no file matches a pattern. A file that is named by itself need not exist.
     """
+    refuse_address(text)
     is_pattern = isinstance(text, str) and any(letter in text for letter in "*?[") and not Path(text).exists()
     if not is_pattern:
         return (Path(text),)
@@ -280,14 +297,15 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
     """
     import pyarrow as pa
 
-    # Only the kind of the complaint and the number of a column are used; the rest of it may be data.
+    # Only the kind of the complaint, the number of a column and whether there is a date are used; the rest may be data.
     if re.match(r"CSV parse error: (Row #[0-9]+: )?Expected [0-9]+ columns, got [0-9]+", complaint):
         return InputError(f"{path}: some rows have more or fewer cells than the first line has names; correct them.")
     found = re.match(r"In CSV column #([0-9]+): ", complaint)
     header = header_of(path, types)
     name = header[int(found[1])] if found and int(found[1]) < len(header) else None
     if name is not None and types.get(name) == pa.float64():
-        return InputError(f'{path}: column "{name}" holds {NOT_NUMBERS}')
+        is_date = re.search(f"invalid value '{DATE}", complaint) is not None
+        return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')
     return FileError(
         f"{path} cannot be read as CSV; give text in UTF-8 with commas, semicolons, tabs or vertical bars between cells."
     )
@@ -295,6 +313,7 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
 
 def suffix_of(path: Path) -> str:
     """The kind of a table, as the end of its name says: ".csv" for all text with separators, packed or not."""
+    refuse_address(path)
     name = path.name.lower()
     suffix = next((ending for ending in READABLE if name.endswith(ending)), None)
     if suffix is None:

@@ -7,6 +7,7 @@ it, and a straight line within.
 from __future__ import annotations
 
 import math
+import unicodedata
 from functools import reduce
 
 import numpy as np
@@ -161,7 +162,9 @@ def _spellings(label: str) -> tuple[str, ...]:
     """How programs write a label that schemas compare in its canonical form."""
     if label in ("true", "false"):
         return label, label.capitalize(), label.upper()
-    return (label, f"{label}.0") if label.lstrip("-").isdigit() else (label,)
+    if label.lstrip("-").isdigit():
+        return label, f"{label}.0"
+    return tuple(dict.fromkeys(unicodedata.normalize(form, label) for form in ("NFC", "NFD")))
 
 
 def _products(graph: OnnxGraph, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:

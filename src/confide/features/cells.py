@@ -10,7 +10,9 @@ outside the `except` block that caught them. Then neither the error nor its cont
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -27,6 +29,14 @@ NOT_NUMBERS = (
     "with a point (pandas: read_csv(sep=';', decimal=','))."
 )
 """How a message ends about a column whose cells cannot all be read as numbers. It is the same whatever the cells hold."""
+
+DATES = (
+    "dates or times, where numbers are declared; turn them into a number by a rule that is public, such as days since a "
+    "given date."
+)
+"""How the message ends where some of these cells are dates."""
+DATE = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})\b"
+"""How text begins that is a date."""
 
 CellNumbers: TypeAlias = NDArray[np.floating[Any]]
 """(n,): the number in each cell, float32 or float64, NaN where a cell is missing."""
@@ -57,6 +67,8 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     import pyarrow as pa
 
     arrow = _as_arrow(cells)
+    if arrow is not None and refuse and pa.types.is_temporal(arrow.type):
+        raise InputError(f"{what}: holds {DATES}")
     if arrow is None or not _is_number(arrow.type):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse)
     pieces = [_numbers_of(piece) for piece in (arrow.chunks if isinstance(arrow, pa.ChunkedArray) else [arrow])]
@@ -79,11 +91,19 @@ def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Posi
     # The last entry stands for missing cells, whose position is -1.
     unreadable = np.array([number is None for number in found] + [False])
     if refuse and entries_at(positions, unreadable).any():
-        raise InputError(f"{what}: holds {NOT_NUMBERS}")
+        has_date = any(_is_date(value) for value, number in zip(distinct, found, strict=True) if number is None)
+        raise InputError(f"{what}: holds {DATES if has_date else NOT_NUMBERS}")
     numbers: CellNumbers = entries_at(
         positions, np.array([math.nan if number is None else number for number in found] + [math.nan])
     )
     return numbers
+
+
+def _is_date(value: object) -> bool:
+    """Whether a cell that is no number is a date or a time."""
+    return isinstance(value, dt.date | dt.time | dt.timedelta) or (
+        isinstance(value, str) and re.match(DATE, value.strip()) is not None
+    )
 
 
 def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing: int, unknown: int) -> Levels:

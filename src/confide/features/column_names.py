@@ -35,8 +35,14 @@ def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:
     Other present names are not shown: where a file has no line of names, they are cells.
     """
     plain = {plain_name(each): each for each in present if isinstance(each, str)}
-    alike = {name: plain.get(plain_name(name), "") for name in absent}
-    return ", ".join(f'"{name}"' + (f' (did you mean "{found}"?)' if found else "") for name, found in alike.items())
+
+    def hint(name: str) -> str:
+        found = plain.get(plain_name(name), "")
+        if found and unicodedata.normalize("NFC", found) == unicodedata.normalize("NFC", name):
+            return " (it is there with its letters composed in another way; write both in Unicode form NFC)"
+        return f' (did you mean "{found}"?)' if found else ""
+
+    return ", ".join(f'"{name}"{hint(name)}' for name in absent)
 
 
 def names_by_position(n_columns: int) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +126,7 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
     if (columns := _columns_of_arrow(frame, names)) is not None:
         return columns
-    frame = _named_by_position(frame, names)
+    frame = _named_by_position(with_rows_again(frame), names)
     try:
         table = nw.from_native(frame, pass_through=True)
         present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
@@ -139,6 +140,32 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
     if n_rows == 0:
         raise InputError("the frame has no rows; at least one is needed.")
     return tuple(table[name] for name in names)
+
+
+def with_rows_again(frame: Any) -> Any:
+    """An Arrow table of the rows of an object that gives Arrow streams, but is no frame; anything else as it is.
+
+    Raises
+    ------
+    InputError
+        If the object gives its rows once only. A fit may read them several times.
+    """
+    is_batch = hasattr(frame, "__arrow_c_array__") and hasattr(frame, "schema")
+    # A frame of pandas, Polars or DuckDB and an Arrow table have a shape.
+    if not is_batch and (not hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "shape")):
+        return frame
+    import pyarrow as pa
+
+    with suppress(Exception):  # any message may quote cells
+        if is_batch:
+            return pa.Table.from_batches([pa.record_batch(frame)])
+        if not isinstance(frame, pa.RecordBatchReader):
+            frame.__arrow_c_stream__()
+            return pa.table(frame)
+    raise InputError(
+        "an Arrow stream that can be read only once, such as a RecordBatchReader, is no table: read it into memory first "
+        "(pyarrow: read_all), or write it to a Parquet file and give fit confide.open_rows of its path."
+    )
 
 
 def _named_by_position(frame: Any, names: Sequence[str]) -> Any:
@@ -174,7 +201,7 @@ def _why_no_table(frame: Any, table: Any, names: Sequence[str]) -> str:
     import narwhals.stable.v1 as nw
 
     if isinstance(table, nw.LazyFrame):
-        return "a schema needs a frame in memory; call .collect() (Polars) or .compute() (Dask) on it first."
+        return "a schema needs a frame in memory; call .collect() (Polars), .compute() (Dask) or .df() (DuckDB) on it first."
     if table is None and hasattr(frame, "columns"):
         repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
         which = f" (these occur more than once: {listed(repeated)})" if repeated else ""

@@ -20,8 +20,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     FileError
         If the file is missing, cannot be read, or is not TOML. The message quotes nothing from it.
     """
+    refuse_address(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")  # editors of Windows begin a file with a mark
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file; give the path of a schema in TOML.") from None
     except UnicodeDecodeError:
@@ -36,6 +37,29 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise FileError(f"{path}: is not valid TOML ({place[0] if place else 'unknown place'}); correct it.") from None
     except (ValueError, RecursionError):
         raise FileError(f"{path}: is not valid TOML (a number is too long, or nesting is too deep); correct it.") from None
+
+
+def refuse_address(path: object) -> None:
+    """Refuse the address of a file elsewhere, such as s3://bucket/people.parquet, where a path is expected.
+
+    Parameters
+    ----------
+    path : text or a path, which may have lost one slash
+
+    Raises
+    ------
+    FileError
+        If it begins as addresses do.
+    """
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path))
+    if found is None:
+        return
+    if found[1].lower() == "file":
+        raise FileError(f"{path} is an address; give the path of the file, without {found[1]}://.")
+    raise FileError(
+        f"{path} is an address ({found[1]}), and confide reads and writes files by their paths alone; it opens no "
+        f"connection. Copy the file to this machine, or mount the folder, and give the path."
+    )
 
 
 def toml_text(described: Mapping[str, Any]) -> str:
