@@ -63,12 +63,30 @@ def checked(given, *specifications):
         return found
 
 
-def test_a_record_batch_is_a_table_with_its_number_of_rows():
-    """And a stream that is read only once is refused before anything is planned."""
-    batch = pa.RecordBatch.from_pandas(made_up(500), preserve_index=False)
-    assert rows_given(batch, None).n_rows_given() == 500
+class Stream:
+    """What has no length and gives an Arrow stream whenever it is asked."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_arrow_streams_that_can_be_read_again_are_fitted_as_their_rows_are():
+    """A record batch too; a stream that is read only once is refused before the charge."""
+    frame, ledger = made_up(500, age="float64"), confide.Ledger(limit=1.0)
+    model = confide.AdditiveClassifier(float("inf"), schema=SCHEMA, random_state=1)
+    expected = model.fit(frame, frame["ill"]).coef_
+    batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    table = pa.Table.from_batches([batch])
+    for rows in (batch, Stream(table)):
+        assert rows_given(rows, None).n_rows_given() == 500
+        np.testing.assert_array_equal(model.fit(rows, frame["ill"]).coef_, expected)
+        np.testing.assert_array_equal(model.predict(rows), model.predict(frame))
     with pytest.raises(InputError, match="read only once"):
-        rows_given(pa.Table.from_batches([batch]).to_reader(), None)
+        confide.AdditiveClassifier(1.0, schema=SCHEMA, ledger=ledger).fit(table.to_reader(), frame["ill"])
+    assert len(ledger.entries()) == 0
 
 
 def test_each_kind_of_rows_has_its_way_in(tmp_path):

@@ -126,7 +126,7 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
     if (columns := _columns_of_arrow(frame, names)) is not None:
         return columns
-    frame = _named_by_position(with_rows_again(frame), names)
+    frame = _named_by_position(_with_rows_again(frame), names)
     try:
         table = nw.from_native(frame, pass_through=True)
         present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
@@ -142,7 +142,7 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(table[name] for name in names)
 
 
-def with_rows_again(frame: Any) -> Any:
+def _with_rows_again(frame: Any) -> Any:
     """An Arrow table of the rows of an object that gives Arrow streams, but is no frame; anything else as it is.
 
     Raises

@@ -7,7 +7,7 @@ value from the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from confide.data.threads import begun
 from confide.errors import InputError, ParameterError
 from confide.features.encoder import Encoder
 from confide.features.labels import DIFFERENT_NUMBERS_OF_ROWS, targets_at
-from confide.features.raw_table import column_of, with_rows_again
+from confide.features.raw_table import column_of
 from confide.features.row_weight import RowWeight
 from confide.features.schema import Schema
 from confide.intake.arrays import MemoryTable, names_of_columns, table_of
@@ -71,7 +71,7 @@ class GivenRows(Protocol):
 def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
     """The rows that a user passed to `fit`, to a search or to an evaluation. This reads no row."""
     if not isinstance(X, OpenedRows | ArrayRows):
-        return _RowsInMemory(with_rows_again(X), y, sample_weight)
+        return _RowsInMemory(X, y, sample_weight)
     if y is not None:
         raise ParameterError("rows from open_rows bring their labels or targets, and y was given too; leave y out.")
     if isinstance(X, ArrayRows):
@@ -187,10 +187,15 @@ def _length(X: Any) -> int:
     shape = getattr(X, "shape", None)
     if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
         return shape[0]
-    try:
+    with suppress(TypeError):
         return len(X)
-    except TypeError:
+    if not hasattr(X, "__arrow_c_stream__"):
         return 0
+    import pyarrow as pa
+
+    with suppress(Exception):  # what gives no stream of rows is refused when it is read
+        return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(X))
+    return 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
