@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import warnings
 from dataclasses import FrozenInstanceError
 from importlib.resources import files
 
@@ -8,6 +9,8 @@ import pandas as pd
 import pytest
 
 from confide.datasets import load_adult
+from confide.errors import SchemaWarning
+from confide.estimators.logistic import LogisticRegression
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.labels import read_labels
@@ -92,6 +95,14 @@ def test_bounds_of_the_schema_are_round_and_not_those_of_the_rows(adult):
     for name in ("fnlwgt", "capital-loss"):
         assert columns[name].high % 1000 == 0
         assert columns[name].high != adult.X_train[name].max()
+
+
+def test_the_schema_describes_every_cell_of_the_test_part(adult):
+    """So the first example of the README warns of nothing."""
+    model = LogisticRegression(float("inf"), schema=adult.schema, alpha=1.0).fit(adult.X_train[:500], adult.y_train[:500])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SchemaWarning)
+        model.predict(adult.X_test)
 
 
 def test_adult_equals_the_reference_copy_cell_by_cell(adult, data_dir):
