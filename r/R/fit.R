@@ -26,8 +26,12 @@
 #' @export
 confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = NULL, model = "additive", delta = NULL,
                         rho = NULL, intervals = 0, ...) {
+  .refuse_words_of_glm(names(substitute(list(...))))
   confide <- .confide()
-  model <- match.arg(model, .KINDS)
+  if (!is.character(model) || length(model) != 1 || !model %in% .KINDS) {
+    stop("model must be one of ", paste0('"', .KINDS, '"', collapse = ", "), '; "logistic" is a binomial family, "poisson" ',
+         'a Poisson one, "ridge" a Gaussian one.', call. = FALSE)
+  }
   budget <- confide_budget(epsilon, delta, rho)
   if (is.character(schema)) schema <- confide_schema(schema)
   if (inherits(formula, "formula")) {
@@ -46,7 +50,12 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
     if (is.null(.r(schema$target))) stop("the schema needs a target: its column and labels or bounds.", call. = FALSE)
     described <- list(schema = schema, response = .r(schema$target$column))
   }
-  parameters <- c(list(budget = budget, schema = described$schema, ledger = .ledger_of(ledger)), .whole(list(...)))
+  given <- .whole(list(...))
+  # Names of columns are a list in Python, also a single one.
+  for (each in intersect(c("interest", "risk_differences"), names(given))) {
+    if (is.character(given[[each]])) given[[each]] <- as.list(given[[each]])
+  }
+  parameters <- c(list(budget = budget, schema = described$schema, ledger = .ledger_of(ledger)), given)
   if (!identical(intervals, 0)) {
     if (model == "ridge") parameters$intervals <- TRUE else parameters$inference_share <- intervals
   }
@@ -58,6 +67,23 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   if (is.null(data[[described$response]])) stop("data lacks the column ", described$response, ".", call. = FALSE)
   .tell(made$fit(rows, .column(data[[described$response]])))
   .model(made, formula, described$response)
+}
+
+# What glm() has under another name, or cannot be had here. Nothing of it is evaluated.
+.GLM <- c(
+  family = 'choose the model by model =: "logistic" for binomial(), "poisson" for poisson(), "ridge" for gaussian()',
+  weights = "the weights of rows are a column of the data that the schema names: weight = list(column = , high = )",
+  subset = "choose the rows of data before the fit, by a public rule",
+  na.action = "a column whose cells may be missing says so in its description: list(low = , high = , missing = TRUE)",
+  offset = "there is no offset",
+  contrasts = "the first level of a category is its reference: order the levels in the schema",
+  start = "the minimum does not depend on a start",
+  control = "the solver has no settings that change a release"
+)
+
+.refuse_words_of_glm <- function(given) {
+  found <- intersect(given, names(.GLM))
+  if (length(found) > 0) stop(found[[1]], " = is not a parameter of confide_fit(): ", .GLM[[found[[1]]]], ".", call. = FALSE)
 }
 
 .estimator <- function(confide, model, schema) {

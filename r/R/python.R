@@ -2,8 +2,8 @@
 
 .confide <- function() {
   if (!confide_available()) {
-    stop("the Python library 'confide' was not found. Install it (pip install . in a clone of its repository) and tell reticulate which Python ",
-         "to use, for example with the environment variable RETICULATE_PYTHON.", call. = FALSE)
+    stop("the Python library 'confide' was not found. Install it (pip install . in a clone of its repository) and tell ",
+         "reticulate which Python to use, for example with the environment variable RETICULATE_PYTHON.", call. = FALSE)
   }
   reticulate::import("confide", convert = FALSE)
 }
@@ -58,6 +58,7 @@ confide_available <- function() {
   "`budget`" = "epsilon",
   "\\boverwrite=True\\b" = "overwrite = TRUE",
   "\\brandom_state=([0-9]+)" = "random_state = \\1",
+  "\\b([a-z_]+)= (?=is not a parameter)" = "\\1 = ",
   "\\b([a-z_]+)=(?=[.\\s]|$|['\"0-9A-Z(\\[])" = "\\1 = ",
   "\\bNone\\b" = "NULL",
   "\\bTrue\\b" = "TRUE",

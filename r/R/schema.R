@@ -63,6 +63,12 @@ confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, int
   }
   labels <- target[[1]]
   column <- list(column = names(target))
+  if (is.null(names(labels)) && length(labels) == 2) {
+    pair <- if (is.numeric(labels)) labels else paste0('"', labels, '"')
+    what <- if (is.numeric(labels)) sprintf("c(low = %s, high = %s) for a number with these bounds, or ", pair[1], pair[2]) else ""
+    stop("say what the two values of the target ", names(target), " are: ", what,
+         sprintf("c(negative = %s, positive = %s) for two classes.", pair[1], pair[2]), call. = FALSE)
+  }
   if (is.null(names(labels))) return(c(column, list(classes = as.list(.labels(labels)))))
   if ("low" %in% names(labels)) c(column, as.list(labels)) else c(column, as.list(.labels(labels)))
 }

@@ -50,6 +50,26 @@ test_that("what cannot be used is refused before anything is charged", {
   expect_equal(nrow(summary(ledger)), 0)
 })
 
+test_that("words of glm are answered in words of R, and nothing is charged", {
+  skip_without_confide()
+  ledger <- confide_ledger(epsilon = 4)
+  fit <- function(...) confide_fit(buys ~ age, rows_of(), epsilon = 1, schema = schema_of(), ledger = ledger, ...)
+  expect_error(fit(family = binomial()), 'family = is not a parameter of confide_fit\\(\\): choose the model by model =')
+  expect_error(fit(subset = age > 30), "subset = is not a parameter")
+  expect_error(fit(weights = 1), "a column of the data that the schema names")
+  expect_error(fit(model = "logit"), '"logistic" is a binomial family')
+  expect_error(confide_schema(age = c(18, 90), target = list(hours = c(0, 80))), "c\\(low = 0, high = 80\\) for a number")
+  expect_error(confide_schema(age = c(18, 90), target = list(a = c("n", "y"))), 'c\\(negative = "n", positive = "y"\\)')
+  expect_equal(nrow(summary(ledger)), 0)
+})
+
+test_that("one column of interest is named as it is", {
+  skip_without_confide()
+  model <- confide_fit(buys ~ age + sex, rows_of(), epsilon = 9, delta = 1e-6, schema = schema_of(), model = "logistic",
+                       interest = "sex")
+  expect_true(any(grepl("sex", rownames(confint(model)))))
+})
+
 test_that("predictions are those that Python makes", {
   skip_without_confide()
   model <- model_of(epsilon = 9, model = "logistic")
