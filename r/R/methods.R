@@ -12,7 +12,9 @@ print.confide_model <- function(x, ...) {
   paste(strwrap(strsplit(statement, "\n", fixed = TRUE)[[1]][1], 78), collapse = "\n")
 }
 
-.has_intervals <- function(python) !is.null(.r(reticulate::py_get_attr(python, "_evidence", silent = TRUE)))
+.has_intervals <- function(python, of = c("_evidence", "_interest")) {
+  any(vapply(of, function(name) !is.null(.r(reticulate::py_get_attr(python, name, silent = TRUE))), logical(1)))
+}
 
 # Coefficients in the units of the table, as a data frame with name, unit and estimate.
 .coefficients <- function(python, units = NULL) {
@@ -41,7 +43,7 @@ print.confide_model <- function(x, ...) {
 #' @param parm Names or numbers of coefficients; all if missing.
 #' @param level Confidence level of each interval by itself.
 #' @param target "regularised" for intervals of the population's minimiser with the same ridge, or "unregularised" for that
-#'   without a ridge.
+#'   without a ridge. NULL is the first, and with interest the second, which is all that there is then.
 #' @param newdata A data frame with the columns of the schema.
 #' @param type "response" for the probability of the positive class, or the number that a regression predicts; "class" for
 #'   labels; "link" for scores. The default is "response", and "class" for models without probabilities.
@@ -61,7 +63,7 @@ coef.confide_model <- function(object, units = NULL, ...) {
 
 #' @rdname confide_model
 #' @export
-confint.confide_model <- function(object, parm, level = 0.95, units = NULL, target = "regularised", ...) {
+confint.confide_model <- function(object, parm, level = 0.95, units = NULL, target = NULL, ...) {
   .no_others(...)
   table <- .summary_table(.python(object), level, units, target)
   found <- as.matrix(table[c("low", "high")])
@@ -75,7 +77,7 @@ confint.confide_model <- function(object, parm, level = 0.95, units = NULL, targ
 vcov.confide_model <- function(object, units = NULL, target = "regularised", ...) {
   .no_others(...)
   python <- .python(object)
-  if (!.has_intervals(python)) .refuse_without_intervals()
+  if (!.has_intervals(python, "_evidence")) .refuse_without_intervals()
   found <- .tell(python$covariance(target = target, units = units))
   numbers <- .vector(found$to_numpy())
   names <- sub("(intercept)", "(Intercept)", unlist(.r(found$index$tolist())), fixed = TRUE)
@@ -149,11 +151,13 @@ confide_contrast <- function(object, column, first, second, level = 0.95, class 
 
 #' @rdname confide_model
 #' @export
-summary.confide_model <- function(object, level = 0.95, units = NULL, target = "regularised", ...) {
+summary.confide_model <- function(object, level = 0.95, units = NULL, target = NULL, ...) {
   .no_others(...)
   python <- .python(object)
   found <- .coefficients(python, units)
-  table <- if (.has_intervals(python) || target != "regularised") .summary_table(python, level, units, target) else found$table
+  usual <- if (.has_intervals(python, "_interest")) "unregularised" else "regularised"
+  is_asked <- !is.null(target) && target != usual
+  table <- if (.has_intervals(python) || is_asked) .summary_table(python, level, units, target) else found$table
   units_of <- reticulate::import("confide.estimators.score_units", convert = FALSE)
   ratio <- .r(units_of$ratio_of_scores(python))
   if (nzchar(ratio)) {
@@ -162,7 +166,8 @@ summary.confide_model <- function(object, level = 0.95, units = NULL, target = "
     table[titles] <- exp(table[names])
     table[table$name == "(Intercept)" | table$unit == "", titles] <- NA
   }
-  structure(list(table = table, ratio = ratio, outcome = found$outcome, level = level, target = target, formula = object$formula,
+  structure(list(table = table, ratio = ratio, outcome = found$outcome, level = level, target = if (is_asked) target else usual,
+                 formula = object$formula,
                  guarantee = .r(python$guarantee_$statement())), class = "summary.confide_model")
 }
 
