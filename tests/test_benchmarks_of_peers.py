@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import warnings
+from pathlib import Path
 from unittest.mock import Mock
 
 import dp_accounting
@@ -13,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.peers import accuracy, additive_boosting, output_perturbation
-from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, LOGISTIC, NONE, SVC, contenders
+from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, LOGISTIC, NONE, PURE, SVC, contenders
 from benchmarks.peers.gradient_descent import Schedule, noise_multiplier, train
 from benchmarks.peers.outcomes import outcomes_of
 from benchmarks.peers.output_perturbation import minimiser
@@ -214,3 +216,62 @@ def test_weights_move_by_no_more_than_their_noise_hides():
     for norm in ("largest", "usual"):
         for rows in adult.unit_rows(norm):
             assert 0.9 < np.linalg.norm(rows, axis=1).max() <= 1.0 + 1e-12
+
+
+ROOT = Path(__file__).resolve().parents[1]
+MEASURED = Results(ROOT / "benchmarks" / "peers" / "results.jsonl")
+
+
+def measured(name, guarantee, epsilon):
+    """A mean error on Adult, as tables show it."""
+    (cell,) = (
+        cell
+        for cell in MEASURED.cells
+        if (cell["data"], cell["contender"], cell["guarantee"], cell["epsilon"]) == ("adult", name, guarantee, epsilon)
+    )
+    return f"{np.mean(cell['errors']):.4f}".removeprefix("0")
+
+
+def rows_of_tables(path):
+    """The rows of all tables of a page, as lists of cells without marks."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    return [[cell.strip(" *`") for cell in line.strip("| ").split("|")] for line in lines if line.startswith("| ")]
+
+
+def test_the_readme_shows_what_was_measured():
+    """Each row of its table, at epsilon 1, beside a page that holds the same figures."""
+    rows = {row[0]: row[1:3] for row in rows_of_tables("README.md")}
+    for shown, name in (("confide, `AdditiveClassifier", ADDITIVE), ("confide, `LinearSVC", SVC)):
+        assert rows[shown] == [measured(name, guarantee, 1.0) for guarantee in (PURE, APPROXIMATE)]
+    (exact,) = (found for shown, found in rows.items() if shown.startswith("diffprivlib"))
+    assert exact[0] == measured("diffprivlib, as its proof needs it", PURE, 1.0)
+    (boosting,) = (found for shown, found in rows.items() if shown.startswith("DP-EBM"))
+    assert boosting[1] == measured("DP-EBM, tuned", APPROXIMATE, 1.0)
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"without privacy straight lines err by {float(measured(LOGISTIC, NONE, 'inf')):.3f}".replace("0.", ".") in text
+    assert f"# about {1.0 - float(measured(ADDITIVE, PURE, 1.0)):.3f}; straight lines without privacy" in text
+    steps = rows["DP-SGD, plain / on curves"][1].split(" / ")
+    assert steps == [measured(name, APPROXIMATE, 1.0) for name in ("DP-SGD", "DP-SGD, 6 knots")]
+
+
+def test_the_first_page_of_the_documentation_shows_what_was_measured():
+    """Each figure of its table."""
+    guarantees = {"pure, replace-one": PURE, "delta = 1e-5, add-or-remove-one": APPROXIMATE}
+    names = {"AdditiveClassifier": ADDITIVE, "LogisticRegression": LOGISTIC}
+    compared = 0
+    for row in rows_of_tables("docs/index.md"):
+        model, _, guarantee = row[0].replace("`", "").partition(", ")
+        if guarantee in guarantees:
+            shown = [measured(names[model], guarantees[guarantee], epsilon) for epsilon in (0.1, 0.5, 1.0, 2.0)]
+            assert row[1:] == [*shown, measured(names[model], NONE, "inf")]
+            compared += 1
+    assert compared == 4
+
+
+def test_the_page_on_peers_shows_what_was_measured():
+    """The tables of Adult, line by line as the command prints them."""
+    page = (ROOT / "benchmarks" / "peers" / "README.md").read_text(encoding="utf-8")
+    printed = table(MEASURED, ["adult"], accuracy.EPSILONS, {}, small=False).split("\n\nCells where")[0]
+    lines = [line for line in printed.splitlines() if line]
+    assert sum(bool(re.match(r"\| adult: ", line)) for line in lines) == 4
+    assert set(lines) <= set(page.splitlines())
