@@ -86,6 +86,7 @@ GROUPS = {
             "NotCertified",
             "PrivacyWarning",
             "BudgetWarning",
+            "AccuracyWarning",
             "SchemaWarning",
         ],
     ),

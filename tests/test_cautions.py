@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import confide
@@ -86,6 +87,7 @@ def test_a_filter_stops_the_fit_before_its_charge_or_silences_it(rows, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", PrivacyWarning)
+        warnings.simplefilter("ignore", confide.AccuracyWarning)
         model.fit(*rows)
     assert any("is above 10" in sentence for sentence in model.guarantee_.assumptions)
 
@@ -126,5 +128,29 @@ def test_a_warning_points_to_the_line_that_asked():
     X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(300, 2))
     with pytest.warns(confide.PrivacyWarning) as told:
         confide.LogisticRegression(20.0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
-    assert len(told) == 2
+    assert [each.category for each in told] == [confide.AccuracyWarning, PrivacyWarning, PrivacyWarning]
     assert {warning.filename for warning in told} == {__file__}
+
+
+def test_a_seed_is_told_before_the_charge(tmp_path):
+    """Of fits, evaluations, descriptions and bounds; not of an infinite budget. A filter that makes an error stops it."""
+    X, ledger = np.linspace(-0.5, 0.5, 60)[:, None], Ledger(limit=10.0)
+    y = (X[:, 0] > 0).astype(int)
+    facts = {"budget": 0.5, "random_state": 1, "ledger": ledger}
+    fitted = LogisticRegression(1.0, row_norm=1.0).fit(X, y)
+    schema = confide.Schema({"x0": {"low": -1, "high": 1}})
+    for ask in (
+        lambda: LogisticRegression(row_norm=1.0, **facts).fit(X, y),
+        lambda: confide.evaluate(fitted, X, y, allow_hidden=True, **facts),
+        lambda: confide.describe(pd.DataFrame(X, columns=["x0"]), schema, **facts),
+        lambda: confide.private_bounds(pd.DataFrame(X, columns=["x0"]), {"x0": (-5, 5)}, **facts),
+        lambda: confide.PrivateSearchCV(LogisticRegression(row_norm=1.0), {"alpha": [0.1, 1.0]}, **facts).fit(X, y),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(PrivacyWarning, match="random_state fixes the noise"):
+                ask()
+    assert len(ledger.entries()) == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LogisticRegression(float("inf"), row_norm=1.0, random_state=1).fit(X, y)

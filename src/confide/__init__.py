@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from confide.erm.group_bounds import GroupBound as GroupBound
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.strongly_convex import StronglyConvex as StronglyConvex
+    from confide.errors import AccuracyWarning as AccuracyWarning
     from confide.errors import BudgetExceeded as BudgetExceeded
     from confide.errors import BudgetWarning as BudgetWarning
     from confide.errors import ConfideError as ConfideError

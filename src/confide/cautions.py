@@ -1,14 +1,17 @@
-"""Sentences that warn of an unusual budget. Plans, fits, guarantees and reports show the same ones."""
+"""Sentences that warn of an unusual budget, of repeated releases and of rows that a model may fit badly.
+
+Plans, fits, guarantees and reports show the same ones of a budget.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
 import warnings
-from types import FrameType
 from typing import Any
 
-from confide.errors import PrivacyWarning
+from confide.callers import asked_again_by, steps_outside
+from confide.errors import AccuracyWarning, BudgetWarning, PrivacyWarning
 
 EXAMPLE_DELTA = 1e-6
 """Delta at which a concentrated budget is shown as an epsilon."""
@@ -18,6 +21,24 @@ _LARGEST_USUAL_EPSILON = 10.0
 UNDECLARED_LABELS = (
     "The labels were not declared, so they are learned from y and become public with the model: one that a single person "
     "has would show. Declare all labels that there can be, as `classes` or as the target of the schema."
+)
+
+
+SEEDED = (
+    "random_state fixes the noise: whoever knows or guesses the seed can remove it, so this release promises nothing. Leave "
+    "random_state out, except in tests; scikit-learn's bagging sets it by itself."
+)
+
+
+_DEFAULT_LENGTH = (
+    "nothing says how large the columns are, so the kernel falls over a length for columns of mean 0 and standard deviation "
+    "1: where they are of another size, the model may see nothing. Scale them so by public knowledge and give length_scale; "
+    "or describe them in a schema, from which the length follows."
+)
+_DEFAULT_NORM = (
+    "no bound on rows was declared, so every row is clipped to the L2 norm 1: where rows are longer, the model sees little "
+    "of them. Declare the norm of your rows by public knowledge, row_norm=1.0 if it is 1; or describe the columns in a "
+    "schema, from which the bound follows."
 )
 
 
@@ -35,22 +56,44 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence is not None)
 
 
-def steps_outside(frame: FrameType) -> int:
-    """Number of calls between a frame and the first code outside of confide and scikit-learn, where a warning points."""
-    steps = 0
-    while frame.f_back is not None and _package_of(frame) in ("confide", "sklearn", "contextlib"):
-        frame, steps = frame.f_back, steps + 1
-    return steps
-
-
-def _package_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__")).split(".")[0]
-
-
-def warn(sentences: tuple[str, ...]) -> None:
-    """Give each sentence as a `PrivacyWarning`."""
+def warn(sentences: tuple[str, ...], kind: type[Warning] = PrivacyWarning) -> None:
+    """Give each sentence as a warning, which points to the caller's line."""
     for sentence in sentences:
-        warnings.warn(sentence, PrivacyWarning, stacklevel=1 + steps_outside(sys._getframe()))
+        warnings.warn(sentence, kind, stacklevel=1 + steps_outside(sys._getframe()))
+
+
+def tell_of_repeats(asked: str, budget: Any, *, is_charged: bool, is_clone: bool = False) -> None:
+    """Warn once where the caller asks for the second release in a row, unless a ledger counts what a loop asks for.
+
+    Parameters
+    ----------
+    asked : what is released, such as "LogisticRegression.fit"
+    budget : what each release costs
+    is_charged : whether a ledger is charged
+    is_clone : whether an estimator is cloned, which comes before its fit
+    """
+    by = asked_again_by("clone" if is_clone else "release", counts_places=not is_charged and not is_clone)
+    if by is None:
+        return
+    where = "charged to the ledger, one by one" if is_charged else "charged to no ledger"
+    who = f"{by} asks for several releases, {asked} among them" if by else f"this line asks for {asked} again"
+    advice = (
+        "Plan for their number, or take one model of confide in its place."
+        if is_charged
+        else "Give them ledger=confide.Ledger(path, limit=...), which adds up their costs and refuses what exceeds it."
+    )
+    sentence = (
+        f"{who}. Each is a release of its own under {budget}, {where}; the costs add up for the same persons. {advice}"
+    )
+    warn((sentence,), BudgetWarning)
+
+
+def tell_of_unknown_size(estimator: Any, *, has_schema: bool) -> None:
+    """Warn where nothing says how large rows are. It follows from the parameters alone, and never from the rows."""
+    if not has_schema:
+        warn((_DEFAULT_NORM,) if getattr(estimator, "row_norm", 1.0) is None else (), AccuracyWarning)
+        length = getattr(estimator, "length_scale", None)
+        warn((_DEFAULT_LENGTH,) if isinstance(length, str) and length == "auto" else (), AccuracyWarning)
 
 
 def _large_delta(delta: float, low: int, high: int) -> str | None:

@@ -20,6 +20,7 @@ and every warning:
 
     PrivacyWarning (UserWarning)         a fit goes on, but promises less than its user may think
     BudgetWarning (UserWarning)          fits are about to spend more than their caller may expect
+    AccuracyWarning (UserWarning)        a model may be less accurate than its user may expect
     SchemaWarning (UserWarning)          rows to be predicted hold cells that the schema does not describe
 
 A message says what was expected, what came and what to do. It may name public facts (parameters, declared columns,
@@ -30,6 +31,7 @@ to be predicted.
 from __future__ import annotations
 
 __all__ = [
+    "AccuracyWarning",
     "BudgetExceeded",
     "BudgetWarning",
     "ConfideError",
@@ -107,15 +109,29 @@ def lacking(what: str, needed: str, extra: str) -> ParameterError:
 
 
 class PrivacyWarning(UserWarning):
-    """A guarantee promises less than its user may think: a large budget, or labels that were learned from the rows.
+    """A guarantee promises less than its user may think.
 
-    It is given before a budget is charged, so a filter that turns it into an error stops the fit. To silence it, call
+    The budget is large, the noise has a seed, or labels or a step before the fit were learned from the rows. It is given
+    before a budget is charged, so a filter that turns it into an error stops the fit. To silence it, call
     ``warnings.simplefilter("ignore", confide.PrivacyWarning)``. Plans, guarantees and reports say the same in any case.
     """
 
 
 class BudgetWarning(UserWarning):
-    """Fits are about to spend a budget more than once, or outside of every ledger. Nothing has been used or charged yet."""
+    """Releases are about to spend a budget more than once, or outside of every ledger. The next one was not charged yet.
+
+    Searches and cross-validation are told before their first fit. Other repeated releases are told before the second one: by
+    a class of scikit-learn, such as `VotingClassifier`, or by one line in a loop, if no ledger counts them. To silence it,
+    call ``warnings.simplefilter("ignore", confide.BudgetWarning)``.
+    """
+
+
+class AccuracyWarning(UserWarning):
+    """A model may be less accurate than its user may think: nothing bounds the rows, or rows and labels may not match.
+
+    It follows from parameters and names, and never from the numbers in the rows, so it tells nothing about them. It comes
+    before a budget is charged. To silence it, call ``warnings.simplefilter("ignore", confide.AccuracyWarning)``.
+    """
 
 
 class SchemaWarning(UserWarning):

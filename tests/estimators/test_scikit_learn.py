@@ -1,21 +1,29 @@
-"""Living with scikit-learn: metadata routing and searches."""
+"""Living with scikit-learn: metadata routing, searches and ensembles."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.base import clone
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
+import confide
 from confide import (
     BudgetExceeded,
+    InputError,
     Ledger,
     LinearSVC,
     LogisticRegression,
+    PrivateSearchCV,
     PureDP,
+    Schema,
     SchemaEncoder,
 )
 from tests.estimators.people import SCHEMA
@@ -59,3 +67,65 @@ def test_every_fit_of_a_search_is_charged_to_the_file(people, tmp_path, n_jobs):
     with pytest.raises(BudgetExceeded):
         cross_val_score(model, frame, y, cv=3, error_score="raise")
     assert ledger.spent() == PureDP(3.0)
+
+
+# Labels that scikit-learn encodes
+
+
+def labelled(n_classes):
+    """Rows of one column and text labels, in an order that is not that of the alphabet, with a schema that declares them."""
+    x = np.random.default_rng(0).uniform(-1.0, 1.0, 600)
+    labels = np.array(["well", "ill"] if n_classes == 2 else ["well", "ill", "odd"])
+    y = labels[np.digitize(x, [0.0] if n_classes == 2 else [-0.4, 0.4])]
+    named = {"negative": "well", "positive": "ill"} if n_classes == 2 else {"classes": labels.tolist()}
+    columns = {"x0": {"low": -1.0, "high": 1.0, "knots": [-0.4, 0.0, 0.4]}}
+    return pd.DataFrame({"x0": x}), y, Schema.from_dict({"target": {"column": "state"} | named, "columns": columns})
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("with_schema", [True, False])
+def test_ensembles_take_text_labels(n_classes, with_schema):
+    """They hand over positions in place of labels. What they predict are labels again, and mostly the right ones."""
+    frame, y, schema = labelled(n_classes)
+    facts = {"schema": schema} if with_schema else {"classes": sorted(set(y)), "row_norm": 1.0}
+    model = LogisticRegression(math.inf, alpha=1e-4, **facts)
+    rows = frame if with_schema else np.c_[frame.to_numpy(), frame.to_numpy() ** 2] / 1.5
+    for ensemble in (
+        VotingClassifier([("a", model), ("b", clone(model))]),
+        VotingClassifier([("a", model)], voting="soft"),
+        StackingClassifier([("a", model)], cv=2, stack_method="predict_proba"),
+        BaggingClassifier(model, n_estimators=2),
+        make_pipeline(FunctionTransformer(), VotingClassifier([("a", make_pipeline(FunctionTransformer(), model))])),
+    ):
+        assert ensemble.fit(rows, y).score(rows, y) > 0.9
+    probabilities = cross_val_predict(model, rows, y, cv=2, method="predict_proba")
+    assert (np.array(sorted(set(y)))[probabilities.argmax(axis=1)] == y).mean() > 0.9
+
+
+def test_a_model_of_an_ensemble_keeps_its_labels(tmp_path):
+    """In its file, its statement and the weights of its classes, though it predicts positions for the ensemble."""
+    frame, y, schema = labelled(2)
+    model = LogisticRegression(1.0, schema=schema, class_weight={"well": 1.0, "ill": 2.0})
+    fitted = VotingClassifier([("a", model)]).fit(frame, y).estimators_[0]
+    assert fitted.classes_.tolist() == [0, 1]
+    assert 'The labels "ill" and "well" were declared' in fitted.guarantee_.statement()
+    fitted.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert loaded.classes_.tolist() == ["ill", "well"]
+    assert np.array_equal(loaded.predict_proba(frame), fitted.predict_proba(frame))
+    assert fitted.fit(frame, y).classes_.tolist() == ["ill", "well"]
+    search = PrivateSearchCV(LogisticRegression(schema=schema), {"alpha": [0.01, 0.1]}, budget=8.0)
+    assert VotingClassifier([("a", search)]).fit(frame, y).predict(frame)[0] in ("ill", "well")
+
+
+def test_numbers_of_a_user_are_no_positions():
+    """Where no ensemble encodes labels, numbers in place of declared text are refused: they may mean anything."""
+    frame, y, schema = labelled(2)
+    model = LogisticRegression(1.0, schema=schema)
+    for ask in (
+        lambda: model.fit(frame, (y == "ill").astype(int)),
+        lambda: make_pipeline(FunctionTransformer(), model).fit(frame, (y == "ill").astype(int)),
+        lambda: cross_val_score(model, frame, (y == "ill").astype(int), cv=2, error_score="raise"),
+    ):
+        with pytest.raises(InputError, match="neither 'ill' nor 'well'"):
+            ask()

@@ -187,6 +187,20 @@ class Described(ModelParameters, BaseEstimator):
     size: int = 3
 
 
+@MODELS
+def test_the_annotation_of_a_constant_says_whether_auto_is_taken(name):
+    """The constant of the intercept is a number for all, and "auto" for some."""
+    kind = getattr(confide, name)
+    facts = {"target_bound": 5.0} if "target_bound" in DEFAULTS[name] else {}
+    facts |= {"bounds": (-1, 1)} if "bounds" in DEFAULTS[name] else {}
+    model = kind(1.0, intercept_scaling="auto", **facts)
+    if "str" in inspect.signature(kind).parameters["intercept_scaling"].annotation:
+        model.plan(1000, 3)
+    else:
+        with pytest.raises(confide.ParameterError, match="intercept_scaling must be a positive finite number"):
+            model.plan(1000, 3)
+
+
 def test_the_mark_gives_way_to_what_a_docstring_leaves_out():
     """Shared parameters that it describes itself are not described again; the order is that of the signature."""
     text = Described.__doc__

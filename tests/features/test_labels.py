@@ -169,3 +169,24 @@ def test_targets_that_cannot_be_used_are_refused_or_count_as_zero(values, counts
         read_targets(values, counts=counts)
     assert_silent(refusal.value)
     assert np.isfinite(read_targets(values, counts=counts, refuse=False)).all()
+
+
+@pytest.mark.parametrize(
+    ("classes", "values"),
+    [
+        ((0, 1), [True, False, True]),
+        ((0, 1), np.array([True, False, True])),
+        ((0, 1), pd.Series([True, False, True])),
+        ((0, 1), ["TRUE", "FALSE", "TRUE"]),
+        ((False, True), [1, 0, 1]),
+        ((False, True), ["1", "0", "1.0"]),
+        ((False, True), [1.0, 0.0, True]),
+    ],
+)
+def test_true_and_false_are_1_and_0(classes, values):
+    """Whichever of them a schema declares, and in either order; for other labels they are not."""
+    assert read_labels(values, *classes).tolist() == [1, -1, 1]
+    assert read_labels(values, *classes[::-1]).tolist() == [-1, 1, -1]
+    for others in ((-1, 1), (0, 1, 2), ("no", "yes")):
+        with pytest.raises(InputError):
+            read_labels([True, False], *others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import confide
-from confide import InputError, ParameterError
+from confide import AccuracyWarning, InputError, LogisticRegression, ParameterError
 from confide.data.arrays import MemorySource
 from confide.data.checked_source import CheckedPass
 from confide.data.file_rows import ArrayRows, StampedSource
@@ -319,3 +320,48 @@ class OnlyAnArray:
 def test_rows_without_a_length_are_counted_when_they_are_read():
     """A fit takes such an object, and asks it for nothing but the array."""
     confide.LogisticRegression(1.0, classes=[0, 1], row_norm=1.0, alpha=1.0, n_jobs=2).fit(OnlyAnArray(), Y)
+
+
+def told(ask):
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        ask()
+    return [str(each.message) for each in given if each.category is AccuracyWarning]
+
+
+def test_labels_and_weights_with_another_index_than_the_rows_are_told():
+    """Sorted or filtered apart. Equal indexes, and rows or labels without one, tell nothing."""
+    X = pd.DataFrame({"a": np.linspace(-0.5, 0.5, 40)})
+    y, weights = (X.a > 0).astype(int), pd.Series(1.0, X.index)
+    model = LogisticRegression(1.0, row_norm=1.0, classes=[0, 1])
+    (message,) = told(lambda: model.fit(X, y[::-1]))
+    assert message.startswith("y has another index than X")
+    assert ".loc[X.index]" in message
+    assert "sample_weight has another index" in told(lambda: model.fit(X, y, sample_weight=weights[::-1]))[0]
+    assert told(lambda: model.fit(X, y, sample_weight=weights)) == []
+    assert told(lambda: model.fit(X, y[::-1].to_numpy())) == []
+    assert told(lambda: model.fit(X.to_numpy(), y[::-1])) == []
+
+
+def test_rows_of_unknown_size_are_told_by_the_parameters_alone():
+    """Without a schema and without a bound on rows or a length of the kernel, whatever the rows are."""
+    y = np.arange(40) % 2
+    schema = confide.Schema({"a": {"low": 0, "high": 1}})
+    for scale in (1e-9, 1.0, 1e9):
+        X = np.linspace(-0.5, 0.5, 40)[:, None] * scale
+        (message,) = told(lambda: LogisticRegression(1.0).fit(X, y))  # noqa: B023
+        assert "clipped to the L2 norm 1" in message
+        assert "row_norm=" in message
+        assert "schema" in message
+    (message,) = told(lambda: confide.KernelSVC(1.0).fit(X, y))
+    assert "length_scale" in message
+    search = confide.PrivateSearchCV(LogisticRegression(), {"alpha": [0.1, 1.0]}, budget=1.0)
+    assert len(told(lambda: search.fit(X, y))) == 1
+    for model in (
+        LogisticRegression(1.0, row_norm=1.0),
+        LogisticRegression(1.0, schema=schema),
+        confide.KernelSVC(1.0, length_scale=1.0),
+        confide.AdditiveClassifier(1.0, bounds=(-1, 1)),
+    ):
+        frame = pd.DataFrame(np.linspace(0.0, 1.0, 40), columns=["a"])
+        assert told(lambda: model.fit(frame, y)) == []  # noqa: B023

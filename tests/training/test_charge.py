@@ -103,19 +103,22 @@ def test_no_floating_point_warning_leaves_a_release():
     assert found == np.inf
 
 
+NOWHERE = Charge(None, None, "fit")
+
+
 def test_noise_that_opendp_does_not_confirm_is_refused_before_the_charge():
     """Wherever it stands among the noises of a release; the unusual budget is not warned of, since nothing happens."""
-    before_charge([None, HONEST])
+    before_charge(NOWHERE, PureDP(1.0), [None, HONEST])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(NotCertified, match="Nothing was used or charged"):
-            before_charge([HONEST, Boastful(3, -10, 1.0, 2.0)], ("unusual",))
+            before_charge(NOWHERE, PureDP(1.0), [HONEST, Boastful(3, -10, 1.0, 2.0)], ("unusual",))
 
 
 def test_an_unusual_budget_is_warned_of_before_the_charge():
     """One warning for each sentence."""
     with pytest.warns(PrivacyWarning) as found:
-        before_charge([], ("first", "second"))
+        before_charge(NOWHERE, PureDP(1.0), [], ("first", "second"))
     assert [str(warning.message) for warning in found] == ["first", "second"]
 
 

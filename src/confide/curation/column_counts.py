@@ -15,6 +15,7 @@ from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import distinct_cells, number_in, read_levels, read_numbers
 from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.labels import positions_by_label
 from confide.features.target import Target
 from confide.types import Array, Indices
 
@@ -148,13 +149,14 @@ class ColumnCounts:
 
     def _add_levels(self, cells: Any) -> None:
         known = {canonical_label(level): position for position, level in enumerate(self.listed)}
+        also_known = positions_by_label(self.listed) if isinstance(self.described, Target) else known
         what = f'column "{self.name}"'
         self.by_level = self.by_level or [0] * len(known)
         words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
         if isinstance(self.described, CategoryColumn):
             words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}
         try:
-            levels = read_levels(what, cells, known | words, missing=_MISSING, unknown=_UNLISTED)
+            levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED)
         except InputError:
             # Dates, lists and the like: a fit refuses the whole column.
             self.unreadable += len(cells)

@@ -80,6 +80,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
     """
 
     loss: str = "auto"
+    intercept_scaling: float = 1.0
 
     _loss_in_parts = "logistic_hinge"
 

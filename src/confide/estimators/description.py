@@ -150,7 +150,7 @@ def describe(
     persons = parameters.checked_rows_per_person(max_rows_per_person)
     plan = NoisyTables().plan(layout.sizes, layout.n_moments, allowed, relation, persons)
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
-    before_charge([plan.lattice])
+    before_charge(charge, allowed, [plan.lattice])
     described_alone = Schema(layout.columns, person=schema.person)
     checked = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
     released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)

@@ -107,6 +107,7 @@ class ERMClassifier(RowNormParameter, SparsityParameter, PenaltyParameter, Linea
     """
 
     loss: Any = "logistic"
+    intercept_scaling: float = 1.0
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         if isinstance(self.loss, str) and self.loss in MARGIN_LOSSES:

@@ -165,7 +165,7 @@ def evaluate(
     names_persons = known.schema is not None and known.schema.person is not None
     given = rows_given(X, y)
     _refuse_unscorable(given, planned)
-    before_charge([planned.plan.lattice])
+    before_charge(charge, allowed, [planned.plan.lattice])
     # Rows and labels are checked before the charge, and scored after it.
     with given.checked(specifications(planned, rows_per_person(persons, charge.seed))) as rows:
         n_rows = rows[0].n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None

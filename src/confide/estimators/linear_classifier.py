@@ -10,6 +10,7 @@ from scipy.special import logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from confide.callers import labels_are_encoded
 from confide.errors import ParameterError
 from confide.estimators.linear_model import PrivateLinearModel, WeightsOfRows, released_model, sample_weight_of
 from confide.estimators.shared_parameters import ClassParameters, SampleWeightParameter
@@ -37,6 +38,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     intercept_: Array
     classes_: Any
 
+    _gives_positions = False
+    """Whether `classes_` are the positions of the declared labels, as scikit-learn's ensembles want them."""
     _loss_in_parts = "huber_hinge"
     """The loss that takes the place of "auto" in fits to parts of the rows."""
 
@@ -110,7 +113,15 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         Give `sample_weight` by name. The signature does not spell it out, because scikit-learn's ensembles would then pass
         the number of times that they drew a row, which exceeds any cap on a weight. As it is, they repeat rows instead.
         """
-        return self._train(X, y, sample_weight_of(weights_of_rows))
+        labels, are_positions = labels_given(y, self.classes, self.schema)
+        self._train(X, labels, sample_weight_of(weights_of_rows))
+        if are_positions:
+            self._give_positions()
+        return self
+
+    def _give_positions(self) -> None:
+        """Predict positions in place of labels, as scikit-learn's ensembles want what they handed over."""
+        self.classes_, self._gives_positions = np.arange(len(self.classes_)), True
 
     def decision_function(self, X: Any) -> Array:
         """Compute scores in favour of `classes_[1]`, (n,); for three or more classes, of every class, (n, n_classes).
@@ -209,7 +220,12 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
         self.intercept_ = released.scoring.intercept
-        self.classes_ = np.array(released.domain)
+        self.classes_, self._gives_positions = np.array(released.domain), False
+
+    def _released_labels(self) -> tuple[Any, ...]:
+        if not self._gives_positions:
+            return tuple(self.classes_.tolist())
+        return declared_domain(self.classes, self.schema if self._encoder is None else self._encoder.schema) or ()
 
     def _parameters_of_refit(self) -> dict[str, Any]:
         # New rows need not hold every class.
@@ -229,6 +245,17 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         except ParameterError:
             tags.classifier_tags.multi_class = False
         return tags
+
+
+def labels_given(y: Any, classes: Any, schema: Any) -> tuple[Any, bool]:
+    """The labels of rows, and whether scikit-learn handed over their positions among the sorted labels in their place."""
+    is_array = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iu"
+    if not is_array or not labels_are_encoded():
+        return y, False
+    labels = np.asarray(declared_domain(classes, as_schema(schema)))
+    if labels.dtype.kind != "U" or any(label.lstrip("+-").isdecimal() for label in labels.tolist()):
+        return y, False  # numbers are labels themselves
+    return (labels[y], True) if np.isin(y, np.arange(len(labels))).all() else (y, False)
 
 
 def classes_of(model: LinearClassifier) -> Classes:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Ledger
-from confide.cautions import warn
+from confide.cautions import tell_of_unknown_size, warn
 from confide.data.arrays import Blocks
 from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
@@ -119,6 +119,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
+        tell_of_unknown_size(self, has_schema=encoder is not None)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
         self._hold(train(given, chosen._specification(settings, encoder, seed), settings, charge))
         self._charged_to = charged_to
@@ -506,6 +507,10 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         """
         return onnx_model_of(released_model(self), self._link)
 
+    def _released_labels(self) -> tuple[Any, ...]:
+        """The classes in sorted order; empty for a regressor."""
+        return ()
+
     @property
     @abstractmethod
     def _link(self) -> Link:
@@ -595,7 +600,7 @@ def released_model(model: PrivateLinearModel) -> ReleasedModel:
         guarantee=model.guarantee_,
         coefficient_names=model.coefficient_names_,
         columns=Columns.recorded_by(model),
-        domain=tuple(model.classes_.tolist()) if hasattr(model, "classes_") else (),
+        domain=model._released_labels(),
         encoder=model._encoder,
         fourier=model._fourier,
         evidence=model._evidence,

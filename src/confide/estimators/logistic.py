@@ -84,6 +84,7 @@ class LogisticRegression(
     """
 
     multiclass: str = "softmax"
+    intercept_scaling: float = 1.0
 
     def decision_function(self, X: Any) -> Array:
         """Compute the log-odds of `classes_[1]`, (n,). Rows are clipped to the same bound as in the fit.

@@ -17,7 +17,7 @@ from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions
+from confide.cautions import cautions, tell_of_unknown_size
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_regressor import LinearRegressor
@@ -183,6 +183,7 @@ def intervals_from_parts(
         # Parts may differ by one row in size, and then "auto" could choose different losses for them.
         estimator.set_params(loss=estimator._loss_in_parts)
     encoder = parameters.checked_schema(schema)
+    tell_of_unknown_size(estimator, has_schema=encoder is not None)
     settings = estimator._settings(encoder, set_aside=math.log(n_parts), names=given.column_names)
     if isinstance(settings.minimised, SquaredError) and settings.mechanism == "auto":
         # Intervals are for least squares itself, without clipped slopes.
@@ -199,7 +200,7 @@ def intervals_from_parts(
             return np.array([_coefficients(plans.by_size[part.size], rows.part(part), settings, entropy) for part in parts])
 
         noises = [noise for plan in plans.by_size.values() for noise in lattices_of(plan)]
-        before_charge(noises, unusual)
+        before_charge(charge, event.budget, noises, unusual)
         of_parts = charge_and_release(release, event, Neighbours.REPLACE_ONE, charge)
     return PartIntervals(names, of_parts, plans.alpha, guarantee)
 

@@ -220,7 +220,7 @@ def private_bounds(
     release = _release(plan, shares, persons, described, charge.ledger, void)
     _refuse_unusable(described, grids, schema, release)
     person = None if schema is None else schema.person
-    before_charge(())
+    before_charge(charge, allowed, ())
     checked = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
     found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)
     return PrivateBounds(described, shares, found, plan, release, schema)

@@ -96,6 +96,7 @@ class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParame
     """
 
     intervals: bool = False
+    intercept_scaling: float = 1.0
 
     _accepts_sparse = False
     _mechanisms = MECHANISMS_OF_LEAST_SQUARES

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 from inspect import currentframe
 from numbers import Integral
-from types import FrameType
 from typing import Any
 from weakref import WeakSet
 
@@ -15,7 +14,8 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearc
 from sklearn.pipeline import Pipeline
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import steps_outside
+from confide.callers import module_of, steps_outside
+from confide.cautions import tell_of_repeats
 from confide.errors import BudgetWarning, ParameterError
 from confide.privacy.budgets import Budget, as_budget
 
@@ -35,14 +35,17 @@ class TellsOfRepeatedFits:
 
 
 def _tell_of_repeated_fits(estimator: Any) -> None:
-    """Warn once for each search, and once for each estimator that is scored, unless the budget is infinite."""
-    calls = list(_calls_of_model_selection())
-    if not calls:
-        return
+    """Warn once for each search, each estimator that is scored and each fit of many, unless the budget is infinite."""
     try:
         budget = as_budget(estimator.budget)
     except ParameterError:
         return  # every fit will refuse this budget
+    calls = list(_calls_of_model_selection())
+    if not calls:
+        if budget.is_private and not isinstance(estimator.ledger, Batch):
+            asked = f"{type(estimator).__name__}.fit"
+            tell_of_repeats(asked, budget, is_charged=estimator.ledger is not None, is_clone=True)
+        return
     level, facts, name = calls[-1]  # the outermost call
     warned = facts.get("self", facts["estimator"])
     if not budget.is_private or warned in _already_warned:
@@ -81,16 +84,12 @@ def _calls_of_model_selection() -> Iterator[tuple[int, dict[str, Any], str]]:
     """
     frame, steps = currentframe(), 0
     while frame is not None:
-        if _module_of(frame).startswith("sklearn.model_selection"):
+        if module_of(frame).startswith("sklearn.model_selection"):
             names = frame.f_locals
             names = {**names, **getattr(names.get("self"), "__dict__", {})}
             if {"estimator", "cv"} <= names.keys():
                 yield steps + steps_outside(frame), names, frame.f_code.co_name
         frame, steps = frame.f_back, steps + 1
-
-
-def _module_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__"))
 
 
 def _number_of_fits(estimator: Any, facts: dict[str, Any], name: str) -> int | None:

@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions
+from confide.cautions import cautions, tell_of_unknown_size
 from confide.errors import ParameterError
-from confide.estimators.linear_classifier import LinearClassifier
+from confide.estimators.linear_classifier import LinearClassifier, labels_given
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.repeated_fits import TellsOfRepeatedFits
 from confide.estimators.shared_parameters import AdviceOnParameters, estimator
@@ -326,7 +326,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         """
         budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
-        given = rows_given(X, y, sample_weight_of(weights_of_rows))
+        labels, are_positions = labels_given(y, candidates[0].classes, candidates[0].schema)
+        given = rows_given(X, labels, sample_weight_of(weights_of_rows))
         refuse_undivided(given)
         for model in candidates:
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
@@ -335,6 +336,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         schema = schemas[0]
         refuse_persons(schema, "a search needs")
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
+        tell_of_unknown_size(candidates[0], has_schema=schema is not None)
         for model, its_schema in zip(candidates, schemas, strict=True):
             model._take_choices(its_schema, given.n_rows_given)
             model._take_names(its_schema, given.column_names)
@@ -366,21 +368,24 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
             noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
-            before_charge(noises, unusual)
+            before_charge(charge, plan.event.budget, noises, unusual)
             choice = charge_and_release(
                 lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, charge
             )
             chosen = trainings[choice.index].model_of(choice.fit)
-        self._hold(choice, chosen, candidates[choice.index], grid[choice.index], plan)
+        model = candidates[choice.index]
+        model._hold(chosen)
+        if are_positions:
+            model._give_positions()
+        self._hold(choice, chosen.guarantee, model, grid[choice.index], plan)
         return self
 
     def _hold(
-        self, choice: _Choice, chosen: ReleasedModel, model: LinearClassifier, values: dict[str, Any], plan: SearchPlan
+        self, choice: _Choice, guarantee: Guarantee, model: LinearClassifier, values: dict[str, Any], plan: SearchPlan
     ) -> None:
         """Keep what was released, and the public facts that came with it, as attributes."""
-        model._hold(chosen)
         self.best_index_, self.best_params_, self.best_estimator_ = choice.index, values, model
-        self.plan_, self.guarantee_ = plan, chosen.guarantee
+        self.plan_, self.guarantee_ = plan, guarantee
         for name in ("best_score_", "best_score_deviation_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         if choice.noisy_mistakes is not None and plan.score_noise is not None:

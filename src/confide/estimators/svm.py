@@ -134,6 +134,7 @@ class LinearSVC(IntervalsParameter, RowNormParameter, SparsityParameter, Penalty
 
     loss: str = "auto"
     smoothing: float = 0.5
+    intercept_scaling: float = 1.0
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
@@ -156,8 +157,8 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
     length_scale : "auto" or float, default "auto"
         Distance over which the kernel falls, positive, in the units of the columns of X (with a schema, of the encoded
         columns). It is public and never learned. "auto" follows from the norm of a typical encoded row, which the schema
-        tells. Without a schema it follows from the number of columns, for rows whose norm is at most 1: bring rows to that
-        size by public knowledge, or give a length.
+        tells. Without a schema it is half of the root of the number of columns, which suits columns of mean 0 and standard
+        deviation 1: scale them so by public knowledge, or give a length. It is too long where the longest row has norm 1.
     n_features : "auto" or int, default "auto"
         Number of random features, even. More features approximate the kernel better and bring more noise. "auto" chooses
         from public facts, 120 to 1,000: number of rows, budget and law of the noise. Without privacy it is 1,000. With a

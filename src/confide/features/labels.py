@@ -55,13 +55,27 @@ def positions_of(targets: Targets, n_classes: int) -> Indices:
     return ((targets > 0) if n_classes == 2 else targets).astype(np.intp)
 
 
+_SAME_AS_BOOLEANS = {"0": "false", "1": "true"}
+"""Two labels that are these numbers are recognised as booleans too, and the other way round."""
+
+
+def positions_by_label(classes: Sequence[Label]) -> dict[str | None, int]:
+    """The position of each class by its canonical form. Classes 0 and 1 are False and True too, whichever are declared."""
+    found = {canonical_label(label): position for position, label in enumerate(classes)}
+    for names in (_SAME_AS_BOOLEANS, {boolean: number for number, boolean in _SAME_AS_BOOLEANS.items()}):
+        if found.keys() == names.keys():
+            return found | {other: found[label] for label, other in names.items()}
+    return found
+
+
 def read_labels(values: Any, *classes: Label, refuse: bool = True, what: str = "the labels") -> Labels:
     """Labels of two classes as -1 and +1, labels of more classes as their positions.
 
     Parameters
     ----------
     values : pandas or Polars Series, Arrow array, NumPy array or list of raw labels, one for each row
-    classes : the labels, compared in canonical form (`canonical_label`); if there are two, the negative one comes first
+    classes : the labels, compared in canonical form (`canonical_label`); if there are two, the negative one comes first.
+        True and False are 1 and 0 where these are the two
     refuse : False after the labels were checked and a budget was charged: a label that is none of the classes counts as the
         first class
     what : how messages call them
@@ -81,8 +95,7 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True, what: str = "
         raise InputError(f"{what} must be one column: a Series, a one-dimensional array or a list.")
     if len(values) == 0:
         raise InputError(f"{what}: there are none; give one for each row.")
-    domain = {canonical_label(label): position for position, label in enumerate(classes)}
-    levels = read_levels(what, values, domain, missing=_MISSING, unknown=_UNKNOWN)
+    levels = read_levels(what, values, positions_by_label(classes), missing=_MISSING, unknown=_UNKNOWN)
     if not refuse:
         levels[levels < 0] = 0
     if (levels == _MISSING).any():

@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.utils.validation import assert_all_finite, validate_data
 
-from confide.cautions import steps_outside
+from confide.callers import steps_outside
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks

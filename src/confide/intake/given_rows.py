@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from confide.cautions import warn
 from confide.data.arrays import MemorySource
 from confide.data.checked_source import CheckedSource
 from confide.data.file_rows import ArrayRows, StampedSource
@@ -22,7 +23,7 @@ from confide.data.opened_rows import NO_MOMENTS, OpenedRows
 from confide.data.partitions import NumericReading
 from confide.data.streams import Reading
 from confide.data.threads import begun
-from confide.errors import InputError, ParameterError
+from confide.errors import AccuracyWarning, InputError, ParameterError
 from confide.features.encoder import Encoder
 from confide.features.labels import DIFFERENT_NUMBERS_OF_ROWS, targets_at
 from confide.features.raw_table import column_of
@@ -33,6 +34,12 @@ from confide.intake.row_weights import row_weights_of, weight_array
 from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
 from confide.intake.targets import ReadTargets
 from confide.types import Array
+
+_ANOTHER_INDEX = (
+    "has another index than X, and rows are matched by their position: if one of the two was sorted or filtered by itself, "
+    "what belongs to one row is taken for another. Give it in the order of X, as with .loc[X.index]; or without its index, "
+    ".to_numpy(), if the order is right."
+)
 
 
 class GivenRows(Protocol):
@@ -117,6 +124,7 @@ class _RowsInMemory:
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
         first = specifications[0]
+        self._tell_of_another_order()
         # Fits that encode rows alike share one table.
         tables: dict[Encoder | None, MemoryTable] = {}
 
@@ -137,6 +145,14 @@ class _RowsInMemory:
             targets = first.target.read(self.y, read_tables())
         own_weights = self._own_weights(first.weight)
         yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)
+
+    def _tell_of_another_order(self) -> None:
+        """Warn where labels or weights have another index than the rows, because they are matched by position."""
+        index = _index_of(self.X)
+        for name, given in (("y", self.y), ("sample_weight", self.sample_weight)):
+            own = _index_of(given)
+            if index is not None and own is not None and len(own) == len(index) and not index.equals(own):
+                warn((f"{name} {_ANOTHER_INDEX}",), AccuracyWarning)
 
     def _own_weights(self, weight: RowWeight | None) -> Array | None:
         """The weights of all rows given, from the argument or from the column that a schema names; None if all count 1."""
@@ -180,6 +196,12 @@ class _RowsInMemory:
             fourier=fourier,
             labels_declared=targets.declared,
         )
+
+
+def _index_of(given: Any) -> Any:
+    """The index of a frame or a Series of pandas; None for anything else."""
+    index = getattr(given, "index", None)
+    return index if hasattr(index, "equals") else None
 
 
 def _length(X: Any) -> int:

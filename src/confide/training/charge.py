@@ -12,11 +12,11 @@ import numpy as np
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import warn
+from confide.cautions import SEEDED, tell_of_repeats, warn
 from confide.data.threads import one_blas_thread
 from confide.errors import ConfideError, LedgerError, NotCertified
 from confide.features.persons import RowsPerPerson
-from confide.privacy.budgets import Neighbours
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.second_account import confirms
@@ -41,15 +41,19 @@ class Charge:
     purpose: str
 
 
-def before_charge(lattices: Iterable[LatticeNoise | None], unusual: tuple[str, ...] = ()) -> None:
-    """Do what must come before a charge: have OpenDP check the noise, and warn of an unusual budget.
+def before_charge(
+    charge: Charge, budget: Budget, lattices: Iterable[LatticeNoise | None], unusual: tuple[str, ...] = ()
+) -> None:
+    """Do what must come before a charge: have OpenDP check the noise, and warn of what is unusual.
 
     Both can stop the fit, the second if warnings are errors. After the charge they would cost budget for nothing.
 
     Parameters
     ----------
+    charge : where the release is charged
+    budget : what it costs
     lattices : all noise on a grid that the release draws
-    unusual : what is unusual about the budget, see `cautions`
+    unusual : what is unusual about the budget, see `cautions`; a batch warned of it when it was planned
 
     Raises
     ------
@@ -63,7 +67,12 @@ def before_charge(lattices: Iterable[LatticeNoise | None], unusual: tuple[str, .
                 "OpenDP finds the noise less private than claimed, so the fit stops. Nothing was used or charged. Please "
                 "report this as SECURITY.md says."
             )
-    warn(unusual)
+    is_batch = isinstance(charge.ledger, Batch)
+    warn(() if is_batch else unusual)
+    if budget.is_private:
+        warn((SEEDED,) if charge.seed is not None else ())
+        if not is_batch:
+            tell_of_repeats(charge.purpose, budget, is_charged=charge.ledger is not None)
 
 
 def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:

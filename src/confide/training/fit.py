@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confide.accounting.ledger import Batch
 from confide.cautions import cautions
 from confide.data.source import RowSource
 from confide.effects.monotone import monotone_weights
@@ -71,8 +70,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
-        # A batch warns of an unusual budget when it is planned, for all its releases together.
-        before_charge(lattices_of(plan), () if isinstance(charge.ledger, Batch) else unusual)
+        before_charge(charge, plan.event.budget, lattices_of(plan), unusual)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 
