@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import stat
+import threading
+from pathlib import Path
 
 import pytest
 
+import confide
 from confide.errors import FileError
 from confide.files import (
     FORMAT_VERSION,
@@ -101,13 +106,6 @@ def test_no_file_replaces_another_unasked(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
-    """It does not keep those of a temporary file, which only its owner may read."""
-    (tmp_path / "usual").touch()
-    write_text(tmp_path / "ours", "text")
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
-
-
 def test_a_file_without_write_permission_is_never_replaced(tmp_path):
     """Not even the superuser replaces it."""
     path = tmp_path / "a.txt"
@@ -192,3 +190,102 @@ def test_text_that_cannot_be_written_where_it_should_be_is_rescued(tmp_path):
     assert "rescued-model-2.json" in rescued("two", tmp_path / "model.json", "model")
     assert (tmp_path / "rescued-model.json").read_text() == "one"
     assert (tmp_path / "rescued-model-2.json").read_text() == "two"
+
+
+def ledger_beside(folder):
+    """A ledger with a charge, and all names that no file may take because of it; and the log of a ledger that is gone."""
+    ledger, orphan = folder / "other.db", folder / "gone.db-wal"
+    confide.Ledger(ledger, limit=1.0).charge(0.5)
+    orphan.write_bytes(bytes.fromhex("377f0682") + bytes(28))
+    link = folder / "link.json"
+    link.symlink_to(ledger)
+    hard = folder / "hard.json"
+    return ledger, [
+        ledger,
+        link,
+        orphan,
+        hard,
+        *(ledger.with_name(f"other.db{end}") for end in ("-wal", "-shm", "-journal")),
+    ]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_nothing_replaces_a_ledger(tmp_path, overwrite):
+    """Whatever is forced, by whatever name; a database of another program is a file like any other."""
+    ledger, names = ledger_beside(tmp_path)
+    (tmp_path / "hard.json").hardlink_to(ledger)
+    before = ledger.read_bytes()
+    for name in names:
+        for write in (check_output, lambda path, overwrite: write_text(path, "new", overwrite=overwrite)):
+            with pytest.raises(FileError, match="is a ledger of confide, or a name that SQLite needs beside one"):
+                write(name, overwrite=overwrite)
+    assert ledger.read_bytes() == before
+    (tmp_path / "hard.json").unlink()
+    assert confide.Ledger(ledger).spent() == confide.PureDP(0.5)
+    foreign = tmp_path / "foreign.db"
+    with contextlib.closing(sqlite3.connect(foreign)) as connection:
+        connection.execute("CREATE TABLE a (b)")
+    write_text(foreign, "new", overwrite=True)
+
+
+def test_a_ledger_that_is_in_use_by_another_thread_keeps_its_locks_while_a_file_is_written(tmp_path):
+    """Whoever looks at a file closes it, and the system then drops the locks of the process: so the look has to wait."""
+    ledger = confide.Ledger(tmp_path / "other.db", limit=1.0)
+    refused = []
+
+    def write():
+        with pytest.raises(FileError):
+            write_text(tmp_path / "other.db", "new", overwrite=True)
+        refused.append(True)
+
+    other = threading.Thread(target=write)
+    with ledger._records.session(writing=True):
+        other.start()
+        other.join(0.2)
+        assert refused == []
+        outsider = contextlib.closing(sqlite3.connect(tmp_path / "other.db", timeout=0.0))
+        with outsider as connection, pytest.raises(sqlite3.OperationalError, match="locked"):
+            connection.execute("BEGIN IMMEDIATE")
+    other.join()
+    assert refused == [True]
+
+
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
+    """Those that the process gives to what it makes, and those of the file that is replaced; never more in between."""
+    plain, path = tmp_path / "plain", tmp_path / "a.txt"
+    plain.touch()
+    write_text(path, "one")
+    assert path.stat().st_mode == plain.stat().st_mode
+    path.chmod(0o600)
+    with new_file(path, overwrite=True) as unfinished:
+        assert stat.S_IMODE(unfinished.stat().st_mode) == 0o600
+        unfinished.write_text("two")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_files_that_threads_write_at_once_leave_the_mask_of_the_process_alone(tmp_path):
+    """Whoever asks the system for the mask has to change it, and other threads see that."""
+    mask, seen, done = os.umask(0o027), set(), threading.Event()
+    status = Path("/proc/self/status")
+
+    def watch():
+        while not done.is_set():
+            seen.update(line for line in status.read_text().splitlines() if line.startswith("Umask:"))
+
+    def write(name):
+        for _ in range(50):
+            write_text(tmp_path / name, "text", overwrite=True)
+            seen.add(stat.S_IMODE((tmp_path / name).stat().st_mode))
+            (tmp_path / name).unlink()
+
+    threads = [threading.Thread(target=write, args=(str(number),)) for number in range(2)]
+    watcher = threading.Thread(target=watch)
+    try:
+        for thread in (watcher, *threads) if status.exists() else threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        done.set()
+        assert seen <= {0o640, "Umask:\t0027"}
+    finally:
+        assert os.umask(mask) == 0o027

@@ -175,3 +175,31 @@ def test_every_module_has_its_tests_in_the_same_place(name: str) -> None:
     relative = path.relative_to(PACKAGE)
     mirrored = Path(__file__).parent / relative.parent / f"test_{relative.name}"
     assert mirrored.is_file(), f"write {mirrored.relative_to(Path(__file__).parents[1])}"
+
+
+OF_THE_WHOLE_PROCESS = {
+    "os.umask", "os.chdir", "os.fchdir", "os.putenv", "os.unsetenv", "os.environ.update", "os.environ.setdefault",
+    "os.environ.pop", "os.nice", "os.setpriority", "locale.setlocale", "signal.signal", "signal.alarm", "signal.setitimer",
+    "signal.set_wakeup_fd", "sys.setrecursionlimit", "sys.setswitchinterval", "sys.settrace", "sys.setprofile",
+    "threading.settrace", "random.seed", "np.random.seed", "np.seterr", "np.set_printoptions", "decimal.setcontext",
+    "socket.setdefaulttimeout", "warnings.catch_warnings", "warnings.simplefilter", "warnings.filterwarnings",
+    "contextlib.redirect_stdout", "contextlib.redirect_stderr", "redirect_stdout", "redirect_stderr", "pd.set_option",
+    "gc.disable", "gc.freeze", "faulthandler.enable", "resource.setrlimit", "sklearn.set_config", "set_config",
+}  # fmt: skip
+"""Calls that change something for all threads of the process, also if it is changed back a moment later."""
+
+
+def test_nothing_of_the_whole_process_is_changed() -> None:
+    """Users have threads. The command line has its process to itself, and so has an audit, which overhears a fit."""
+    found, words = [], {name.split(".")[-1] for name in OF_THE_WHOLE_PROCESS} | {"environ", "sys.std", "excepthook"}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name, text = path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8")
+        if name.split("/")[0] in ("cli", "audit") or not any(word in text for word in words):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in OF_THE_WHOLE_PROCESS:
+                found.append(f"{name}: {ast.unparse(node.func)}")
+            elif isinstance(node, ast.Assign | ast.Delete):
+                places, kept = map(ast.unparse, node.targets), ("os.environ", "sys.std", "sys.excepthook")
+                found += [f"{name}: {place}" for place in places if place.startswith(kept)]
+    assert found == []

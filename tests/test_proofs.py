@@ -62,7 +62,6 @@ EXCEPTIONS = {
     "confide.privacy.budgets._Amounts.to_dict",
     "confide.privacy.budgets.as_budget",
     "confide.privacy.budgets.budget_from_dict",
-    "confide.accounting.events.Event.from_dict",
     "confide.accounting.events.Event.to_dict",
     # What is shown of a total or said of a refusal, and the choice of how to add; what is admitted does not depend on them.
     "confide.accounting.renyi_filters.ConcentratedFilter.remaining",

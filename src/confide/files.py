@@ -1,7 +1,7 @@
 """Files that confide writes for its users: JSON documents with a kind, a format version and a checksum. No pickle, no code.
 
 The checksum finds damage, not forgery, because whoever can write the file can also write the checksum. Every file appears in
-one step, and replaces another file only if the caller asked for it.
+one step, and replaces another file only if the caller asked for it. Nothing ever replaces a ledger.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import os
 import stat
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from confide.accounting.ledger_file import belongs_to_ledger
 from confide.errors import FileError
 from confide.features.toml_form import refuse_address
 
@@ -75,7 +77,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
     ----------
     path : str or path
     overwrite : bool, default False
-        Whether a file that exists is replaced. A file without write permission is never replaced.
+        Whether a file that exists is replaced. A file without write permission is never replaced, nor is a ledger.
 
     Raises
     ------
@@ -85,15 +87,14 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
     check_output(path, overwrite=overwrite)
     target = Path(path).resolve()
     try:
-        # mkstemp makes files that only their owner may read. A model may be shared, so it gets the permissions of any new
-        # file.
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-        unfinished = _created_in(target.parent)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        unfinished = _created_in(target.parent, mode)
         try:
             yield unfinished
             with unfinished.open("rb") as written:
                 os.fsync(written.fileno())  # a full disk may be noticed only here
-            unfinished.chmod(mode)
+            if mode is not None:
+                unfinished.chmod(mode)
             _check_existing(path, target, overwrite)  # another process may have made it in the meantime
             unfinished.replace(target)
         except BaseException:
@@ -112,7 +113,7 @@ def check_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> No
     ----------
     path : str or path
     overwrite : bool, default False
-        Whether a file that exists may be replaced. A file without write permission may not.
+        Whether a file that exists may be replaced. A file without write permission may not, nor may a ledger.
     """
     refuse_address(path)
     try:
@@ -133,6 +134,8 @@ def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool)
             raise _unwritable(path, "it is a folder" if target.is_dir() else "it is not an ordinary file")
         if overwrite and not _may_write(target):
             raise _unwritable(path, "it has no write permission. Give another name, or grant the permission")
+    if belongs_to_ledger(target):
+        raise _unwritable(path, "it is a ledger of confide, or a name that SQLite needs beside one. Give another name")
     if not overwrite and os.path.lexists(path):
         raise FileError(
             f"{os.fspath(path)} exists already; give another name, or replace it with --force on the command line or "
@@ -147,10 +150,13 @@ def _may_write(target: Path) -> bool:
     return bool(status.st_mode & own) and os.access(target, os.W_OK)
 
 
-def _created_in(folder: Path) -> Path:
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".confide-", suffix=".part")
-    os.close(handle)
-    return Path(name)
+def _created_in(folder: Path, mode: int | None = None) -> Path:
+    """A new file with these permissions, or with those of any new file: a model may be shared."""
+    made = folder / f".confide-{uuid.uuid4().hex}.part"
+    # The system takes the mask of the process off the permissions. To ask for the mask would change it for other threads.
+    permissions = 0o666 if mode is None else mode | stat.S_IWUSR
+    os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions))
+    return made
 
 
 def _unwritable(path: str | os.PathLike[str], reason: str) -> FileError:
@@ -209,12 +215,6 @@ def _with_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError
     return found
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _has_checksum(content: dict[str, Any], checksum: object) -> bool:

@@ -54,3 +54,14 @@ def test_an_event_without_noise_is_refused(event):
     """It has no finite cost."""
     with pytest.raises(ParameterError):
         as_events(event)
+
+
+def test_a_charge_has_a_bounded_number_of_events():
+    """Each is stored; a composed event with more is refused before a list of them is made."""
+    event = dp_accounting.SelfComposedDpEvent(
+        dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(1000.0), 1_000), 100
+    )
+    assert len(as_events(event)) == 100_000
+    for count in (101, 10**12):
+        with pytest.raises(ParameterError, match=r"at most 100,000 events; compose these"):
+            as_events(dp_accounting.SelfComposedDpEvent(event.event, count))

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from confide.accounting.events import Event
 from confide.accounting.filter_choice import filter_for
-from confide.accounting.filters import Amount, SumFilter, total_amount
+from confide.accounting.filters import Amount, SumFilter, rounded_down, total_amount
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import GaussianObjective
@@ -59,3 +59,9 @@ def test_amounts_add_up_part_by_part():
     """The slack too, which a Rényi ledger keeps for charges with a delta of their own."""
     one, other = (Amount(Fraction(k), Fraction(k, 10), Fraction(k, 7), Fraction(k, 3)) for k in (1, 2))
     assert one + other == Amount(Fraction(3), Fraction(3, 10), Fraction(3, 7), Fraction(1))
+
+
+def test_the_next_number_below_is_taken_where_the_nearest_one_is_above():
+    """So that what is left of a limit is never more than there is."""
+    assert rounded_down(Fraction(3, 10)) == 0.3
+    assert rounded_down(Fraction(3, 10) - Fraction(1, 2**80)) == math.nextafter(0.3, 0.0)

@@ -9,7 +9,6 @@ import multiprocessing
 import pickle
 import threading
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
 
@@ -20,7 +19,7 @@ from dp_accounting import pld
 
 import confide
 from confide.accounting.events import Event
-from confide.accounting.ledger import Ledger, _rounded_down
+from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import DETAILS
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
@@ -838,12 +837,6 @@ def test_one_charge_without_a_curve_lets_a_refusal_speak_of_the_share_of_delta()
     """Whatever else is asked for."""
     with pytest.raises(BudgetExceeded, match="a hundredth"):
         Ledger(limit=ApproxDP(1.0, 1e-6), accounting="renyi").plan([ApproxDP(0.1, 1e-7), ZCDP(0.001)])
-
-
-def test_the_next_number_below_is_taken_where_the_nearest_one_is_above():
-    """So that what is left of a limit is never more than there is."""
-    assert _rounded_down(Fraction(3, 10)) == 0.3
-    assert _rounded_down(Fraction(3, 10) - Fraction(1, 2**80)) == math.nextafter(0.3, 0.0)
 
 
 def test_a_check_of_nothing_finds_nothing_and_one_of_too_much_raises():

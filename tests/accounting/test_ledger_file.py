@@ -554,6 +554,9 @@ def test_a_charge_that_calls_itself_a_note_is_refused(charged):
 # Ledgers that do not state for which persons they are
 
 
+TIME = "2026-01-01T00:00:00+00:00"
+
+
 def older(path, rows, limit=2.0):
     """A file as versions wrote it that did not state the persons, with charges of 0.25 that protect so many rows each."""
     Ledger(path, limit=limit)
@@ -563,7 +566,7 @@ def older(path, rows, limit=2.0):
         assert "max_rows_per_person" not in text
         for number, k in enumerate(rows, start=1):
             event = {"budget": {"epsilon": 0.25, "kind": "pure"}, "curve": None, "rows_per_person": k}
-            facts = {"accounting": "sum", "events": [event], "number": number, "purpose": "", "time": "2026-01-01"}
+            facts = {"accounting": "sum", "events": [event], "number": number, "purpose": "", "time": TIME}
             text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
             previous = hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
             connection.execute("INSERT INTO records VALUES (?, ?, ?)", (number, text, previous))

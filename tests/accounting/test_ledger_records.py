@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import math
 import os
 import sys
 import threading
 import time
+from functools import reduce
 
 import pytest
 
 import confide
-from confide.accounting.events import Event
+from confide.accounting.events import Event, PureMechanism
 from confide.accounting.ledger_records import (
     Entry,
     Header,
@@ -27,13 +30,24 @@ from confide.accounting.ledger_records import (
 from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
 
-HEADER = Header("0123", ApproxDP(2.0, 1e-6), Neighbours.REPLACE_ONE, "auto", 3)
+HEADER = Header("0123" * 8, ApproxDP(2.0, 1e-6), Neighbours.REPLACE_ONE, "auto", 3)
 ENTRY = Entry(1, "2026-01-01T00:00:00+00:00", "mean – age", "sum", (Event(PureDP(0.5), None, 3),))
 
 
 @pytest.mark.parametrize(
-    "entry", [ENTRY, Entry(2, "now", "", "renyi", (Event(ApproxDP(1.0, 1e-7), GaussianMechanism(0.1)), Event(PureDP(1.0))))]
+    "entry",
+    [
+        ENTRY,
+        Entry(
+            2,
+            "2026-01-01T00:00:01+00:00",
+            "",
+            "renyi",
+            (Event(ApproxDP(1.0, 1e-7), GaussianMechanism(0.1)), Event(PureDP(1.0))),
+        ),
+    ],
 )
 def test_entries_read_what_they_write(entry):
     """The text is canonical: what is read writes the same text."""
@@ -43,7 +57,7 @@ def test_entries_read_what_they_write(entry):
 
 def test_notes_read_what_they_write_and_are_told_from_charges():
     """By a field that no charge has; a charge with details stays a charge."""
-    note, detailed = Note(1, {"sha256": "ab"}), Entry(1, "now", "", "sum", (), {"user": "Ana"})
+    note, detailed = Note(1, {"sha256": "ab"}), Entry(1, ENTRY.time, "", "sum", ENTRY.events, {"user": "Ana"})
     assert Note.from_text(note.text) == note
     assert Entry.from_text(detailed.text) == detailed
     assert [is_note(text) for text in (note.text, detailed.text, ENTRY.text, HEADER.text)] == [True, False, False, False]
@@ -247,3 +261,92 @@ def test_a_detail_of_a_thousand_characters_is_kept(length):
     assert checked_details({"command": "x" * length}, ("command",)) == {"command": "x" * length}
     with pytest.raises(ParameterError, match="at most 1000 characters"):
         checked_details({"command": "x" * 1001}, ("command",))
+
+
+def fields_in(facts, path=()):
+    """The path to each field of a JSON value, also within objects and lists."""
+    for name, value in facts.items() if isinstance(facts, dict) else enumerate(facts):
+        yield (*path, name)
+        if isinstance(value, dict | list):
+            yield from fields_in(value, (*path, name))
+
+
+def with_field(facts, path, value):
+    """A copy of a JSON value in which one field is another."""
+    changed = json.loads(json.dumps(facts))
+    holder = reduce(lambda found, name: found[name], path[:-1], changed)
+    holder[path[-1]] = value
+    return changed
+
+
+def opens(texts):
+    """Whether a ledger reads a chain of these texts, whose hashes are right."""
+    ledger, records = confide.Ledger(limit=1.0), []
+    for text in texts:
+        records.append(Record.after(records[-1] if records else None, text))
+    ledger._records._records, ledger._last = records, None
+    try:
+        ledger.verify()
+    except LedgerError:
+        return False
+    return True
+
+
+FREE_TEXTS = {"purpose", "release", "user", "model", "sha256"}
+MAY_BE_INFINITE = {"kappa", "bend", "mu", "curvature", "seal_mu", "beside_mu", "evenness", "even_bend"}
+WRONG = (None, True, False, 0, 1, -1, 2.5, -2.5, math.nan, "", "x", "inf", "\ud800", [], {}, [1], {"a": 1}, 10**400)
+
+
+def may_be_right(name, before, value):
+    """Whether a value may stand in a field of a record, where another one stood before."""
+    if isinstance(value, str):
+        return value != "\ud800" and (name in FREE_TEXTS or (value == "inf" and name in MAY_BE_INFINITE))
+    if isinstance(before, float) or before == "inf":
+        is_number = type(value) in (int, float) and value < 10**300
+        return is_number and (value > 0 or (value == 0 and name in MAY_BE_INFINITE - {"mu"}))
+    if isinstance(before, bool) or value == {}:
+        return isinstance(value, bool) or name == "details"
+    return isinstance(before, int) and type(value) is int and value >= 1
+
+
+def test_each_field_of_each_record_has_its_type_and_its_range():
+    """Each is changed in turn, to a value of another type or outside of its range, and all hashes are made anew."""
+    limit, relation = ApproxDP(30.0, 1e-5), Neighbours.REPLACE_ONE
+    curves = (
+        GaussianMechanism(0.125),
+        PureMechanism(0.75),
+        GaussianObjective(0.125, 0.5, math.inf, 0.0625, relation, n_outputs=3, monotone=True),
+    )
+    events = tuple(Event(ApproxDP(1.5, 1e-6), curve, 3) for curve in curves)
+    details = {"release": "fit", "user": "Ana", "model": "m.json"}
+    texts = (
+        Header("0123" * 8, limit, relation, "renyi", 3).text,
+        Entry(1, "2026-01-01T00:00:00+00:00", "mean", "renyi", events, details).text,
+        Note(1, {"sha256": "ab"}).text,
+    )
+    assert opens(texts)
+    admitted, tried = [], 0
+    for number, text in enumerate(texts):
+        facts = json.loads(text)
+        for path in fields_in(facts):
+            before = reduce(lambda found, name: found[name], path, facts)
+            for value in WRONG:
+                if may_be_right(path[-1], before, value):
+                    continue
+                changed = json.dumps(with_field(facts, path, value), sort_keys=True, separators=(",", ":"))
+                tried += 1
+                if opens([*texts[:number], changed, *texts[number + 1 :]]):
+                    admitted.append((path, value))
+    assert admitted == []
+    assert tried > 700
+
+
+def test_a_purpose_has_a_length():
+    """A ledger shows it wherever it is read; one character more is refused, and nothing is charged."""
+    ledger = confide.Ledger(limit=1.0)
+    ledger.charge(0.25, purpose="x" * 10_000)
+    with pytest.raises(ParameterError, match=r"at most 10000 characters.*has 10001.*Nothing was used"):
+        ledger.charge(0.25, purpose="x" * 10_001)
+    with pytest.raises(ParameterError, match="at most 10000 characters"):
+        ledger.plan([0.25], purpose="x" * 10_001)
+    assert ledger.spent() == PureDP(0.25)

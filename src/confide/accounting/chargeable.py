@@ -10,6 +10,9 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP, as_budget
 from confide.privacy.gaussian import GaussianMechanism
 
+_MOST_EVENTS = 100_000
+"""A ledger stores each of them as text."""
+
 
 def as_events(value: object, neighbours: Neighbours | None = None, rows_per_person: int = 1) -> tuple[Event, ...]:
     """The events of a budget, an event, a plan or an event of dp_accounting. Anything else is refused.
@@ -39,7 +42,10 @@ def _translated(value: Any) -> tuple[Event, ...]:
         case dp.ComposedDpEvent():
             return tuple(event for part in value.events for event in _translated(part))
         case dp.SelfComposedDpEvent(count=int(count)) if count >= 0 and not isinstance(count, bool):
-            return _translated(value.event) * count
+            parts = _translated(value.event)
+            if len(parts) * count > _MOST_EVENTS:
+                raise ParameterError(f"a charge has at most {_MOST_EVENTS:,} events; compose these before they are charged.")
+            return parts * count
     raise ParameterError(
         f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
         f"event of dp_accounting, with noise."

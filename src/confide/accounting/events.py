@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from numbers import Integral
 from typing import Any
 
@@ -82,13 +83,24 @@ class Event:
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Event:
-        """Read the form written by `to_dict`."""
+        """Read the form written by `to_dict`; a number or a type that no event has is refused."""
         budget = budget_from_dict(value["budget"])
         if value["curve"] is None:
             return cls(budget, None, value["rows_per_person"])
         facts: dict[str, Any] = {name: math.inf if fact == "inf" else fact for name, fact in value["curve"].items()}
         if (kind := facts.pop("kind")) not in _CURVES:
             raise ParameterError("an event of an unknown kind.")
+        admitted: dict[str, Callable[[Any], bool]] = {
+            "bool": lambda fact: isinstance(fact, bool),
+            "int": lambda fact: type(fact) is int and fact >= 1,
+            "float": lambda fact: type(fact) in (int, float) and float(fact) >= 0.0,
+            "Neighbours": lambda fact: isinstance(fact, str),
+        }
+        for field in fields(_CURVES[kind]):
+            if not admitted[str(field.type)](facts[field.name]) or (
+                field.name in ("mu", "epsilon") and not facts[field.name]
+            ):
+                raise ParameterError(f"an event with a {field.name} that no event has.")
         if "neighbours" in facts:
             facts["neighbours"] = Neighbours.parse(facts["neighbours"])
         return cls(budget, _CURVES[kind](**facts), value["rows_per_person"])

@@ -46,3 +46,10 @@ def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
             "`ledger.plan([...])` if delta is left, or use a new ledger with accounting='renyi' for what is left."
         )
     return None
+
+
+def accounting_for(limit: Budget, accounting: str) -> str:
+    """The way of adding. It is the one asked for where the limit leaves a choice."""
+    if isinstance(limit, ApproxDP):
+        return accounting
+    return "sum" if isinstance(limit, PureDP) else "renyi"

@@ -114,3 +114,9 @@ def remainder(limit: Fraction, spent: Fraction | None) -> Fraction | None:
 def as_float(amount: Fraction | None) -> float:
     """An exact amount as a double; None is infinite."""
     return math.inf if amount is None else float(amount)
+
+
+def rounded_down(number: Fraction) -> float:
+    """The largest double that is at most a number."""
+    nearest = float(number)
+    return nearest if exact(nearest) <= number else math.nextafter(nearest, 0.0)

@@ -6,13 +6,11 @@ Proof: proofs/ledger.md.
 
 from __future__ import annotations
 
-import math
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -32,11 +30,12 @@ from confide.accounting.ledger_records import (
     RecordsInMemory,
     Session,
     checked_details,
+    checked_purpose,
     is_note,
 )
 from confide.accounting.renyi_filters import RenyiFilter
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
-from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP, as_budget
+from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
 
 __all__ = ["Batch", "Ledger"]
 
@@ -181,7 +180,7 @@ class Ledger(Shared):
         ----------
         budget : PureDP, ApproxDP, ZCDP, float, a plan, or an event of confide or dp_accounting
         purpose : str
-            What it is for; public, shown in `entries` with the time.
+            What it is for, in at most 10,000 characters; public, shown in `entries` with the time.
         neighbours : str, Neighbours or None
             The relation the release is private under; None means what a plan or an event says, or else the ledger's own.
         details : mapping or None
@@ -192,6 +191,8 @@ class Ledger(Shared):
         ------
         BudgetExceeded
             If the total would exceed the limit. Nothing was charged.
+        ParameterError
+            If the purpose or a detail is too long, or `budget` is none of these.
         LedgerError
             If the charge has another neighbour relation, protects fewer rows of a person than `max_rows_per_person`, or has
             a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
@@ -298,7 +299,7 @@ class Ledger(Shared):
         if isinstance(self.limit, ApproxDP) and self.accounting != "renyi":
             with self._up_to_date():
                 left = filters.exact(self.limit.delta) - self._total.delta
-            delta = _rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
+            delta = filters.rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
             if delta >= ApproxDP.ranges["delta"][0] and all(event.budget.is_private for event in events):
                 events = joint_events(filter_choice.filter_for(self.limit, "sum"), events, delta)
         elif delta is not None:
@@ -363,12 +364,12 @@ class Ledger(Shared):
         return n_charges
 
     def _append(self, events: tuple[Event, ...], purpose: str, details: Mapping[str, str] | None = None) -> None:
+        said = checked_purpose(purpose)
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
             accounting = self._refuse_excess(events)
-            readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
-            entry = Entry(len(self._entries) + 1, self.dated_like or _now(), readable, accounting, events, details or {})
+            entry = Entry(len(self._entries) + 1, self.dated_like or _now(), said, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
         self._of_thread.last_charge = entry.number
 
@@ -415,7 +416,7 @@ class Ledger(Shared):
             for record in session.records_after(self._last):
                 try:
                     understood = self._take(record)
-                except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+                except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
                     understood = False
                 if not understood:
                     raise LedgerError(
@@ -433,8 +434,11 @@ class Ledger(Shared):
     def _take(self, record: Record) -> bool:
         """Count a record. False unless this version would have written the same record."""
         if record.number == 0:
-            self._header = Header.from_text(record.text)
-            return self._header.text == record.text
+            self._header = header = Header.from_text(record.text)
+            filter_choice.filter_for(header.limit, "sum")  # refuses what is no limit
+            return header.text == record.text and header.accounting == filter_choice.accounting_for(
+                header.limit, header.accounting
+            )
         if is_note(record.text):
             note = Note.from_text(record.text)
             if note.text != record.text or not self.keeps_details or not 1 <= note.charge <= len(self._entries):
@@ -471,7 +475,7 @@ class Ledger(Shared):
                 f"{place} is for max_rows_per_person={self.max_rows_per_person}, not {rows}: a person with more rows would "
                 f"pay more than it counts. Use a new ledger for such persons."
             )
-        if accounting != "auto" and _accounting_for(self.limit, accounting) != self._accounting:
+        if accounting != "auto" and filter_choice.accounting_for(self.limit, accounting) != self._accounting:
             raise LedgerError(
                 f"{place} has accounting={self._accounting!r}, not {accounting!r}, and it is fixed once. Leave `accounting` "
                 f"out, or give another path."
@@ -499,7 +503,7 @@ def _now() -> str:
 
 def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
     filter_choice.filter_for(limit, "sum")  # refuses what is no limit
-    return Header(uuid.uuid4().hex, limit, neighbours, _accounting_for(limit, accounting), rows)
+    return Header(uuid.uuid4().hex, limit, neighbours, filter_choice.accounting_for(limit, accounting), rows)
 
 
 def _reopened(path: str, identity: str) -> Ledger:
@@ -510,19 +514,7 @@ def _reopened(path: str, identity: str) -> Ledger:
     return ledger
 
 
-def _accounting_for(limit: Budget, accounting: str) -> str:
-    """The way of adding. It is the one asked for where the limit leaves a choice."""
-    if isinstance(limit, ApproxDP):
-        return accounting
-    return "sum" if isinstance(limit, PureDP) else "renyi"
-
-
 @lru_cache(maxsize=256)
 def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> filters.Amount:
     # Cached, since a process that shares a file adds up the charges of all others, which are often equal.
     return filters.total_amount(filter_choice.filter_for(limit, accounting), events)
-
-
-def _rounded_down(number: Fraction) -> float:
-    nearest = float(number)
-    return nearest if filters.exact(nearest) <= number else math.nextafter(nearest, 0.0)

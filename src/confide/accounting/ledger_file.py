@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 _APPLICATION_ID = 0x636F6E66  # "conf"
+_MAGIC, _MAGIC_OF_LOGS = b"SQLite format 3\0", (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 _PATIENCE = 60.0
 """Seconds to wait for other processes."""
 _PAUSE = 0.001
@@ -73,6 +74,31 @@ _PRAGMAS = (
     "trusted_schema = OFF",
     "cell_size_check = ON",
 )
+
+
+def belongs_to_ledger(path: Path) -> bool:
+    """Whether a file is a ledger or has the name of a log of one; also a log whose ledger is gone.
+
+    Raises
+    ------
+    OSError
+        If a file that is there cannot be read.
+    """
+    ledgers = [path.with_name(path.name.removesuffix(ending)) for ending in ("", "-wal", "-shm", "-journal")]
+    found = {place for place in ledgers if place.is_file()}
+    if not found:
+        return False
+    # Where this process closes a file, the system drops the locks that another thread may have on it.
+    with one_at_a_time:
+        beginnings = {place: _beginning(place) for place in found}
+    kind = _APPLICATION_ID.to_bytes(4, "big")
+    is_ledger = any(text[:16] == _MAGIC and text[68:] == kind for text in beginnings.values())
+    return is_ledger or beginnings.get(path, b"")[:4] in _MAGIC_OF_LOGS
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as opened:
+        return opened.read(72)
 
 
 class RecordsInFile:

@@ -10,10 +10,12 @@ import getpass
 import hashlib
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 from confide.accounting.events import Event, checked_rows
@@ -29,6 +31,7 @@ DETAILS = ("release", "user", "model", "sha256")
 NOTED = ("model", "sha256")
 """What a note may add, where the charge does not say it."""
 _LONGEST_DETAIL = 1000
+_LONGEST_PURPOSE = 10_000
 
 
 _Reentrant: Any = type(threading.RLock())
@@ -99,7 +102,9 @@ class Header:
         facts = json.loads(text)
         neighbours = Neighbours.parse(facts["neighbours"])
         rows = checked_rows(facts["max_rows_per_person"]) if "max_rows_per_person" in facts else None
-        if facts["format"] not in READABLE_FORMATS:
+        if type(facts["format"]) is not int or facts["format"] not in READABLE_FORMATS:
+            raise ValueError
+        if not re.fullmatch("[0-9a-f]{32}", facts["identity"]) or facts["accounting"] not in ("auto", "sum", "renyi"):
             raise ValueError
         limit = budget_from_dict(facts["limit"])
         return cls(facts["identity"], limit, neighbours, facts["accounting"], rows, facts["format"])
@@ -128,6 +133,11 @@ class Entry:
         """Read `text`."""
         facts = json.loads(text)
         details = checked_details(facts.get("details", {}))
+        if type(facts["number"]) is not int or facts["accounting"] not in ("sum", "renyi") or not facts["events"]:
+            raise ValueError
+        if datetime.fromisoformat(facts["time"]).utcoffset() != timedelta(0) or not isinstance(facts["events"], list):
+            raise ValueError
+        facts["purpose"].encode()  # text, and without half a surrogate pair
         return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"])), "details": details})
 
 
@@ -150,6 +160,8 @@ class Note:
     def from_text(cls, text: str) -> Note:
         """Read `text`."""
         facts = json.loads(text)
+        if type(facts["note_on"]) is not int:
+            raise ValueError
         return cls(facts["note_on"], checked_details(facts["details"], NOTED))
 
 
@@ -173,6 +185,23 @@ def checked_details(details: Mapping[str, str], names: Sequence[str] = DETAILS) 
         raise ParameterError(f"a detail of a charge must be a text of at most {_LONGEST_DETAIL} characters.")
     # Half a surrogate pair cannot be shown.
     return {name: text.encode(errors="replace").decode() for name, text in details.items()}
+
+
+def checked_purpose(purpose: object) -> str:
+    """A purpose as text, if it is not too long.
+
+    Raises
+    ------
+    ParameterError
+        If it is.
+    """
+    text = str(purpose)
+    if len(text) > _LONGEST_PURPOSE:
+        raise ParameterError(
+            f"the purpose of a charge must be a text of at most {_LONGEST_PURPOSE} characters, and this one has {len(text)}."
+            f" Nothing was used or charged."
+        )
+    return text.encode(errors="replace").decode()  # half a surrogate pair cannot be shown
 
 
 def current_user() -> str:
