@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import confide
-from confide.cli.curves import chosen_schema, curves_document
+from confide.cli.curves import chosen_schema, curves_document, rows_of_curves, sentences_of_interactions
 from tests.cli.commands import run
 
 SCHEMA = """
@@ -56,3 +56,20 @@ def test_a_forecast_is_that_of_the_curves(folder):
     (forecast,) = json.loads(run(*options).stdout)["forecast"]
     model = confide.AdditiveClassifier(5.0, schema=confide.Schema.from_toml("people.toml"))
     assert forecast["error"] == simulate(model, 2000, error=0.2).error
+
+
+def test_a_curve_beside_a_straight_line_is_no_interaction():
+    """Its knots stand with those of the other columns, and sentences on interactions leave it out."""
+    columns = {
+        "age": {"low": 17, "high": 90},
+        "wage": {"low": 0, "high": 1000, "scale": "log"},
+        "rooms": {"low": 0, "high": 9},
+    }
+    beside = [{"columns": ["age"], "knots": 3}, {"columns": ["wage"], "knots": 6}]
+    chosen = confide.Schema(columns, interact=[*beside, ["age", "rooms"]])
+    assert curves_document(chosen)["knots"] == {"age": 3, "wage": 6, "rooms": 0}
+    texts = [text for _, text, _ in rows_of_curves(chosen)]
+    assert texts[0] == "3, evenly spaced, beside a straight line"
+    assert texts[1] == "6, evenly spaced in the logarithm, beside a straight line"
+    assert sentences_of_interactions(chosen) == ["Interactions: age x rooms."]
+    assert sentences_of_interactions(confide.Schema(columns, interact=beside)) == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 
 import confide
-from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, LinearSVC, ParameterError, Schema
+from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, LinearSVC, ParameterError, Schema, load
+from confide.estimators.released_coefficients import ReleasedCoefficients
 from tests.estimators.conventions import failed_checks
 
 RNG = np.random.default_rng(0)
@@ -213,3 +215,51 @@ def test_knots_beyond_what_a_fit_can_take_are_refused():
     """A thousand in each of six columns are more weights than all curves may have."""
     with pytest.raises(ParameterError, match="at most 5,000"):
         AdditiveClassifier(1.0, bounds=(-1, 1), knots=1000).plan(20_000, 6)
+
+
+def delays(n=14_000):
+    """Arrivals are as late as departures; late ones are rare, and other columns tell nothing."""
+    rng = np.random.default_rng(4)
+    late = np.where(rng.uniform(size=n) < 0.75, rng.normal(-3.0, 5.0, n), rng.exponential(60.0, n))
+    others = {name: rng.uniform(0.0, 100.0, n) for name in ("month", "hour", "distance")}
+    frame = pd.DataFrame({"late": np.clip(late, -30.0, 300.0), **others, "carrier": rng.choice(list("abcdefghijklmnop"), n)})
+    columns = {name: {"low": 0, "high": 100} for name in others} | {"late": {"low": -30, "high": 300}}
+    columns |= {"carrier": {"categories": list("abcdefghijklmnop")}}
+    arrival = np.clip(frame["late"] - 4.0 + rng.normal(0.0, 18.0, n), -60.0, 300.0).to_numpy()
+    return Schema(columns, target={"column": "arrival", "low": -60, "high": 300}), frame, arrival
+
+
+def test_a_regression_is_nearly_as_good_as_straight_lines_where_lines_are_right():
+    """Curves alone are drawn to 0 where few rows lie. A curve beside a line is drawn to the line."""
+    schema, frame, arrival = delays()
+    scores = {}
+    for knots in (0, 3, 6, "auto"):
+        fits = [
+            AdditiveRegressor(0.4, schema=schema, knots=knots, random_state=seed).fit(frame, arrival) for seed in range(3)
+        ]
+        scores[knots] = np.median([fit.score(frame, arrival) for fit in fits])
+    assert [each.knots for each in fits[0].schema_.interact] == [3] * 4
+    assert scores["auto"] > scores[0] - 0.03
+    assert scores["auto"] > max(scores[3], scores[6]) + 0.01
+
+
+def test_curves_beside_lines_are_one_effect_everywhere(tmp_path):
+    """Effects have the points of the curve; refits, files and contrasts keep it; no coefficient is of an interaction."""
+    schema, frame, arrival = delays(4_000)
+    model = AdditiveRegressor(4.0, schema=schema, random_state=0).fit(frame, arrival)
+    assert all(each.is_curve for each in model.schema_.interact)
+    effects = model.effects_
+    assert set(effects["column"]) == {"late", "month", "hour", "distance", "carrier"}
+    late = effects[effects["column"] == "late"]
+    assert len(late) == model.schema_.interact[0].knots + 2
+    assert late["value"].iloc[[0, -1]].tolist() == [-30, 300]
+    at = frame.iloc[:2].assign(late=[0.0, 100.0])
+    at.iloc[1, 1:] = at.iloc[0, 1:]
+    assert model.contrast("late", 0, 100).estimate == pytest.approx(np.diff(model.predict(at))[0])
+    model.save(tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    assert model.refit(frame, arrival, budget=0.1).schema_ == model.schema_
+    named = [line.name for line in ReleasedCoefficients.of(model).coefficients]
+    assert named == list(dict.fromkeys(named))
+    assert not any(" x " in name for name in named)

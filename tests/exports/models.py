@@ -81,6 +81,9 @@ MAKERS = {
     "additive of three": lambda: _table("AdditiveClassifier", target=THREE),
     "additive hinge of three": lambda: _table("AdditiveClassifier", target=THREE, loss="logistic_hinge"),
     "additive of an array": lambda: _plain("AdditiveClassifier", bounds=(-1, 1), knots=3),
+    "curves beside lines": lambda: _table(
+        "LogisticRegression", interact=[{"columns": ["rank"], "knots": 3}, ["work", "sex"]], centre=False
+    ),
     "ridge": lambda: _numbers("Ridge"),
     "huber": lambda: _numbers("HuberRegressor"),
     "poisson": lambda: _numbers("PoissonRegressor"),

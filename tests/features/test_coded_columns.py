@@ -144,3 +144,23 @@ def test_constants_that_are_kept_for_later_blocks_cannot_be_changed():
     with pytest.raises(ValueError, match="WRITEABLE"):
         repeated.setflags(write=True)
     assert _repeated((2.0, 2.0), 3) == 2.0
+
+
+def test_curves_beside_lines_are_coded_as_they_are_written():
+    """On every scale, with missing cells and cells outside; other interactions, and a scale of their own, are dense."""
+    columns = {name: COLUMNS[name] for name in ("line", "log", "line_gaps", "gaps", "category")}
+    schema = Schema(
+        columns, interact=[{"columns": [name], "knots": k} for name, k in (("log", 3), ("line", 2), ("line_gaps", 1))]
+    )
+    encoder, other = Encoder(schema), Encoder(schema)
+    codes = encoder.read(pd.DataFrame({name: ROWS[name] for name in columns}), refuse=False)
+    object.__setattr__(other, "_coded", None)
+    assert encoder.codes_rows
+    written = other.block(codes, 0, codes.n_rows)
+    assert isinstance(written, np.ndarray)
+    np.testing.assert_allclose(dense(encoder.block(codes, 0, codes.n_rows)), written, atol=1e-12)
+    assert encoder.feature_names[-4:] == (
+        "line_gaps~0", "line_gaps~0.5", "line_gaps~1", "line_gaps~(missing)",
+    )  # fmt: skip
+    assert not Encoder(Schema(columns, interact=[{"columns": ["line"], "knots": 2, "scale": 0.5}])).codes_rows
+    assert not Encoder(Schema(columns, interact=[["line", "category"], {"columns": ["log"], "knots": 3}])).codes_rows

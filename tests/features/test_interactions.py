@@ -24,6 +24,9 @@ INTERACTIONS = {
     "a table without columns": ([{"knots": 1}], '"columns" is missing'),
     "a table with an unknown key": ([{"columns": ["age", "sex"], "knot": 1}], 'did you mean "knots"'),
     "a table of one column": ([{"columns": ["age"]}], "two or more"),
+    "a curve without knots": ([{"columns": ["age"], "knots": 0}], "two or more"),
+    "a curve of a category": ([{"columns": ["sex"], "knots": 3}], "a curve beside a straight line is for a number without"),
+    "two curves of one number": ([{"columns": ["age"], "knots": 3}, {"columns": ["age"], "knots": 2}], "twice"),
     "a table with one name as columns": ([{"columns": "age"}], "must be a list of names"),
     "a table with an unknown column": ([{"columns": ["age", "sexx"]}], 'did you mean "sex"'),
     "knots below 0": ([{"columns": ["age", "sex"], "knots": -1}], "age and sex: knots must be a whole number"),
@@ -57,3 +60,14 @@ def test_knots_that_double_precision_cannot_tell_apart_are_refused():
     columns = {"age": AGE, "far": {"low": -1e32, "high": 0, "scale": "log"}}
     with pytest.raises(SchemaError, match='"far": some knots are too close'):
         Schema(columns, interact=[{"columns": ["age", "far"], "knots": 3}])
+
+
+def test_a_number_alone_has_a_curve_beside_its_line():
+    """It is written and read back; a number with knots of its own has no line to stand beside."""
+    columns = {"age": {"low": 0, "high": 10}, "size": {"low": 0, "high": 10, "knots": 2}}
+    made = Schema(columns, interact=[{"columns": ["age"], "knots": 3}])
+    assert made.interact[0].is_curve
+    assert str(made.interact[0]) == "age  curve beside the line, 3 even knots"
+    assert Schema.from_dict(made.to_dict()) == made
+    with pytest.raises(SchemaError, match='for a number without knots, and column "size" is none'):
+        Schema(columns, interact=[{"columns": ["size"], "knots": 3}])

@@ -7,7 +7,9 @@ import math
 
 import pytest
 
-from confide import AdditiveClassifier, ApproxDP, Schema, datasets
+from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, Schema, Smooth, datasets
+from confide.expected_noise import noise_on_a_weight
+from confide.features.interactions import Interaction
 from confide.training.knot_choice import NUMBERS_OF_KNOTS, _without_bundles, with_chosen_knots, with_knots
 
 SCHEMA = Schema(
@@ -87,8 +89,6 @@ def test_numbers_of_knots_do_not_depend_on_bundles():
 @pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
 def test_regressions_choose_knots_too(loss):
     """Also where the noise lies in sums of products."""
-    from confide import AdditiveRegressor
-
     found = [
         knots_of(AdditiveRegressor(1.0, schema=SCHEMA, target_bound=5.0, loss=loss).chosen_schema(n))["age"]
         for n in (10, 10**7)
@@ -115,3 +115,75 @@ def test_few_numbers_among_many_columns_get_knots_later(monkeypatch):
     assert has_curves(ApproxDP(0.05, 1e-5))
     monkeypatch.setattr("confide.training.knot_choice._LEAST_OF_NUMBERS", 0.0)
     assert has_curves(0.05)
+
+
+PRICES = Schema(
+    {"size": {"low": 0, "high": 100}, "rooms": {"low": 0, "high": 3}, "age": {"low": 0, "high": 99, "scale": "log"},
+     "flag": {"low": 0, "high": 1}, "own": {"low": 0, "high": 9, "knots": 2}, "street": {"categories": ["a", "b", "c"]}},
+    target={"column": "price", "low": 0, "high": 100},
+)  # fmt: skip
+
+
+def beside_lines(n_rows, budget=1.0, schema=PRICES, **parameters):
+    """The knots of curves beside lines that a regression chooses, and those of curves alone."""
+    found = AdditiveRegressor(budget, schema=schema, **parameters).chosen_schema(n_rows)
+    return {each.columns[0]: each.knots for each in found.interact if each.is_curve}, knots_of(found)
+
+
+@pytest.mark.parametrize("loss", ["huber", "squared", "poisson"])
+def test_regressions_have_curves_beside_lines_from_a_strength_on(loss):
+    """3 knots from 75 rows for each unit of noise on a weight of lines, 6 from 600; few whole numbers have fewer."""
+    seen = set()
+    for step in range(60):
+        n_rows = int(300 * 1.15**step)
+        plan = AdditiveRegressor(1.0, schema=PRICES, loss=loss, knots=0).plan(n_rows)
+        strength = 0.5 * n_rows / (noise_on_a_weight(plan) * _without_bundles(plan))
+        found, alone = beside_lines(n_rows, loss=loss)
+        if found or strength < 75.0:
+            assert alone == {"size": 0, "rooms": 0, "age": 0, "flag": 0, "own": 2}
+            expected = 6 if strength >= 600.0 else 3 if strength >= 75.0 else 0
+            assert found == ({"size": expected, "rooms": 2, "age": expected} if expected else {})
+            seen.add(expected)
+        else:
+            assert alone["size"] == 12
+            seen.add(12)
+    assert seen == {0, 3, 6, 12}
+
+
+@pytest.mark.parametrize(
+    "budget", [lambda epsilon: epsilon, lambda epsilon: ApproxDP(epsilon, 1e-6)], ids=["pure", "approximate"]
+)
+def test_a_regression_never_has_fewer_knots_at_a_larger_budget(budget):
+    """From none over curves beside lines to 12 knots, step by step."""
+    found = []
+    for step in range(40):
+        beside, alone = beside_lines(5_000, budget(0.05 * 1.25**step))
+        found.append(max(beside.get("size", 0), alone["size"]))
+    assert found == sorted(found)
+    assert set(found) == {0, 3, 6, 12}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"inference_share": 0.3}, {"monotone": {"age": "up"}}, {"penalty": "smooth"}, {"penalty": {"size": Smooth(3.0)}}],
+    ids=str,
+)
+def test_where_a_curve_must_stand_alone_none_stands_beside_a_line(parameters):
+    """Intervals, monotone curves and smooth ones are for curves alone, and so are products of a column as it is encoded."""
+    beside, alone = beside_lines(200_000, 4.0, **parameters)
+    assert beside == {}
+    assert alone["size"] >= 3
+    products = dataclasses.replace(PRICES, interact=(Interaction(("size", "street")),))
+    assert beside_lines(20_000, 4.0, products)[0] == {}
+    coarse = dataclasses.replace(PRICES, interact=(Interaction(("size", "street"), 1),))
+    assert beside_lines(20_000, 4.0, coarse)[0] == {"size": 6, "rooms": 2, "age": 6}
+
+
+def test_a_curve_that_the_schema_describes_is_kept():
+    """Beside it the others get theirs; a chosen schema chooses nothing more."""
+    own = dataclasses.replace(PRICES, interact=(Interaction(("size",), 9),))
+    assert beside_lines(20_000, 4.0, own)[0] == {"size": 9, "rooms": 2, "age": 6}
+    whole = AdditiveRegressor(4.0, schema=own).chosen_schema(20_000)
+    assert AdditiveRegressor(4.0, schema=whole).chosen_schema(300) == whole
+    pairs = AdditiveRegressor(4.0, schema=PRICES, interactions="pairs").chosen_schema(20_000)
+    assert {each.knots for each in pairs.interact if not each.is_curve and "size" in each.columns} == {1}

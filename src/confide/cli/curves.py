@@ -26,7 +26,7 @@ def curves_document(chosen: Schema | None) -> dict[str, Any]:
     """For programs: the knots of each number column, as their number if they are evenly spaced, otherwise as a list."""
     if chosen is None:
         return {}
-    described = {column.name: column.to_dict().get("knots", 0) for column in _numbers(chosen)}
+    described = {column.name: column.to_dict().get("knots", 0) for column in _numbers(chosen)} | _beside(chosen)
     whole = chosen.to_dict()
     interactions = {"interact": whole.get("interact", []), "random_features": whole.get("random_features")}
     return {"knots": described, **interactions}
@@ -34,7 +34,7 @@ def curves_document(chosen: Schema | None) -> dict[str, Any]:
 
 def rows_of_curves(chosen: Schema | None) -> list[tuple[str, str, str]]:
     """For people: the name of each number column, its knots, and the bounds that they lie between."""
-    return [] if chosen is None else [_row(column) for column in _numbers(chosen)]
+    return [] if chosen is None else [_row(column, _beside(chosen).get(column.name)) for column in _numbers(chosen)]
 
 
 def sentences_of_interactions(chosen: Schema | None) -> list[str]:
@@ -42,8 +42,7 @@ def sentences_of_interactions(chosen: Schema | None) -> list[str]:
     if chosen is None:
         return []
     found = []
-    if chosen.interact:
-        named = [" x ".join(interaction.columns) for interaction in chosen.interact]
+    if named := [" x ".join(interaction.columns) for interaction in chosen.interact if not interaction.is_curve]:
         more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
         found.append(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
     if chosen.random_features is not None:
@@ -55,11 +54,18 @@ def _numbers(schema: Schema) -> list[NumberColumn]:
     return [column for column in schema.columns if isinstance(column, NumberColumn)]
 
 
-def _row(column: NumberColumn) -> tuple[str, str, str]:
-    return column.name, _knots_text(column), f"{shown_number(column.low)} and {column.shown(column.high)}"
+def _beside(schema: Schema) -> dict[str, int]:
+    """The numbers of knots of curves beside straight lines."""
+    return {each.columns[0]: each.knots for each in schema.interact if each.is_curve and each.knots}
 
 
-def _knots_text(column: NumberColumn) -> str:
+def _row(column: NumberColumn, beside: int | None) -> tuple[str, str, str]:
+    return column.name, _knots_text(column, beside), f"{shown_number(column.low)} and {column.shown(column.high)}"
+
+
+def _knots_text(column: NumberColumn, beside: int | None) -> str:
+    if beside:
+        return f"{beside}, evenly spaced" + (" in the logarithm" if column.is_log else "") + ", beside a straight line"
     if not column.knots:
         return "none: a straight line" + (" in the logarithm" if column.is_log else "")
     if isinstance(column.knots, tuple):

@@ -65,7 +65,7 @@ def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tu
         The columns in the order of the schema, then interactions, and the intercept last.
     """
     names, points = encoder.schema.column_names, points_of(encoder)
-    in_interactions = {name for interaction in encoder.schema.interact for name in interaction.columns}
+    in_interactions = {name for each in encoder.schema.interact if not each.is_curve for name in each.columns}
     axes = {name: _axis_of(each, has_interactions=name in in_interactions) for name, each in points.items()}
     found: dict[tuple[str, ...], Array] = {}
     constant = np.asarray(intercepts, dtype=np.float64)

@@ -24,7 +24,14 @@ from confide.intake.penalties import GivenForm, checked_penalty
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.interaction_choice import with_interactions
-from confide.training.knot_choice import refuse_too_many, with_chosen_knots, with_interactions_of, with_knots, with_knots_of
+from confide.training.knot_choice import (
+    refuse_too_many,
+    with_chosen_knots,
+    with_curves_of,
+    with_interactions_of,
+    with_knots,
+    with_knots_of,
+)
 from confide.training.settings import Settings
 
 
@@ -78,12 +85,14 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         prior = self._given_prior()
         fitted_to = None if prior is None else prior.fitted_to
         if fitted_to is not None and fitted_to.encoder is not None:
-            described = with_knots_of(described, fitted_to.encoder.schema)
+            described = with_curves_of(with_knots_of(described, fitted_to.encoder.schema), fitted_to.encoder.schema)
             if isinstance(self.interactions, str) and self.interactions == "auto":
                 return with_interactions_of(described, fitted_to.encoder.schema)
         n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
         public_count = count if n_rows_is_public else None
-        curves = with_chosen_knots(described, self._settings_of_choice, public_count)
+        # Monotone curves, and penalties that know knots, are for curves alone.
+        may_bend = not self.monotone and getattr(self, "penalty", None) is None
+        curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=may_bend)
         return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
 
     def _settings_of_choice(self, encoder: Encoder) -> Settings:

@@ -117,7 +117,8 @@ _DESCRIPTIONS = {
     "knots": """"auto", int or dict, default "auto"
     Knots of number columns that the schema says nothing about: how many, evenly spaced on the column's own scale, 0 for a
     straight line. A dict gives a number or a list of knots by the name of the column. "auto" chooses a number from public
-    facts: number of rows, budget, and columns. What the schema says is kept.""",
+    facts: number of rows, budget, and columns; regressions without intervals then have curves beside straight lines. What
+    the schema says is kept.""",
     "interactions": """list, "pairs", "all" or "auto", default ()
     Which columns have effects that depend on each other, beside the interactions of the schema. In a list, each entry names
     two or more columns, as in [["age", "hours"]]: products of coarse effects of these columns enter the model. "pairs" takes

@@ -26,34 +26,51 @@ _COLUMNS_PER_ENTRY = 3
 
 
 class CodedColumns:
-    """How the columns of a table become coded rows. A schema with interactions has dense rows.
+    """How the columns of a table become coded rows. A schema with interactions of several columns has dense rows.
 
     Parameters
     ----------
     n_features : number of encoded columns
     encoded : each column with its group of encoded columns, in the order of the schema
+    beside : the curves of straight numbers: the place of the column, how its hats are encoded, and their group
     """
 
-    def __init__(self, n_features: int, encoded: Sequence[tuple[ColumnEncoding, Group]]) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        encoded: Sequence[tuple[ColumnEncoding, Group]],
+        beside: Sequence[tuple[int, NumberEncoding, Group]] = (),
+    ) -> None:
         kept = [(each, group) for each, group in encoded if isinstance(each, NumberEncoding) and each.is_kept_as_is]
         others = [(each, group) for each, group in encoded if not (isinstance(each, NumberEncoding) and each.is_kept_as_is)]
         straight = [(row, each, group) for row, (each, group) in enumerate(kept) if not each.column.knots]
         raw_curves = [(row, each, group) for row, (each, group) in enumerate(kept) if each.column.knots]
+        # The codes of a straight number are the number itself, or that number stretched to [-1, 1].
+        rows = [_row_of(encoded, place) for place, _, _ in beside]
+        self._n_raw_alone = len(raw_curves)
+        raw_curves += [(row, each, group) for (row, raw), (_, each, group) in zip(rows, beside, strict=True) if raw]
         lines = [(row, each, group) for row, (each, group) in enumerate(others) if _is_line(each)]
         curves = [(row, each, group) for row, (each, group) in enumerate(others) if _is_curve(each)]
+        of_lines = [(row, each, group) for (row, raw), (_, each, group) in zip(rows, beside, strict=True) if not raw]
         self._categories = [
             (row, each, group) for row, (each, group) in enumerate(others) if isinstance(each, CategoryEncoding)
         ]
         self._straight, self._lines = [row for row, _, _ in straight], [row for row, _, _ in lines]
         self._stretch = PlainNumbers([(each.column, 0) for _, each, _ in straight if isinstance(each, NumberEncoding)])
-        self._raw_curves, self._curves = [row for row, _, _ in raw_curves], [row for row, _, _ in curves]
+        self._raw_curves, self._curves = [row for row, _, _ in raw_curves], [row for row, _, _ in (*curves, *of_lines)]
         self._gaps = tuple(
             bool(each.column.missing) for _, each, _ in (*straight, *lines) if isinstance(each, NumberEncoding)
         )
-        bent = [(each, group) for _, each, group in (*raw_curves, *curves) if isinstance(each, NumberEncoding)]
-        # The position of a number among even knots is an affine function of it; other codes are positions already.
-        self._lows = tuple(each.column.low if each.is_kept_as_is else 0.0 for each, _ in bent)
-        self._steps = tuple(each.steps_per_unit if each.is_kept_as_is else 1.0 for each, _ in bent)
+        bent = [(each, group) for _, each, group in (*raw_curves, *curves, *of_lines) if isinstance(each, NumberEncoding)]
+        # The position of a number among even knots is an affine function of it; codes of other curves are positions already.
+        n_raw, n_own = len(raw_curves), len(raw_curves) + len(curves)
+        self._lows = tuple(
+            each.column.low if place < n_raw else 0.0 if place < n_own else -1.0 for place, (each, _) in enumerate(bent)
+        )
+        self._steps = tuple(
+            each.steps_per_unit if place < n_raw else 1.0 if place < n_own else 0.5 * (each.n_hats - 1)
+            for place, (each, _) in enumerate(bent)
+        )
         # Just below the last position, so that its whole part is that of the last but one.
         self._most = tuple(math.nextafter(each.n_hats - 1.0, 0.0) for each, _ in bent)
         self._middles = tuple(0.5 * (each.n_hats - 1) for each, _ in bent)
@@ -92,6 +109,9 @@ class CodedColumns:
         positions = np.empty(first.shape)
         for place, raw in enumerate(self._raw_curves):
             positions[:, place] = codes.numbers[raw][rows]
+            if place >= self._n_raw_alone:
+                # Codes of a line may be infinite, and then the number counts as missing.
+                positions[np.isinf(positions[:, place]), place] = np.nan
         for place, other in enumerate(self._curves, start=n_raw):
             positions[:, place] = codes.others[other][rows]
         with np.errstate(invalid="ignore", over="ignore"):
@@ -144,6 +164,12 @@ class CodedColumns:
                 # A category without a level has an entry of 0.
                 entries[:, place] = levels >= 0
                 columns[:, place] += np.maximum(levels, 0)
+
+
+def _row_of(encoded: Sequence[tuple[ColumnEncoding, Group]], place: int) -> tuple[int, bool]:
+    """The row of a column among the codes of its kind, and whether these are the numbers as they are."""
+    is_raw = [isinstance(each, NumberEncoding) and each.is_kept_as_is for each, _ in encoded]
+    return is_raw[:place].count(is_raw[place]), is_raw[place]
 
 
 def _is_line(encoding: ColumnEncoding) -> bool:

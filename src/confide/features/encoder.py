@@ -34,7 +34,7 @@ from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_kept_as_is, is_plain
 from confide.features.column_names import listed
 from confide.features.curves_and_features import CurvesAndFeatures
-from confide.features.layout import Group, Layout
+from confide.features.layout import Group, Layout, curves_beside
 from confide.features.persons import RowsPerPerson
 from confide.features.plain_numbers import PlainNumbers, rows_of
 from confide.features.products import Product, write_products
@@ -99,7 +99,7 @@ class Encoder:
     _others: tuple[tuple[ColumnEncoding, slice], ...] = field(init=False, compare=False, repr=False)
     """The encodings of the other columns, each with the place of its group."""
     _coded: CodedColumns | None = field(init=False, compare=False, repr=False)
-    """How the columns become coded rows, or None if dense rows are faster or there are interactions."""
+    """How the columns become coded rows, or None if dense rows are faster or several columns interact."""
     _stored: StoredColumns | None = field(init=False, compare=False, repr=False)
     """How the columns are read by the compiled kernel, or None if there are interactions."""
     _products: tuple[Product, ...] = field(init=False, compare=False, repr=False)
@@ -111,7 +111,8 @@ class Encoder:
         # Interactions come after all columns.
         placed = tuple(zip(encodings, layout.groups, strict=False))
         features = self.schema.random_features
-        coded = None if layout.products else CodedColumns(len(layout.names), placed)
+        beside = curves_beside(self.schema, layout)
+        coded = None if len(beside) < len(layout.products) else CodedColumns(len(layout.names), placed, beside)
         kept = tuple((each, group.place) for each, group in placed if is_kept_as_is(each))
         made = {
             "_coded": coded if coded is not None and coded.pays else None,

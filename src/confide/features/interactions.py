@@ -24,7 +24,8 @@ class Interaction:
 
     Parameters
     ----------
-    columns : names of two or more columns, all different
+    columns : names of two or more columns, all different; or the name of one number, which then has a curve beside its
+        straight line. Where few rows lie, the ridge draws such an effect to the line, and not to 0
     knots : the number of evenly spaced knots with which numbers enter the products, on the scale of each column: 1 gives
         three columns a number, and 0 a straight line. None: numbers enter as they are encoded beside the products.
         Categories always enter with all their levels
@@ -48,8 +49,10 @@ class Interaction:
         names = tuple(self.columns)
         for name in names:
             column_title(name, "interact: the name of a column")
-        if len(set(names)) != len(names) or len(names) < 2:
-            raise SchemaError("interact: each list needs two or more names of columns, all different.")
+        if len(set(names)) != len(names) or len(names) < (1 if self.knots else 2):
+            raise SchemaError(
+                "interact: each list needs two or more names of columns, all different; or one name of a number, with knots."
+            )
         where = f"interact: {' and '.join(names)}"
         knots, scale = self.knots, self.scale
         if knots is not None:
@@ -69,6 +72,11 @@ class Interaction:
         """The names of the columns with colons between."""
         return ":".join(self.columns)
 
+    @property
+    def is_curve(self) -> bool:
+        """Whether it is the curve of one number, beside its straight line."""
+        return len(self.columns) == 1
+
     def described(self) -> list[str] | dict[str, Any]:
         """The form that a schema in JSON or TOML has: a list of names if nothing else is said, otherwise a table."""
         if self.knots is None and self.scale == 1.0:
@@ -86,7 +94,8 @@ class Interaction:
             else ", straight lines"
         )
         scale = "" if self.scale == 1.0 else f", scale {shown_number(self.scale)}"
-        return f"{' x '.join(self.columns)}  interact{knots}{scale}"
+        kind = "curve beside the line" if self.is_curve else "interact"
+        return f"{' x '.join(self.columns)}  {kind}{knots}{scale}"
 
 
 def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Interaction, ...]:
@@ -116,6 +125,11 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
                     f"interact: {column_title(name)} is not among the columns{known}; describe it below [columns]."
                 )
             column = columns[name]
+            if interaction.is_curve and not (isinstance(column, NumberColumn) and not column.knots):
+                raise SchemaError(
+                    f"interact: a curve beside a straight line is for a number without knots, and {column_title(name)} is "
+                    f"none; name two or more columns."
+                )
             if interaction.knots is not None and isinstance(column, NumberColumn):
                 replace(column, knots=interaction.knots)  # refuses knots that double precision cannot tell apart
         if any(set(interaction.columns) == set(earlier.columns) for earlier in interactions):

@@ -10,7 +10,7 @@ from itertools import product as combinations
 
 from confide.erm.group_bounds import GroupBound
 from confide.errors import SchemaError
-from confide.features.column_encodings import ColumnEncoding
+from confide.features.column_encodings import ColumnEncoding, NumberEncoding
 from confide.features.products import Product, members_of
 from confide.features.schema import Schema
 
@@ -73,7 +73,11 @@ class Layout:
         for interaction in schema.interact:
             members = members_of(interaction, [positions[name] for name in interaction.columns], encodings, starts)
             # The columns of the last member run fastest, as in `write_products`.
-            names.append(tuple(map(":".join, combinations(*(member.names for member in members)))))
+            of_members = [member.names for member in members]
+            if interaction.is_curve:
+                # The line has an indicator of missing cells of its own.
+                of_members = [tuple(each.replace("=(missing)", "~(missing)") for each in of_members[0])]
+            names.append(tuple(map(":".join, combinations(*of_members))))
             sizes.append(len(names[-1]))
             products.append(Product(members, interaction.scale, slice(starts[-1], starts[-1] + sizes[-1])))
             starts.append(starts[-1] + sizes[-1])
@@ -87,6 +91,20 @@ class Layout:
             GroupBound(tuple(sizes), tuple(scales), tuple(linked)),
             tuple(products),
         )
+
+
+def curves_beside(schema: Schema, layout: Layout) -> list[tuple[int, NumberEncoding, Group]]:
+    """The curves beside lines that coded rows may hold: the place of a column, the encoding of its hats, and their group."""
+    found = []
+    of_products = zip(schema.interact, layout.products, layout.groups[len(schema.columns) :], strict=True)
+    for interaction, product, group in of_products:
+        hats, place = product.members[0].factor, schema.column_names.index(interaction.columns[0])
+        if not (interaction.is_curve and interaction.scale == 1.0 and isinstance(hats, NumberEncoding)):
+            continue
+        # The codes of a line on a linear scale are the numbers as they are.
+        if hats.is_kept_as_is or hats.column.scale != "linear":
+            found.append((place, hats, group))
+    return found
 
 
 def _refuse_repeated(names: Sequence[Sequence[str]]) -> None:

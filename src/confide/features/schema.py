@@ -41,7 +41,8 @@ A table in place of a list says more:
 
 With `knots`, numbers enter the products as coarse effects with so many evenly spaced knots, whatever knots they have beside
 the products. `scale` multiplies the products: they then take a smaller part of the norm of a row, and the model expects them
-to be small (`confide.features.interactions`).
+to be small (`confide.features.interactions`). One number alone, as in { columns = ["age"], knots = 3 }, gets a curve beside
+its straight line.
 
 `random_features = { number = 1000, length_scale = 1.5, norm = 4 }` above [columns] makes every linear model with the schema
 append random Fourier features of the encoded row to it, so that it also has a smooth function of all columns together
@@ -97,7 +98,8 @@ class Schema:
     person : name of the column that identifies the person a row belongs to, if one person may have several rows; it is not a
         feature
     interact : lists of two or more names of columns whose encoded columns are also multiplied with each other; or mappings
-        with the keys columns, knots and scale, or `Interaction` objects; optional
+        with the keys columns, knots and scale, or `Interaction` objects; optional. One number alone, with knots, gets a
+        curve beside its straight line
     random_features : a mapping with the keys number, length_scale, norm and seed, or a `RandomFeatures`: models append
         random Fourier features of the encoded row to it; optional
     weight : a mapping with the keys column, high and mean, or a `RowWeight`: the column that says how much each row counts

@@ -7,7 +7,7 @@ Pairs are products of coarse effects of two columns. "All" interactions are rand
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -97,7 +97,8 @@ def with_pairs(schema: Schema) -> Schema:
             f"{MOST_WEIGHTS:,} are allowed. Name the pairs that matter, or take fewer columns."
         )
     scale = _scale_of(len(schema.columns), len(few))
-    made = [Interaction(tuple(column.name for column in pair), _coarse_knots(pair), scale) for pair in few]
+    bent = {name for interaction in schema.interact if interaction.is_curve for name in interaction.columns}
+    made = [Interaction(tuple(column.name for column in pair), _coarse_knots(pair, bent), scale) for pair in few]
     return _with(schema, (*schema.interact, *made))
 
 
@@ -134,7 +135,7 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
     features helped more (benchmarks/automatic_interactions.py). Neither are random features if intervals are asked for,
     because there are none for random features.
     """
-    if schema.interact or schema.random_features or not is_of_numbers(schema):
+    if described.interact or schema.random_features or not is_of_numbers(schema):
         return schema
     if settings_of(Encoder(schema)).has_intervals:
         return schema
@@ -189,10 +190,11 @@ def _scale_of(n_columns: int, n_products: int) -> float:
     return round(min(1.0, math.sqrt(n_columns / max(n_products, 1))), 2)
 
 
-def _coarse_knots(columns: Iterable[Column]) -> int:
-    """The knots of a pair: none if all its numbers are straight lines by themselves."""
+def _coarse_knots(columns: Iterable[Column], bent: Collection[str]) -> int:
+    """The knots of a pair: none if all its numbers are straight lines alone. `bent` has curves beside their lines."""
     numbers = [column for column in columns if isinstance(column, NumberColumn)]
-    return 0 if numbers and all(column.knots == 0 for column in numbers) else COARSE_KNOTS
+    straight = [column.knots == 0 and column.name not in bent for column in numbers]
+    return 0 if numbers and all(straight) else COARSE_KNOTS
 
 
 def _coarse_size(column: Column) -> int:

@@ -11,6 +11,7 @@ from confide.errors import ParameterError
 from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
+from confide.features.interactions import Interaction
 from confide.features.schema import Schema
 from confide.privacy.bundled_shapes import Bundles
 from confide.training.alpha import usual_norm_of_rows
@@ -38,6 +39,10 @@ times the share of the columns that are numbers: the others gain nothing by knot
 where straight lines are better, and Covertype 68 at 0.05, where curves are."""
 _TYPICAL_SLOPE = 0.5
 """The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
+_KNOTS_BESIDE = {6: 600.0, 3: 75.0}
+"""Regressions have curves beside straight lines: so many knots, if there are so many rows for each unit of noise on a weight
+of lines alone. Where few rows lie, the ridge draws a curve alone to 0, and one beside a line to the line
+(benchmarks/README.md, "The automatic knots of regressions")."""
 _MOST_WEIGHTS = 5000
 """The largest number of weights of all curves together, as many as pairs of columns may have."""
 _MOST_NEAR_NUMBERS = 13
@@ -64,6 +69,13 @@ def with_knots_of(schema: Schema, other: Schema) -> Schema:
     return replace(schema, columns=tuple(map(found, schema.columns)))
 
 
+def with_curves_of(schema: Schema, other: Schema) -> Schema:
+    """The schema with the curves beside straight lines of another one, where it says nothing about such a column itself."""
+    named = {name for interaction in schema.interact for name in interaction.columns if interaction.is_curve}
+    more = [each for each in other.interact if each.is_curve and each.columns[0] not in named]
+    return replace(schema, interact=(*schema.interact, *more)) if more else schema
+
+
 def with_interactions_of(schema: Schema, other: Schema) -> Schema:
     """The schema with the interactions and the random features of another one."""
     return replace(schema, interact=other.interact, random_features=other.random_features)
@@ -84,7 +96,9 @@ def _is_open(column: Column) -> TypeGuard[NumberColumn]:
     return isinstance(column, NumberColumn) and column.knots == ()
 
 
-def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings], count: Callable[[], int] | None) -> Schema:
+def with_chosen_knots(
+    schema: Schema, settings_of: Callable[[Encoder], Settings], count: Callable[[], int] | None, *, may_bend: bool = False
+) -> Schema:
     """The schema in which every number column says its knots: those that said nothing get a chosen number.
 
     A schema in which all columns say their knots stays as it is.
@@ -94,6 +108,7 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
     schema : the public description of the columns
     settings_of : the checked parameters of the fit, for the encoder of a schema
     count : gives the number of rows, if it is public; None if the settings have public bounds on it
+    may_bend : whether curves may stand beside straight lines
     """
     if not any(map(_is_open, schema.columns)):
         return schema
@@ -115,10 +130,15 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         norm = usual_norm_of_rows(encoder)
         share = sum(isinstance(column, NumberColumn) for column in schema.columns) / len(schema.columns)
         of_numbers = strength * bundled * share if bundled > 1.0 else math.inf
-        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers)
+        by_itself = all(each.is_curve or each.knots is not None for each in schema.interact)
+        bends = may_bend and slope < 1.0 and by_itself and not settings.has_intervals
+        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers, bends)
 
     straight = tried(0)
+    beside = next((k for k, least in _KNOTS_BESIDE.items() if straight and straight.strength >= least), 0)
     for number in NUMBERS_OF_KNOTS:
+        if straight is not None and straight.bends and number < max(NUMBERS_OF_KNOTS):
+            return _beside(schema, straight.schema, beside)
         if straight is not None and straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
             continue
         curved = tried(number)
@@ -157,12 +177,22 @@ class _Tried:
     strength : rows for each unit of noise on a weight
     signal : norm of the sum of typical rows, over that of the noise
     of_numbers : with bundles of columns, rows for each unit of noise as it is, times the share of columns that are numbers
+    bends : whether curves may stand beside straight lines
     """
 
     schema: Schema
     strength: float
     signal: float
     of_numbers: float
+    bends: bool
+
+
+def _beside(schema: Schema, straight: Schema, number: int) -> Schema:
+    """Straight lines, with curves beside those of the columns that say nothing about knots."""
+    bent = {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)}
+    named = {name for interaction in schema.interact for name in interaction.columns if interaction.is_curve}
+    made = [Interaction((name,), knots) for name, knots in bent.items() if knots and name not in named]
+    return replace(straight, interact=(*schema.interact, *made)) if made else straight
 
 
 def with_even_knots(schema: Schema, number: int) -> Schema:
