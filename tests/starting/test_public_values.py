@@ -54,3 +54,26 @@ def test_na_is_a_missing_cell_unless_the_levels_are_codes_of_two_letters(tmp_pat
     frame.to_csv(tmp_path / "p.csv", index=False)
     answers = suggested_answers(tmp_path / "p.csv", names_of_table(tmp_path / "p.csv"))
     assert answers == {"land": "DE, NA, ZA, *", "work": "a, b, empty", "age": "20.5 30 empty"}
+
+
+def test_codes_for_missing_cells_are_suggested_as_such(tmp_path) -> None:
+    """999 and -9 beside ages, and -1 beside levels; 77 and 88 are ages, temperatures may be -9, and one cell is no code."""
+    at = np.arange(300)
+    age = 18 + at % 73
+    frame = pd.DataFrame(
+        {
+            "age": np.where(at % 30 == 0, 999, np.where(at % 30 == 1, -9, age)),
+            "years": age,
+            "hours": np.where(at == 7, 999, age),
+            "celsius": at % 40 - 20,
+            "grade": np.where(at % 10 == 0, -1, at % 3),
+        }
+    )
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    assert suggested_answers(tmp_path / "p.csv", names_of_table(tmp_path / "p.csv")) == {
+        "age": "18 90 empty 999 -9",
+        "years": "18 90",
+        "hours": "18 999",
+        "celsius": "-20 19",
+        "grade": "0, 1, 2, *, empty -1",
+    }

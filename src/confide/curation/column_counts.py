@@ -22,11 +22,11 @@ from confide.types import Array, Indices
 _MISSING, _UNLISTED = -2, -1
 _MOST_REMEMBERED = 1000
 """How many unlisted levels, or numbers outside the bounds, of one column are remembered."""
-_FEWEST_OF_A_CODE = 3
+FEWEST_OF_A_CODE = 3
 """In so many cells a code for missing cells must be found."""
 _NEAR_A_CODE = 5.0
 """How near a number is to a code that might be one of a tail, as 98 is to 99."""
-_TYPICAL_CODE = re.compile(r"-?([789])\1*(\.\1+)?|-[1-6]")
+TYPICAL_CODE = re.compile(r"-?([789])\1*(\.\1+)?|-[1-6]")
 """How codebooks write such codes: 9, 99, 999.9, -9, 88 and -1."""
 
 
@@ -97,7 +97,7 @@ class ColumnCounts:
         if self.bounds is None:
             return ()
         low, high = self.bounds
-        typical = {value for value in self.outside if _TYPICAL_CODE.fullmatch(f"{value:.10g}")}
+        typical = {value for value in self.outside if TYPICAL_CODE.fullmatch(f"{value:.10g}")}
         found = []
         for value, count in self.outside.items():
             near = (self.outside[each] for each in self.outside if abs(each - value) <= _NEAR_A_CODE and each not in typical)
@@ -105,7 +105,7 @@ class ColumnCounts:
             is_alone = max(low - value, value - high) > high - low and 2 * count >= (
                 self.below if value < low else self.above
             )
-            if count >= _FEWEST_OF_A_CODE and (is_typical or is_alone):
+            if count >= FEWEST_OF_A_CODE and (is_typical or is_alone):
                 found.append(value)
         return tuple(sorted(found, key=lambda value: -self.outside[value]))
 

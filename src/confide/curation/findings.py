@@ -185,7 +185,10 @@ def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
     elif isinstance(described, CategoryColumn) and not (described.missing or described.other):
         yield Finding(f"{empty} {advice}", refused=True)
     elif is_level and words:
-        yield Finding(f"{empty} If it is a category, list it.", refused=False)
+        part = percent(words, column.rows)
+        yield Finding(
+            f"{what}: {part} of the cells hold a word such as NA and are missing. If it is a category, list it.", False
+        )
 
 
 def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:

@@ -6,10 +6,12 @@ This is the only place where the start of a study reads a row, and it is reached
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from confide.curation.column_counts import FEWEST_OF_A_CODE, TYPICAL_CODE
 from confide.curation.pieces import table_pieces
 from confide.curation.table_names import DeclaredType, TableNames
 from confide.features.canonical_labels import canonical_label, is_missing, na_is_a_code
@@ -43,6 +45,7 @@ class _Seen:
     missing: bool = False
     na: bool = False
     whole: bool = True
+    set_aside: Counter[float] = field(default_factory=Counter)
 
     def add(self, value: object, count: int) -> None:
         """One distinct value, and in how many rows it is."""
@@ -57,15 +60,35 @@ class _Seen:
         if number is None or math.isinf(number):
             self.n_texts += count
             return
+        if TYPICAL_CODE.fullmatch(f"{number:.10g}"):
+            self.set_aside[number] += count
+        else:
+            self._add_number(number, count)
+
+    def _add_number(self, number: float, count: int) -> None:
         self.n_numbers += count
         self.total += number * count
         self.low, self.high = min(self.low, number), max(self.high, number)
         self.whole = self.whole and number.is_integer()
 
+    def _without_codes(self) -> list[int | float]:
+        """Codes for missing cells, such as 999 and -9, among the numbers that may be some; the others count as numbers."""
+        low, high, codes = self.low, self.high, []
+        for number, count in self.set_aside.items():
+            is_outside = number < 0.0 <= low or number - high > high - low > 0.0
+            if count >= FEWEST_OF_A_CODE and is_outside:
+                codes.append(shown_number(number))
+                self.levels.pop(str(shown_number(number)), None)
+            else:
+                self._add_number(number, count)
+        self.set_aside.clear()
+        return codes
+
     def answer(self) -> str:
         """The suggestion as it would be typed; "" if there is none."""
         if self.declared == "other" or not self.levels:
             return SKIP
+        codes = self._without_codes()
         if self.na and na_is_a_code(self.levels):
             self.levels["NA"] = None
         elif self.na:
@@ -80,14 +103,14 @@ class _Seen:
                 scale = {"scale": "log"}
             elif self.low > 0.0 and self.high > _LONG_POSITIVE_TAIL * mean:
                 scale = {"scale": "log10"}
-            bounds = {"low": shown_number(self.low), "high": shown_number(self.high), "missing": self.missing}
+            bounds = {"low": shown_number(self.low), "high": shown_number(self.high), "missing": codes or self.missing}
             return typed(bounds | scale)
         if len(self.levels) > _MOST_LEVELS:
             return SKIP
         ordered = sorted(self.levels, key=lambda label: ((label != "NA" and number_in(label)) or 0.0, label))
         if len(ordered) == 1:
             return SKIP
-        return typed({"categories": ordered, "missing": self.missing, "other": len(self.levels) > 2})
+        return typed({"categories": ordered, "missing": codes or self.missing, "other": len(self.levels) > 2})
 
 
 def suggested_answers(path: Path, table: TableNames) -> dict[str, str]:
