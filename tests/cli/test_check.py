@@ -48,10 +48,11 @@ def test_no_value_is_shown_unless_it_is_asked_for(folder):
 
 
 def test_json_is_for_programs(folder):
-    """Counts and shares of each column."""
+    """Counts and shares of each column. NA is a missing cell of a column that does not list it."""
     document = json.loads(run(*CHECK, "--format", "json").stdout)
     assert document["columns"]["hours [x]"]["missing"] == {"cells": 20, "share": 0.1}
-    assert document["columns"]["work"]["unlisted"] == {"cells": 100, "share": 0.5}
+    assert document["columns"]["work"]["unlisted"] == {"cells": 50, "share": 0.25}
+    assert document["columns"]["work"]["missing"] == {"cells": 50, "share": 0.25}
 
 
 @pytest.mark.parametrize("how", ["semicolons", "utf-16", "no header"])

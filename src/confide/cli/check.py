@@ -35,7 +35,11 @@ CheckOut = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the check to this file, which ends in .html or .json.")
 ]
 ShowValues = Annotated[
-    bool, typer.Option("--show-values", help="Also show unlisted categories, which are values of the rows.")
+    bool,
+    typer.Option(
+        "--show-values",
+        help="Also show unlisted categories and what may be codes for missing cells, which are values of the rows.",
+    ),
 ]
 
 
