@@ -62,6 +62,15 @@ def warn(sentences: tuple[str, ...], kind: type[Warning] = PrivacyWarning) -> No
         warnings.warn(sentence, kind, stacklevel=1 + steps_outside(sys._getframe()))
 
 
+def of_learned_steps(classes: tuple[str, ...]) -> str:
+    """The sentence on steps before a fit that learned from the rows."""
+    return (
+        f"{' and '.join(classes)} learned from the rows before this fit, without noise. The guarantee does not cover what "
+        f"was learned there: it holds only if that is public anyway. Describe the columns by public knowledge instead, in a "
+        f"schema (bounds, categories, missing = true), or take steps that learn nothing."
+    )
+
+
 def tell_of_repeats(asked: str, budget: Any, *, is_charged: bool, is_clone: bool = False) -> None:
     """Warn once where the caller asks for the second release in a row, unless a ledger counts what a loop asks for.
 

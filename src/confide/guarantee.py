@@ -79,6 +79,8 @@ class Circumstances:
         Whether the model that is the prior was charged to the same ledger.
     search : Search or None
         How the model was chosen; None for a single fit.
+    learned_steps : tuple of str
+        The classes of the steps before the fit that learned from the rows, as far as that was noticed.
     """
 
     n_rows: tuple[int, int]
@@ -89,10 +91,12 @@ class Circumstances:
     ledger: NamedLedger | None = None
     prior_in_ledger: bool = False
     search: Search | None = None
+    learned_steps: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)} | {"n_rows": list(self.n_rows)}
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own |= {"n_rows": list(self.n_rows), "learned_steps": list(self.learned_steps)}
         for name, budget in (("ledger", "limit"), ("search", "budget_of_try")):
             part = own[name]
             if part is not None:
@@ -104,6 +108,7 @@ class Circumstances:
     def from_dict(cls, value: dict[str, Any]) -> Circumstances:
         """Read the form written by `to_dict`; values of other kinds are refused where files are read."""
         read: dict[str, Any] = dict(value) | {"n_rows": tuple(map(int, value["n_rows"]))}
+        read["learned_steps"] = tuple(map(str, value.get("learned_steps", ())))
         for name, kind, budget in (("ledger", NamedLedger, "limit"), ("search", Search, "budget_of_try")):
             if read[name] is not None:
                 read[name] = kind(**(read[name] | {budget: budget_from_dict(read[name][budget])}))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 import confide
 from confide import (
@@ -21,11 +23,14 @@ from confide import (
     Ledger,
     LinearSVC,
     LogisticRegression,
+    PrivacyWarning,
     PrivateSearchCV,
     PureDP,
     Schema,
     SchemaEncoder,
 )
+from confide.report.checklist import points_to_confirm
+from confide.report.verification import failures_of_plan
 from tests.estimators.people import SCHEMA
 
 # Routing and searches
@@ -129,3 +134,49 @@ def test_numbers_of_a_user_are_no_positions():
     ):
         with pytest.raises(InputError, match="neither 'ill' nor 'well'"):
             ask()
+
+
+# Steps before a fit
+
+
+def test_a_step_that_learned_is_told_stated_and_kept(tmp_path):
+    """Before the charge, in the statement, in the file and its verification, and among the points to confirm."""
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = (X[:, 0] > 0).astype(int)
+    ledger = Ledger(limit=10.0)
+    for model in (
+        LogisticRegression(1.0, classes=[0, 1], row_norm=3.0, ledger=ledger),
+        PrivateSearchCV(LogisticRegression(classes=[0, 1], row_norm=3.0), {"alpha": [0.1, 1.0]}, ledger=ledger),
+    ):
+        for ask in (
+            lambda: make_pipeline(StandardScaler(), model).fit(X, y),  # noqa: B023
+            lambda: model.fit(pd.DataFrame(X, columns=["pca0", "pca1", "pca2"]), y),  # noqa: B023
+        ):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", PrivacyWarning)
+                with pytest.raises(PrivacyWarning, match="learned from the rows before this fit, without noise"):
+                    ask()
+    assert len(ledger.entries()) == 0
+    fitted = make_pipeline(StandardScaler(), LogisticRegression(1.0, classes=[0, 1], row_norm=3.0)).fit(X, y)[-1]
+    sentence = "What StandardScaler learned from the rows before the fit, without noise, is public anyway."
+    assert sentence in fitted.guarantee_.assumptions
+    fitted.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert loaded.guarantee_ == fitted.guarantee_
+    assert sentence in points_to_confirm(loaded.guarantee_, None, None)
+    assert not failures_of_plan(loaded)
+    content = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["content"]
+    assert content["guarantee"]["circumstances"]["learned_steps"] == ["StandardScaler"]
+
+
+@pytest.mark.parametrize("step", [Normalizer(), FunctionTransformer(), SchemaEncoder(SCHEMA)])
+def test_steps_that_learn_nothing_are_not_told(people, step):
+    """The statement asks the signer that no other step learned from the rows."""
+    rows, y = (
+        people if isinstance(step, SchemaEncoder) else (np.random.default_rng(0).normal(size=(200, 3)), np.arange(200) % 2)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        fitted = make_pipeline(step, LogisticRegression(1.0, classes=sorted(set(y)), row_norm=3.0)).fit(rows, y)[-1]
+    assert any("No step before the fit" in sentence for sentence in fitted.guarantee_.assumptions)
+    assert any("No step before the fit" in point for point in points_to_confirm(fitted.guarantee_, None, None))

@@ -38,7 +38,9 @@ HERE = SimpleNamespace(place="here")
 
 def guarantee(facts, n_rows=3000, seed=None, ledger=None, unusual=(), of_rows=("Labels are labels.",), encoder=None):
     """That of a plan for two columns."""
-    plan, rows = make_plan(facts, 2, n_rows), SimpleNamespace(labels_declared=True, has_weights=False, source=HERE)
+    columns = SimpleNamespace(feature_names_in=None)
+    rows = SimpleNamespace(labels_declared=True, has_weights=False, source=HERE, columns=columns)
+    plan = make_plan(facts, 2, n_rows)
     circumstances = circumstances_of(plan.problem, rows, facts.prior, Charge(ledger, seed, "fit"))
     return guarantee_of(plan, of_rows, encoder, circumstances, unusual)
 
@@ -62,6 +64,7 @@ def test_a_private_release_states_its_budget_its_rows_and_its_noise(kind):
         "Each person contributed one row at most.",
         "The number of rows, 3,000, is public.",
         "(L2 norm 1); bounds, categories and parameters were chosen without looking at the rows.",
+        "No step before the fit, such as scaling, filling of gaps or a choice of columns, learned from the rows.",
         "Labels are labels.",
         "The rows were checked beforehand",
         exact,

@@ -200,7 +200,8 @@ def intervals_from_parts(
             return np.array([_coefficients(plans.by_size[part.size], rows.part(part), settings, entropy) for part in parts])
 
         noises = [noise for plan in plans.by_size.values() for noise in lattices_of(plan)]
-        before_charge(charge, event.budget, noises, unusual)
+        learned = () if guarantee.circumstances is None else guarantee.circumstances.learned_steps
+        before_charge(charge, event.budget, noises, unusual, learned)
         of_parts = charge_and_release(release, event, Neighbours.REPLACE_ONE, charge)
     return PartIntervals(names, of_parts, plans.alpha, guarantee)
 

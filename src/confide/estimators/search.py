@@ -368,7 +368,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
             noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
-            before_charge(charge, plan.event.budget, noises, unusual)
+            stated = trainings[0].guarantee.circumstances
+            before_charge(charge, plan.event.budget, noises, unusual, () if stated is None else stated.learned_steps)
             choice = charge_and_release(
                 lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, charge
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from confide.guarantee import Guarantee
 from confide.report.ledger_facts import LedgerFacts
+from confide.training.assumptions import steps_sentence
 
 NOT_PROMISED = (
     "It does not hide what is true of the whole population, nor what follows from that about a person.",
@@ -40,6 +41,7 @@ def points_to_confirm(
     return (
         persons,
         "Bounds, categories, labels and parameters were written down without looking at the rows.",
+        steps_sentence(() if guarantee.circumstances is None else guarantee.circumstances.learned_steps),
         *labels,
         "Which rows are in the data, and how they were cleaned, was decided for each row by itself.",
         releases,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from confide.callers import learned_before
 from confide.data.checked_source import PLACES
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
@@ -85,7 +86,15 @@ def circumstances_of(
         ledger=named,
         prior_in_ledger=prior is not None and named is not None and prior.ledger == named.identity,
         search=search,
+        learned_steps=learned_before(() if rows.columns.feature_names_in is None else rows.columns.feature_names_in),
     )
+
+
+def steps_sentence(learned: tuple[str, ...]) -> str:
+    """What is assumed of the steps before a fit, of which these learned from the rows."""
+    if not learned:
+        return "No step before the fit, such as scaling, filling of gaps or a choice of columns, learned from the rows."
+    return f"What {' and '.join(learned)} learned from the rows before the fit, without noise, is public anyway."
 
 
 def guarantee_of(
@@ -120,6 +129,7 @@ def guarantee_of(
         _persons(problem.rows_per_person, person_column),
         _number_of_rows(problem),
         _bound(problem, is_private=plan.budget.is_private, some_released=bool(released_bounds)),
+        *([steps_sentence(circumstances.learned_steps)] if plan.budget.is_private else []),
         *released_bounds,
         *(() if encoder is None else codes_sentence(encoder.schema.columns)),
         *of_rows,

@@ -12,7 +12,7 @@ import numpy as np
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import SEEDED, tell_of_repeats, warn
+from confide.cautions import SEEDED, of_learned_steps, tell_of_repeats, warn
 from confide.data.threads import one_blas_thread
 from confide.errors import ConfideError, LedgerError, NotCertified
 from confide.features.persons import RowsPerPerson
@@ -42,7 +42,11 @@ class Charge:
 
 
 def before_charge(
-    charge: Charge, budget: Budget, lattices: Iterable[LatticeNoise | None], unusual: tuple[str, ...] = ()
+    charge: Charge,
+    budget: Budget,
+    lattices: Iterable[LatticeNoise | None],
+    unusual: tuple[str, ...] = (),
+    learned_steps: tuple[str, ...] = (),
 ) -> None:
     """Do what must come before a charge: have OpenDP check the noise, and warn of what is unusual.
 
@@ -54,6 +58,7 @@ def before_charge(
     budget : what it costs
     lattices : all noise on a grid that the release draws
     unusual : what is unusual about the budget, see `cautions`; a batch warned of it when it was planned
+    learned_steps : the classes of the steps before a fit that learned from the rows
 
     Raises
     ------
@@ -71,6 +76,7 @@ def before_charge(
     warn(() if is_batch else unusual)
     if budget.is_private:
         warn((SEEDED,) if charge.seed is not None else ())
+        warn((of_learned_steps(learned_steps),) if learned_steps else ())
         if not is_batch:
             tell_of_repeats(charge.purpose, budget, is_charged=charge.ledger is not None)
 

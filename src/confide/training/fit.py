@@ -70,7 +70,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
-        before_charge(charge, plan.event.budget, lattices_of(plan), unusual)
+        before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 
