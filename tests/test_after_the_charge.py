@@ -115,7 +115,13 @@ HOLDING = {
 """Functions that release by a plan, divide, scale and score rows, hold what was released, and close what was opened."""
 
 
-def called_after_the_charge(run, monkeypatch):
+def left_after_the_charge(run, monkeypatch, ledger=None):
+    """The functions that are called between the charge of a ledger and the end of `run`, and should not be."""
+    called = called_after_the_charge(run, monkeypatch, ledger or Ledger(limit=ApproxDP(1e4, 1e-3)))
+    return {(module, function) for module, function in called if function not in HOLDING.get(module, ())}
+
+
+def called_after_the_charge(run, monkeypatch, ledger):
     """The functions, outside the rooms, that are called between the charge of a ledger and the end of `run`."""
     called, charge = set(), Ledger.charge
     inside = []
@@ -138,7 +144,7 @@ def called_after_the_charge(run, monkeypatch):
 
     monkeypatch.setattr(Ledger, "charge", charging)
     try:
-        run(Ledger(limit=ApproxDP(1e4, 1e-3)))
+        run(ledger)
     finally:
         sys.setprofile(None)
     return called
@@ -245,9 +251,7 @@ NAMES = tuple(entries(None))
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_that_could_fail_is_left_after_the_charge(name, tmp_path, monkeypatch):
     """Outside the rooms that release, only what holds the release; no validation, no plan, no sentence, no other library."""
-    called = called_after_the_charge(entries(tmp_path)[name], monkeypatch)
-    left = {(module, function) for module, function in called if function not in HOLDING.get(module, ())}
-    assert left == set()
+    assert left_after_the_charge(entries(tmp_path)[name], monkeypatch) == set()
 
 
 class Claims:
