@@ -2,7 +2,7 @@
 
 Labels are drawn from a logistic model of rows, so the coefficient without a ridge is known. The interval is for the first
 column. One JSON line a cell: coverage, median width over that of statsmodels without privacy (from the population's
-information), how often the release itself says that nothing is known, and what the plan forecast. A file of lines is
+information), how often the interval rests on a supposition, and what the plan forecast. A file of lines is
 continued where it ends.
 
     python benchmarks/interest.py --repetitions 500 --out interest.jsonl           the cells of benchmarks/README.md
@@ -24,6 +24,7 @@ from scipy.special import expit
 
 import confide
 from confide.inference import interest_plan
+from confide.inference.interest import supposed_of
 
 POPULATION = 20_000
 DELTA = 1e-6
@@ -72,25 +73,25 @@ def measured(kind: str, d: int, n: int, epsilon: float, currency: str, neighbour
     information = (design * (chances * (1.0 - chances))[:, None]).T @ design / POPULATION
     plain = float(np.sqrt(np.linalg.inv(information)[0, 0] / n))
     rng = np.random.default_rng((d, n, int(100 * epsilon), KINDS.index(kind)))
-    errors, margins, hits = [], [], []
+    errors, margins, hits, supposed = [], [], [], []
     for _ in range(repetitions):
         places = rng.integers(POPULATION, size=n)
         labels = (rng.uniform(size=n) < chances[places]).astype(int)
         found = model.fit(rows[places], labels).uncertainty()
+        supposed.append(bool(supposed_of(model._interest)))
         margin = float(found.margins(0.95)[0])
         errors.append(float(found.estimates[0]) - weights[0])
         margins.append(margin)
         hits.append(abs(errors[-1]) <= margin)
-    known = np.isfinite(margins)
-    coverage = float(np.mean(np.array(hits)[known])) if known.any() else float("nan")
+    coverage = float(np.mean(hits))
     facts = plan.intervals
     return {
         "coverage": round(coverage, 4),
-        "standard_error": round(float((coverage * (1.0 - coverage) / max(1, known.sum())) ** 0.5), 4),
+        "standard_error": round(float((coverage * (1.0 - coverage) / repetitions) ** 0.5), 4),
         "width": round(float(np.median(margins)) / (1.96 * plain), 3),
-        "unknown": round(float(1.0 - known.mean()), 4),
         "forecast_width": round(facts.margin(facts.combinations[0]) / (1.96 * plain), 3),
-        "score_error": round(facts.score_error, 4),
+        "hidden": round(facts.hidden, 4),
+        "supposed": round(float(np.mean(supposed)), 4),
         "second_order": round(facts.second_order / facts.first_order, 3),
         "median_error": round(float(np.median(np.abs(errors))) / (0.6745 * plain), 3),
     }
@@ -118,7 +119,7 @@ def cells_of(name: str) -> Iterator[dict]:
 
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
-    print("rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown")
+    print("rows          d      n   eps  budget       neighbours         coverage        width  forecast  supposed")
     for line in lines:
         start = f"{start_of_line(line)}  {line['neighbours']:17s}"
         if line.get("refused"):
@@ -126,7 +127,7 @@ def show(lines: list[dict[str, Any]]) -> None:
             continue
         print(
             f"{start}  {line['coverage']:.3f} +- {line['standard_error']:.3f}  {line['width']:5.2f}  "
-            f"{line['forecast_width']:5.2f}     {line['unknown']:.3f}"
+            f"{line['forecast_width']:5.2f}     {line['supposed']:.3f}"
         )
 
 
@@ -135,7 +136,7 @@ def main() -> None:
     parser.add_argument("--cells", choices=["table", "limits"], default="table")
     given = parser.parse_args()
     if given.cells == "limits":
-        interest_plan.LARGEST_SCORE_ERROR = interest_plan.LARGEST_SECOND_ORDER = float("inf")
+        interest_plan.LARGEST_HIDDEN = float("inf")
     show(measured_once(given, cells_of(given.cells), measured))
 
 

@@ -1,7 +1,8 @@
 """Black-box attacks on what is released for named coefficients, at pairs of rows that move it the most.
 
-Sums along a direction: two rows with the steepest slope, of opposite signs, or one of them. Curvature: a row that bends as
-much as can be, or none. Sums for differences of risks: a row whose probability the step changes the most, and one whose it
+Spreads: two rows of opposite signs. Curvature and slopes in a frame: a row far out that bends as much as can be and none, or
+two such rows with slopes of opposite signs. Sums along a direction: two rows with the steepest slope, of opposite signs, or
+one of them. Sums for differences of risks: a row whose probability the step changes the most, and one whose it
 does not change. Each audit refutes a correct mechanism with probability 0.1% at most (attacks.py).
 """
 
@@ -14,13 +15,15 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.frames import Frame
 from confide.erm.losses import LogisticLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from confide.privacy.curvature import NoisyCurvature
+from confide.privacy.curvature import NoisyCurvature, length_of, scale_of_slopes
 from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Release
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums, largest_bend, largest_difference
 from tests.audit.attacks import ADD, L2, REPLACE, Attack, promised_noise
 from tests.privacy.problems import problem
@@ -28,11 +31,18 @@ from tests.privacy.problems import problem
 CASES = [
     ("sums", PureDP(1.0), REPLACE),
     ("sums", ZCDP(0.1), REPLACE),
+    ("spreads", ZCDP(0.1), REPLACE),
     ("curvature", ApproxDP(1.0, 0.05), ADD),
+    ("curvature", ZCDP(0.1), REPLACE),
     ("risks", PureDP(1.0), ADD),
     ("risks", ZCDP(0.1), REPLACE),
 ]
-MECHANISMS = {"sums": NoisyDirectionSums(), "curvature": NoisyCurvature(), "risks": NoisyStandardisedSums()}
+MECHANISMS = {
+    "spreads": NoisySpreads(),
+    "sums": NoisyDirectionSums(),
+    "curvature": NoisyCurvature(),
+    "risks": NoisyStandardisedSums(),
+}
 NAMES = [f"{name}, {budget.kind}, {neighbours}" for name, budget, neighbours in CASES]
 FLAT = np.zeros((1, 2))
 
@@ -45,7 +55,13 @@ class ReleasedAt:
 
     def release(self, plan, source, _solver, entropy):
         if isinstance(self.mechanism, NoisyCurvature):
-            vector = self.mechanism.release(plan, FLAT, source, entropy) / 0.25
+            frame = Frame((0.0, 0.0), (0.01, 0.01), 0.0, 0.0, length_of(plan.problem))
+            curvature, slopes = self.mechanism.release(plan, frame, FLAT, source, entropy)
+            entries = np.array([curvature[0, 0], np.sqrt(2.0) * curvature[0, 1], curvature[1, 1]]) / 0.25
+            vector = np.concatenate([entries, scale_of_slopes(plan.problem) * slopes])
+        elif isinstance(self.mechanism, NoisySpreads):
+            totals = source.sum_over_rows(plan.row_sum, FLAT).gradient
+            vector = totals if plan.lattice is None else plan.lattice.release(totals, entropy)
         elif isinstance(self.mechanism, NoisyStandardisedSums):
             vector = self._risks(plan, source, entropy)
         else:
@@ -78,8 +94,8 @@ def attack(name, budget, neighbours):
         intercept=float(name == "risks"),
     )  # fmt: skip
     training = ObjectivePerturbation().plan(facts, budget)
-    plan = mechanism.plan(training, budget) if name == "curvature" else mechanism.plan(training, 1, budget)
-    if name != "risks":
+    plan = mechanism.plan(training, budget) if name in ("curvature", "spreads") else mechanism.plan(training, 1, budget)
+    if name in ("curvature", "sums"):
         plan = replace(plan, largest_norm=np.inf)
     bare = replace(plan, lattice=None)
     centres = [ReleasedAt(mechanism).release(bare, source, None, None).weights[0] for source in (first, second)]

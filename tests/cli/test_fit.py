@@ -65,7 +65,7 @@ def test_fit_with_interest_shows_intervals_of_named_columns(folder):
     write_rows(Path("people.csv"), rows_of(3000))
     options = ("--model", "logistic", "--epsilon", "8", "--delta", "1e-6", "--interest", "age")
     planned = run("plan", "--rows", "3000", "--schema", "people.toml", *options).stdout
-    assert re.search(r"- age \(per 1\): about \+- [0-9.e-]+ at 95%; a test of size 5%", planned)
+    assert re.search(r"- age \(per 1\): about \+- [0-9.e-]+ at 95% if the column", planned)
     text = fit(*options, "--out", "named.json").stdout
     assert text.index("Released coefficients") < text.index("with intervals of 0.95") < text.index("Odds ratios")
     shown = json.loads(run("inspect", "named.json", "--format", "json").stdout)["intervals"]

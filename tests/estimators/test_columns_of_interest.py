@@ -12,6 +12,7 @@ import confide
 from confide.errors import ParameterError
 from confide.estimators.columns_of_interest import checked_interest
 from confide.features.encoder import Encoder
+from confide.report.contents import contents_of
 from confide.report.verification import verify
 
 COLUMNS = {
@@ -76,7 +77,7 @@ def test_a_private_fit_has_intervals_tables_and_a_file_that_verifies(tmp_path):
     text = str(model.summary())
     for words in ("odds ratio", 'in favour of ill = "yes"', "size 5%", "without a ridge"):
         assert words in text, words
-    assert "the curvature of the objective" in model.guarantee_.statement()
+    assert "twice the curvature and the slopes of the objective" in model.guarantee_.statement()
     assert "three sums" in model.guarantee_.statement()
     model.save(tmp_path / "model.json")
     again = confide.load(tmp_path / "model.json")
@@ -146,3 +147,63 @@ def test_a_search_and_parts_refuse_interest():
         confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0).fit(frame, frame["ill"])
     with pytest.raises(ParameterError, match="interest"):
         confide.intervals_from_parts(model, frame, frame["ill"], n_parts=4)
+
+
+def loans(n=20_000):
+    """Ages, codes and amounts, whose means lie far from the middle of their bounds beside their spreads."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "age": np.clip(rng.gamma(9, 4, n), 18, 90),
+            "status": np.clip(rng.poisson(0.4, n) - 1, -2, 8),
+            "limit": np.clip(rng.lognormal(4.5, 0.8, n), 10, 1_000),
+            "payment": np.clip(rng.lognormal(1, 1.5, n), 0, 1_000),
+        }
+    )
+    scores = 0.03 * (frame["age"] - 36) + 0.6 * frame["status"] - 0.6 * np.log(frame["limit"] / 90) - 1.2
+    return frame, (rng.random(n) < 1.0 / (1.0 + np.exp(-scores))).astype(int)
+
+
+LOANS = confide.Schema(
+    columns={
+        "age": {"low": 18, "high": 90},
+        "status": {"low": -2, "high": 8},
+        "limit": {"low": 10, "high": 1_000, "scale": "log10"},
+        "payment": {"low": 0, "high": 1_000, "scale": "log"},
+    }
+)
+OF_LOANS = {"age": 0.03, "status": 0.6, "limit": -0.6 * math.log(2.0), "payment": 0.0}
+
+
+@pytest.mark.parametrize("name", OF_LOANS)
+def test_a_skewed_column_has_an_interval_about_as_wide_as_the_plan_says(name):
+    """Finite, from the rows alone, within a factor of 1.5 of the forecast for its spread, and around the truth."""
+    frame, bad = loans()
+    model = confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), schema=LOANS, interest=[name], classes=[0, 1])
+    plan = model.plan(len(frame)).intervals
+    table = model.fit(frame, bad).summary()
+    (line,) = table.coefficients
+    assert table.supposed == ()
+    assert abs(line.estimate - OF_LOANS[name]) < 5.0 * line.total_error
+    values = frame[name] if name in ("age", "status") else np.log2(frame[name] + (name == "payment"))
+    expected = plan.margin(plan.combinations[0]) * plan.spread_of(plan.combinations[0]) / float(np.std(values))
+    assert expected / 1.5 < 0.5 * (line.high - line.low) < 1.5 * expected
+
+
+def test_a_column_that_is_nearly_another_one_has_a_finite_interval_and_no_green_report():
+    """The noise hides by what they differ: the table and the report name the supposition that the interval rests on."""
+    frame, bad = loans()
+    frame["twin"] = np.clip(frame["age"] + np.random.default_rng(0).normal(scale=0.3, size=len(frame)), 18, 90)
+    columns = {**LOANS.to_dict()["columns"], "twin": {"low": 18, "high": 90}}
+    schema = confide.Schema.from_dict({"columns": columns})
+    model = confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), schema=schema, interest=["twin"], classes=[0, 1])
+    model.fit(frame, bad)
+    table = model.summary()
+    assert table.supposed == ("twin",)
+    assert np.isfinite(model.conf_int()).all()
+    assert table.coefficients[0].low < 0.0 < table.coefficients[0].high
+    assert any("rests on a supposition" in note for note in table.notes)
+    assert table.to_dict()["rests_on_supposition"] == ["twin"]
+    verdict = contents_of(model).verdict
+    assert verdict.kind == "caution"
+    assert any("rests on a supposition" in sentence for sentence in verdict.sentences)

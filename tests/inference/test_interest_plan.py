@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import confide
 from confide.errors import ParameterError
-from confide.inference.interest_plan import LARGEST_SCORE_ERROR, LARGEST_SECOND_ORDER
+from confide.inference.interest_plan import LARGEST_HIDDEN
 
 
 def plan_of(n=20_000, d=10, budget=None, **parameters):
@@ -19,66 +20,67 @@ def plan_of(n=20_000, d=10, budget=None, **parameters):
 
 
 def test_the_forecast_follows_from_public_facts():
-    """Typical rows add n (c / 2) |x|^2 / d to the curvature; errors of first and second order are those of the formulas."""
+    """Typical rows add n c / 2 to the curvature in each direction of the frame; errors are those of the formulas."""
     plan = plan_of().intervals
-    facts, curvature = plan.facts, 20_000 * 0.125 / 3.0 / 10
-    assert plan.usual_curvature == pytest.approx(curvature)
-    clip = 3.0 * math.sqrt(1.0 / 30.0)
-    first = math.hypot(math.sqrt(curvature), clip * facts.sums_deviations[0]) / curvature
-    noise = np.array(facts.noise_in_objective)
-    assert noise[-1] > 1.7 * noise[0]
-    assert math.sqrt(np.sum(noise**2)) == pytest.approx(plan_of().noise.norm)
-    of_weights = math.hypot(math.sqrt(curvature), noise[0]) / curvature
-    second = facts.curvature_deviation * math.sqrt(10.0) * of_weights / curvature
+    facts, curvature = plan.facts, 20_000 * 0.125
+    assert facts.usual_curvature == pytest.approx(curvature)
+    first = math.hypot(math.sqrt(curvature), 5.0 * facts.sums_deviations[0]) / curvature
+    of_weights = math.hypot(math.sqrt(curvature), facts.slope_deviation) / curvature
+    hidden = facts.curvature_deviation * math.sqrt(11.0) / curvature
+    second = 3.0 * hidden * of_weights
     assert (plan.first_order, plan.second_order) == pytest.approx((first, second))
-    assert plan.hidden == pytest.approx(facts.curvature_deviation * math.sqrt(11.0) / curvature)
-    of_constant = noise[-1] / 2_500.0
-    assert plan.score_error == pytest.approx(of_weights**2 / 3.0 + of_constant**2)
+    assert plan.hidden == pytest.approx(hidden)
     (named,) = plan.combinations
-    # Of the step and of the weight itself as much as leaves least noise beside the sampling error.
-    of_step, of_near = first**2 + second**2 - 1.0 / curvature, of_weights**2 - 1.0 / curvature
-    error = math.sqrt(1.0 / curvature + of_step * of_near / (of_step + of_near))
-    assert error < 0.98 * math.hypot(first, second)
+    # A typical row of a ball is 1 / root 3 long, over ten columns.
+    error = math.hypot(first, second) * math.sqrt(30.0)
     assert plan.margin(named) == pytest.approx(1.959964 * error)
     assert plan.smallest_effect(named) == pytest.approx((1.959964 + 0.841621) * error)
 
 
-def test_a_plan_whose_weights_are_mostly_noise_is_refused_before_any_row():
-    """At either limit; both are named, with what helps."""
-    with pytest.raises(ParameterError, match="mostly noise"):
-        plan_of(n=1_000, budget=confide.ApproxDP(0.3, 1e-6))
-    good = plan_of().intervals
-    good.check()
-    for changed in (
-        {"noise_in_objective": tuple(100.0 * each for each in good.facts.noise_in_objective)},
-        {"curvature_deviation": good.facts.curvature_deviation * 100.0},
-    ):
-        bad = replace(good, facts=replace(good.facts, **changed))
-        assert bad.score_error > LARGEST_SCORE_ERROR or bad.second_order > LARGEST_SECOND_ORDER * bad.first_order
-        with pytest.raises(ParameterError, match="not be trustworthy"):
-            bad.check()
+def test_the_forecast_of_a_level_is_that_of_equally_frequent_ones():
+    """The rows that are compared lie half a unit from their middle, which is not clipped; other columns move them too."""
+    schema = confide.Schema(columns={"site": {"categories": ["a", "b", "c"]}, "x": {"low": 0, "high": 10}})
+    model = confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), schema=schema, interest=["site", "x"])
+    plan = model.plan(20_000).intervals
+    level, _, number = plan.combinations
+    spread = math.sqrt(0.5 / 3.0)
+    curvature = plan.facts.usual_curvature
+    first = math.hypot(math.sqrt(curvature), (0.5 / spread + 4.0) * plan.facts.sums_deviations[0]) / curvature
+    assert plan.error_of(level) == pytest.approx(math.hypot(first, plan.second_order) / spread)
+    # A number from 0 to 10 that is spread evenly has a standard deviation of 10 / root 12.
+    assert plan.spread_of(number) == pytest.approx(10.0 / math.sqrt(12.0))
+    assert plan.error_of(number) == pytest.approx(plan.error / plan.spread_of(number))
+    sentences = plan.sentences()
+    of_number = 1.959964 * plan.error
+    assert f"if the column, on its scale, has a standard deviation of 2.89, and {of_number:.3g} over that" in sentences[2]
+    assert "if levels are equally frequent, and" in sentences[0]
+
+
+def test_a_plan_whose_intervals_would_often_rest_on_a_supposition_is_refused_before_any_row():
+    """With the budget that would do, which is then taken, and intervals for all coefficients where there are any."""
+    with pytest.raises(ParameterError, match="not be trustworthy") as refused:
+        plan_of(n=6_000)
+    message = str(refused.value)
+    (epsilon,) = re.findall(r"A budget that would do: .* epsilon = ([\d.]+) and delta = 1e-06", message)
+    plan_of(n=6_000, budget=confide.ApproxDP(float(epsilon), 1e-6))
+    with pytest.raises(ParameterError, match="not be trustworthy"):
+        plan_of(n=6_000, budget=confide.ApproxDP(float(epsilon) / 1.3, 1e-6))
+    assert "inference_share=0.3" in message
+    confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), inference_share=0.3).plan(6_000, 10)
+    with pytest.raises(ParameterError, match="More rows, fewer columns") as hopeless:
+        plan_of(n=100, budget=confide.ApproxDP(0.01, 1e-6))
+    assert "would do" not in str(hopeless.value)
 
 
 @pytest.mark.parametrize(("size", "is_refused"), [(0.98, False), (1.02, True)])
-def test_the_limits_are_those_that_simulations_gave(size, is_refused):
-    """A mean squared error of scores of one half, and errors of second order as large as those of first order."""
+def test_the_limit_is_the_one_that_tables_gave(size, is_refused):
+    """Noise in the curvature of 7% of what typical rows add to it; without privacy there is no limit."""
     good = plan_of().intervals
-    facts = replace(good.facts, curvature_deviation=0.0)
-    low, high = 1.0, 1e6
-    for _ in range(80):
-        middle = math.sqrt(low * high)
-        score_error = replace(good, facts=replace(facts, noise_in_objective=middle)).score_error
-        low, high = (middle, high) if score_error < 0.5 * size else (low, middle)
-    ratio = good.second_order / good.first_order
-    for changed in (
-        replace(good, facts=replace(facts, noise_in_objective=low)),
-        replace(good, facts=replace(good.facts, curvature_deviation=good.facts.curvature_deviation * size / ratio)),
-    ):
-        if is_refused:
-            with pytest.raises(ParameterError, match="not be trustworthy"):
-                changed.check()
-        else:
-            changed.check()
+    deviation = good.facts.curvature_deviation * size * LARGEST_HIDDEN / good.hidden
+    changed = replace(good, facts=replace(good.facts, curvature_deviation=deviation))
+    assert LARGEST_HIDDEN == 0.07
+    assert changed.is_trustworthy is not is_refused
+    assert replace(changed, budget=confide.PureDP(math.inf)).is_trustworthy
 
 
 def test_the_plan_says_what_to_expect():
@@ -86,12 +88,13 @@ def test_the_plan_says_what_to_expect():
     plan = plan_of()
     text, found = str(plan), plan.to_dict()["intervals"]
     expected = plan.intervals.margin(plan.intervals.combinations[0])
-    assert f"x0 (per 1, as given): about +- {expected:.3g} at 95%" in text
+    assert f"x0 (per 1, as given): about +- {expected:.3g} at 95%" in " ".join(text.split())
     assert "in one account with the weights" in text
     assert found["interest"][0]["expected_margin"] == expected
+    assert found["interest"][0]["supposed_standard_deviation"] == pytest.approx(1.0 / math.sqrt(30.0))
     assert found["interest"][0]["smallest_effect"] == pytest.approx(expected * 2.801585 / 1.959964)
     assert found["is_joint"] is True
-    assert np.isfinite([found["score_error"], found["first_order"], found["second_order"]]).all()
+    assert np.isfinite([found["hidden"], found["first_order"], found["second_order"]]).all()
     assert "in one account" not in str(plan_of(n=500_000, budget=1.0))
 
 
@@ -103,7 +106,7 @@ def test_the_forecast_of_a_difference_of_risks_adds_up_its_two_errors():
     expected = math.hypot(0.25 * plan.error_of(named), math.tanh(effect / 4.0) * plan.risks.deviation / 20_000)
     assert plan.error_of_risk(named) == pytest.approx(expected, rel=1e-5)
     assert plan.margin_of_risk(named, 0.9) == pytest.approx(1.644854 * expected, rel=1e-5)
-    assert plan.error_of_risks == pytest.approx(expected, rel=1e-5)
+    assert plan.error_of_risks == pytest.approx(expected * plan.spread_of(named), rel=1e-5)
     assert f"{plan.margin_of_risk(named):.3g}" in plan.sentences()[0]
 
 
@@ -119,6 +122,6 @@ def test_the_share_of_differences_of_risks_is_that_with_the_least_forecast(monke
     monkeypatch.undo()
     best = plan_of(risk_differences=True, alpha=0.001).intervals
     assert best.error_of_risks == min(found.values())
-    assert found[best.shares[2]] == best.error_of_risks
-    assert len(plan_of().intervals.shares) == 2
+    assert found[best.shares[-1]] == best.error_of_risks
+    assert len(plan_of().intervals.shares) == 4
     assert chosen.share > plan_of().intervals.share

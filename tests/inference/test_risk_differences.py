@@ -11,7 +11,7 @@ import pytest
 from confide.inference.interest import Combination, uncertainty_of_interest
 from confide.inference.risk_differences import points_of_risks, uncertainty_of_risks
 from confide.inference.risks_evidence import RisksEvidence
-from tests.inference.test_interest import CONSTANT, FIRST, N, facts_of, minimiser, released, rows_of
+from tests.inference.test_interest import CONSTANT, FIRST, WEIGHTS, N, facts_of, minimiser, released, rows_of
 
 LEVEL = Combination("x0: b", "against a", ("x0",), 1.0, ((0, 1.0),), True, own=(0,), base=((0, -0.2),))
 """A made-up category: its column has the entry -0.2 at the reference, and 0.8 at the level."""
@@ -73,7 +73,7 @@ def test_without_noise_they_are_those_of_the_delta_method(combination):
 def test_noise_on_the_means_is_a_part_of_the_errors():
     """On differences, of its law; and on the number of rows, in proportion to the difference. 15% less would be seen."""
     weights, _ = covariance_of_minimiser()
-    evidence = released(facts_of(noise_in_objective=1e-9), weights)
+    evidence = released(facts_of(slope_deviation=1e-9), weights)
     for is_laplace, tail in ((False, 1.96), (True, math.log(20.0) / math.sqrt(2.0))):
         found = uncertainty_of_risks(with_risks(evidence, deviations=(0.5, 0.0), is_laplace=is_laplace))
         assert found.privacy_error[0] == pytest.approx(0.5, rel=0.01)
@@ -85,37 +85,42 @@ def test_noise_on_the_means_is_a_part_of_the_errors():
 def test_errors_of_the_coefficient_pass_at_the_rate_of_the_probability():
     """Noise on the sum of slopes moves the coefficient, and p (1 - p) times as much the difference."""
     weights, _ = covariance_of_minimiser()
-    evidence = with_risks(released(facts_of(sums_deviations=(40.0, 0.0, 0.0)), weights))
+    evidence = with_risks(released(facts_of(slope_deviation=60.0, sums_deviations=(2.0, 0.0, 0.0)), weights))
     rate = evidence.risks.rates[0]
-    of_coefficient = uncertainty_of_interest(evidence).privacy_error[0]
-    assert of_coefficient > 0.1
-    assert uncertainty_of_risks(evidence).privacy_error[0] == pytest.approx(rate * of_coefficient, rel=0.01)
+    more = replace(evidence, facts=replace(evidence.facts, sums_deviations=(2.5, 0.0, 0.0)))
+    errors = [
+        (uncertainty_of_interest(each).privacy_error[0], uncertainty_of_risks(each).privacy_error[0])
+        for each in (evidence, more)
+    ]
+    (of_coefficient, of_risk), (of_more, risk_of_more) = errors
+    assert of_more > 1.2 * of_coefficient
+    assert risk_of_more**2 - of_risk**2 == pytest.approx(rate**2 * (of_more**2 - of_coefficient**2), rel=0.03)
 
 
 def test_errors_of_the_other_weights_count_by_how_much_the_rate_bends():
-    """Noise in the objective moves the other weights, of which the difference knows through the bends alone."""
-    weights, covariance = covariance_of_minimiser()
-    evidence = with_risks(released(facts_of(noise_in_objective=30.0), weights, (LEVEL,)))
+    """Noise on the slopes moves the other weights, of which the difference knows through the bends alone."""
+    weights, _ = covariance_of_minimiser()
+    evidence = with_risks(released(facts_of(slope_deviation=60.0), weights, (LEVEL,)))
     bends = evidence.risks.bends[0].copy()
     bends[0] = -0.2 * bends[2] / CONSTANT
     found = uncertainty_of_risks(evidence)
     of_coefficient = evidence.risks.rates[0] * uncertainty_of_interest(evidence).privacy_error[0]
-    of_others = 30.0 * float(np.linalg.norm(covariance @ bends))
+    of_others = 60.0 * float(np.linalg.norm(np.linalg.solve(evidence.curvature, evidence.frame.matrix @ bends)))
     assert of_others > 0.2 * of_coefficient
     assert found.privacy_error[0] == pytest.approx(math.hypot(of_coefficient, of_others), rel=0.03)
 
 
 def test_scores_are_drawn_together_by_what_the_noise_spread_them():
     """With weights that are mostly noise the spread of scores at the points is that of the true ones, on average."""
-    weights, covariance = covariance_of_minimiser()
+    weights, _ = covariance_of_minimiser()
     design, _ = rows_of()
-    noise, found = 60.0, []
+    noise, found = 250.0, []
     rng = np.random.default_rng(4)
     for _ in range(40):
-        drawn = weights + covariance @ rng.normal(size=3) * noise
-        evidence = released(facts_of(noise_in_objective=noise), drawn)
+        evidence = released(facts_of(slope_deviation=noise), weights, noise=(0.0, noise), entropy=rng)
         (point,), _ = points_of_risks(evidence)
-        found.append((np.var(design @ drawn), np.var(design @ point), np.mean(design @ (point - drawn))))
+        near = evidence.frame.matrix.T @ evidence.near.weights
+        found.append((np.var(design @ near), np.var(design @ point), np.mean(design @ (point - near))))
     spread, kept, shift = np.mean(found, axis=0)
     true = np.var(design @ weights)
     assert spread > 1.3 * true
@@ -123,23 +128,22 @@ def test_scores_are_drawn_together_by_what_the_noise_spread_them():
     assert abs(shift) < 0.05
 
 
-def test_what_the_noise_hides_of_the_coefficient_hides_the_difference():
-    """Its error is infinite."""
+def test_what_the_noise_hides_of_the_coefficient_leaves_a_finite_difference():
+    """Its error is that of the weights before the last step."""
     weights, _ = covariance_of_minimiser()
-    hidden = released(facts_of(sums_deviations=(1.0, 1e9, 1.0)), weights)
-    found = uncertainty_of_risks(with_risks(hidden))
-    assert math.isinf(found.total_error[0])
-    assert math.isinf(found.margins(0.95)[0])
+    hidden = with_risks(released(facts_of(slope_deviation=60.0, sums_deviations=(1.0, 1e9, 1.0)), weights))
+    found = uncertainty_of_risks(hidden)
+    assert np.isfinite(found.margins(0.95)).all()
+    assert found.total_error[0] > 0.9 * hidden.risks.rates[0] * uncertainty_of_interest(hidden).total_error[0]
 
 
 def test_scores_keep_a_quarter_of_their_variance_whatever_the_noise():
     """Weights that are noise alone are halved, and the mean of the scores stays."""
     design, _ = rows_of()
-    drawn = np.array([3.0, -2.0, 0.3])
-    evidence = released(facts_of(noise_in_objective=1e6), drawn)
+    evidence = released(facts_of(slope_deviation=1_000.0), 0.3 * WEIGHTS)
     (point,), _ = points_of_risks(evidence)
-    near = np.array([3.0, -2.0])
-    np.testing.assert_allclose(point[:2], 0.5 * near, rtol=1e-6)
-    fitted = probability(design @ drawn)
+    near = evidence.frame.matrix.T @ evidence.near.weights
+    np.testing.assert_allclose(point[:2], 0.5 * near[:2], rtol=1e-6)
+    fitted = probability(design @ (0.3 * WEIGHTS))
     bends = fitted * (1.0 - fitted)
-    assert bends @ (design @ point) == pytest.approx(bends @ (design @ drawn), rel=1e-6)
+    assert bends @ (design @ point) == pytest.approx(bends @ (design @ near), rel=1e-6)

@@ -52,7 +52,7 @@ def test_where_the_noise_leaves_no_row_nothing_is_divided_by_zero():
 def test_evidence_survives_a_file_and_damage_is_found():
     """Written and read again it says the same; other shapes and numbers are refused."""
     weights, _ = covariance_of_minimiser()
-    evidence = with_risks(released(facts_of(noise_in_objective=1.0), weights, (LEVEL,)), deviations=(0.01, 0.02))
+    evidence = with_risks(released(facts_of(slope_deviation=1.0), weights, (LEVEL,)), deviations=(0.01, 0.02))
     again = InterestEvidence.from_dict(evidence.to_dict())
     assert again.combinations == evidence.combinations
     np.testing.assert_array_equal(uncertainty_of_risks(again).intervals(), uncertainty_of_risks(evidence).intervals())

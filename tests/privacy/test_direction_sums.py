@@ -287,15 +287,6 @@ def test_units_are_those_of_slopes_curvatures_and_squared_slopes():
     np.testing.assert_allclose(plan.units, [3.0, 0.75 / first, 9.0 / second])
 
 
-def test_a_row_with_a_weight_bends_in_its_own_units():
-    """Q = e^w (L / c) a (1 - a), which is e^w 4 a (1 - a) for a logistic loss of any weight; at most 1."""
-    for weight in (0.2, 1.0, 3.0):
-        loss, ends = Weighted(LogisticLoss(), weight), np.array([0.0, 0.1, 0.8, 0.9])
-        found = direction_sums._largest_bend(loss, ends, ends + 0.05)
-        expected = [min(1.0, math.exp(direction_sums.WINDOW) * 4.0 * a * (1.0 - a)) for a in (0.05, 0.15, 0.8, 0.9)]
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
 def test_the_rounding_is_in_units_of_a_row_with_its_weight():
     """Slopes, curvatures and their roundings are three times as large where a row counts three times."""
     one, three = (NoisyDirectionSums()._rounding(training_of(largest_weight=w).problem, 5.0, 2) for w in (1.0, 3.0))

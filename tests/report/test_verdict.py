@@ -26,6 +26,19 @@ def test_private_and_charged_is_green_once_the_charge_names_the_file():
     assert "73.11%" in " ".join(verdict.sentences)
 
 
+def test_an_interval_that_rests_on_a_supposition_is_not_green():
+    """With a charge that names the file, and with other doubts, the coefficient is named."""
+    ledger = Ledger(limit=4.0)
+    model = LogisticRegression(1.0, schema=schema(), ledger=ledger).fit(*people())
+    for names_file in (False, True):
+        if names_file:
+            ledger.note(1, {"sha256": hashlib.sha256(b"").hexdigest()})
+        verdict = verdict_of(model.guarantee_, facts(model, ledger), supposed=("age",))
+        assert verdict.kind == "caution"
+        assert '"age": the noise hides how the column differs' in " ".join(verdict.sentences)
+        assert ("hides what the rows tell" in verdict.headline) is names_file
+
+
 def test_no_ledger_and_the_wrong_ledger_are_not_green():
     model, _ = logistic()
     assert verdict_of(model.guarantee_, None).kind == "caution"

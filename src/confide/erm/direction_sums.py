@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.erm.coded_rows import dense
+from confide.erm.frames import slopes_and_bends
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_sums import Totals
 from confide.erm.weighted_losses import Weighted
@@ -41,13 +42,9 @@ class DirectionSum:
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the terms of one block of rows (m, d) at weights (1, D) to the totals in place."""
-        row_sum, window = self.of.of, self.of.window
+        row_sum = self.of.of
         bounds, clipped = Weighted(row_sum.loss, row_sum.largest_weight), row_sum.row_bound.clip(dense(rows))
-        weights = weights.reshape(1, clipped.shape[1] + (row_sum.intercept > 0.0))
-        scores, counts = row_sum._scores(clipped, weights), row_sum._counts(row_weights)
-        slope = np.clip(counts * self.of._slopes(scores, labels) / bounds.lipschitz, -1.0, 1.0)
-        above, below = (self.of._slopes(scores + shift, labels) for shift in (window, -window))
-        bend = np.clip(counts * (above - below) / (2.0 * window * bounds.smoothness), 0.0, 1.0)
+        slope, bend = slopes_and_bends(self.of, bounds, clipped, labels, weights, row_weights)
         along = np.clip(row_sum._scores(clipped, np.array(self.directions)), -1.0, 1.0)
         pulls = slope * along
         totals.gradient[...] += np.stack([pulls, bend * along**2, pulls**2], axis=2).sum(axis=0)

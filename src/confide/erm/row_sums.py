@@ -2,8 +2,8 @@
 
 Conventions: rows (m, d) raw; weights (k, o D) with o the scores of the loss, one after the other, and D = d, or d + 1 when
 there is an intercept, whose coordinate comes last in each.
-The sums over rows are a closed list: `RowSum`, `MomentSum`, `DirectionSum` and `LeastSquaresSum`. No other trusted code
-meets a raw row.
+The sums over rows are a closed list: `RowSum`, `MomentSum`, `DirectionSum`, `FrameSum`, `SpreadSum` and
+`LeastSquaresSum`. No other trusted code meets a raw row.
 """
 
 from __future__ import annotations

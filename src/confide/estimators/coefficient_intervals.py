@@ -15,7 +15,7 @@ from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.features.public_maps import PublicMap
 from confide.inference.evidence import Evidence
-from confide.inference.interest import InterestEvidence, uncertainty_of_interest
+from confide.inference.interest import InterestEvidence, supposed_of, uncertainty_of_interest
 from confide.inference.intervals import JointUncertainty, Uncertainty, joint_uncertainty, of_all_scores, uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.multiple_tests import checked_method, margins_of_family
@@ -229,6 +229,7 @@ class CoefficientIntervals:
             guarantee=self.guarantee_,
             is_of_interest=True,
             design=self._interest.facts.design,
+            supposed=supposed_of(self._interest),
         )
 
     def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
@@ -287,6 +288,7 @@ class CoefficientIntervals:
             is_of_interest=True,
             quantity="risk differences",
             design=self._interest.facts.design,
+            supposed=supposed_of(self._interest),
         )
         # An interval may be cut where no difference of two probabilities can lie.
         lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)

@@ -1,16 +1,15 @@
 """Intervals for named coefficients, by an orthogonal score: what is computed from the release, and how sure it is.
 
-A released weight w errs because of the noise, and because a ridge pulled it. The rows' slopes at w tell by how much: with H
-the curvature and v = H^-1 a, one step of Newton's method moves the coefficient a . w by v . (sum of the slopes times the
-rows). That is one number, so it is hidden by far less noise than all weights together. The weight itself is a second
-measurement, so only that part of the step is taken which leaves the least noise. An error in the other weights enters only
-as a product with the error in H v, which is the noise on H along v. The mean and the variance of this product are known from
-the release: one is taken off, and the other is a part of the interval.
+A released weight w errs because of the noise, and because a ridge pulled it. In a frame, where all columns vary alike, two
+releases of curvature and slopes lead to weights near the minimiser. There, with H the curvature and v = H^-1 a, one step of
+Newton's method moves the coefficient a . w by v . (sum of the slopes times the rows). That is one number, so it is hidden by
+far less noise than all weights together. An error in the other weights enters only as a product with the error in H v, which
+is the noise on H along v. The mean and the variance of this product are known from the release: one is taken off, and the
+other is a part of the interval.
 
 Sources: V. Chernozhukov et al., *Double/debiased machine learning*, Econometrics Journal 21(1), 2018 (orthogonal scores);
 S. van de Geer et al., *On asymptotically optimal confidence regions and tests*, Annals of Statistics 42(3), 2014 (one step).
-Everything here is post-processing of released numbers and costs no privacy. Rows have the shortened constant of
-`confide.privacy.curvature` here, and weights belong to such rows.
+Everything here is post-processing of released numbers and costs no privacy.
 """
 
 from __future__ import annotations
@@ -23,14 +22,16 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtri
 
+from confide.erm.frames import Frame
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_of
 from confide.inference.intervals import Uncertainty
 from confide.inference.risks_evidence import RisksEvidence
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
+from confide.privacy.curvature import CONSTANT
 from confide.types import Array
 
-FEWEST_DEVIATIONS, MOST_DEVIATIONS = 3.0, 8.0
+FEWEST_DEVIATIONS, MOST_DEVIATIONS = 5.0, 8.0
 """Between these rows are clipped along a direction, in their standard deviations. The noise grows with the clip. Where the
 probabilities of the model are not those of the population, clipping moves what is estimated, so the clip is as wide as the
 noise allows (benchmarks/README.md)."""
@@ -39,23 +40,26 @@ _NOISE_BESIDE_SAMPLING = 0.5
 _NOISE_BESIDE_CURVATURE = 0.05
 """The noise on the sum of curvatures may be this share of that sum, if the clip is above the narrowest one."""
 _LEAST_SPREAD = 0.25
-"""The least standard deviation along a direction that is believed, over that of independent typical columns."""
-_LEAST_PART_KEPT = 0.75
-"""The part of the curvature along a direction that clipping must leave. Where it leaves less, the direction was one of few
-rows with large numbers, and clipping them leaves a bias."""
+"""The least standard deviation along a direction that is believed, over that of independent columns of spread 1."""
+OF_OTHERS = 4.0
+"""How many standard deviations other columns are supposed to move rows along a direction."""
+_LEAST_ROWS = 0.02
+"""The least sum of the curvatures of rows that is believed, over that of typical rows."""
 _LEAST_CURVATURE = 4.0
-"""The least curvature along a direction, in standard deviations of its noise, at which there is an interval."""
-_LARGEST_SECOND_ORDER = 2.0
-"""The largest error of second order, in errors of first order, at which there is an interval (benchmarks/interest.py)."""
-_MOST_HIDDEN = 0.01
-"""The largest squared share of a combination, of unit length, that may lie in directions whose curvature the noise hides."""
-_LARGEST_SHIFT = 0.3
-"""The largest mean square by which the ridge may have moved scores. One step does not lead back from farther away."""
-_BEND_OF_CURVATURE = 0.3
-"""Half the relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at
-most a half."""
-_WHOLE_REMAINDER = 0.3
-"""Where the ridge moves scores by this root mean square, or more, the last step leaves the whole remainder of the first."""
+"""The least curvature along a direction, in standard deviations of its noise, at which the last step is taken."""
+_LARGEST_SECOND_ORDER = 1.5
+"""The largest error of second order, in errors of first order, at which the last step is taken where it leads to about the
+same."""
+_LARGEST_LOSS = 1.4
+"""The last step is taken unless the error after it is this many times the error before it."""
+_MOST_SUPPOSED = 0.1
+"""The largest part of the variance of an error that may rest on what is supposed without a word."""
+_USUAL_EFFECT, _USUAL_INTERCEPT = 1.0, 3.0
+"""What is supposed of coefficients where the noise hides them: standard deviations of scores that one spread of a column
+makes, and of the intercept."""
+_BEND_OF_CURVATURE = 0.2
+"""The relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at most
+1 (benchmarks/interest_of_tables.py)."""
 _QUANTILE = 1.96
 _N_POINTS = 20_000
 _PRIMES = (3, 5, 7)
@@ -93,7 +97,7 @@ class Combination:
     base: tuple[tuple[int, float], ...] = ()
 
     def vector(self, n_features: int, constant: float) -> Array:
-        """The combination (D,) of weights for rows with this constant, which is 0 without an intercept."""
+        """The combination (D,) of weights for rows with this constant of the intercept, which is 0 without one."""
         vector = np.zeros(n_features + (constant > 0.0))
         for place, factor in self.factors:
             if place >= 0:
@@ -115,20 +119,15 @@ class Facts:
     Attributes
     ----------
     n_features : int
-    intercept, constant : float
-        The constant of the intercept, and the shortened one; 0 without an intercept.
-    l2 : float
-        Ridge of the sum form.
+    intercept : float
+        The constant of the intercept; 0 without one.
     largest_slope, largest_curvature : float
         Of the loss of a row with its weight.
     n_rows : int
         The least number of rows.
-    usual_norm : float
-        L2 norm of a typical row without its constant.
-    noise_in_objective : float or tuple of float
-        Standard deviation of the noise on each entry of the gradient of the summed objective; one number stands for all.
-    curvature_deviation : float
-        Standard deviation of the noise on an entry of the curvature off the diagonal.
+    curvature_deviation, slope_deviation : float
+        Standard deviations of the noise on an entry of the curvature off the diagonal, and of the slopes, where both are
+        taken for the second time.
     sums_deviations : (float, float, float)
         Standard deviations of the noise on the sums of slopes, of curvatures and of squared slopes.
     is_laplace : bool
@@ -139,14 +138,11 @@ class Facts:
 
     n_features: int
     intercept: float
-    constant: float
-    l2: float
     largest_slope: float
     largest_curvature: float
     n_rows: int
-    usual_norm: float
-    noise_in_objective: float | tuple[float, ...]
     curvature_deviation: float
+    slope_deviation: float
     sums_deviations: tuple[float, float, float]
     is_laplace: bool
     design: SamplingDesign = INDEPENDENT
@@ -170,19 +166,6 @@ class Facts:
         """What forecasts suppose of it."""
         return self.steepness * self.design.usual_squares
 
-    @property
-    def noise_on_weights(self) -> Array:
-        """(D,): standard deviations of the noise on the entries of the gradient, that of the intercept's constant last."""
-        width = self.n_features + (self.intercept > 0.0)
-        deviations: Array = np.broadcast_to(np.asarray(self.noise_in_objective, dtype=np.float64), (width,))
-        return deviations
-
-    @property
-    def stretch(self) -> Array:
-        """(D,): what turns released weights into those for rows with the shortened constant."""
-        of_constant = [self.intercept / self.constant] if self.intercept > 0.0 else []
-        return np.array([*[1.0] * self.n_features, *of_constant])
-
 
 def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
     """At how many of their standard deviations rows are clipped along a direction.
@@ -203,87 +186,137 @@ def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
     return max(FEWEST_DEVIATIONS, wide)
 
 
-_ROUNDED_TO_ZERO = 1e-12
-"""Eigenvalues of a curvature that are smaller than this share of the largest are rounding."""
 _NAMES_OF_FACTS = tuple(each.name for each in fields(Facts) if each.name != "design")
 
 
-def _careful_inverse(facts: Facts, curvature: Array) -> Array:
-    """(D, D): an inverse of the noisy curvature that does not blow up what the noise hides: (H^2 + (D + 1) s^2 I)^-1 H.
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Weights near the minimiser, and how they err. All are for rows in the frame.
 
-    It minimises the expected squared error of H x = a over the noise on H, of deviation s, for the least x.
+    Attributes
+    ----------
+    weights : (D,)
+    pull : (D,)
+        By how much the slopes moved the weights at which they were taken.
+    shift : float
+        The mean square by which scores of rows moved, each row weighted by its curvature.
+    inverse : (D, D)
+        What turned slopes into weights.
+    sampling, noise : (D, D)
+        Covariances of the errors of the weights. What is supposed of coefficients counts as noise.
+    supposed : (D, D)
+        The part of it that rests on what is supposed.
     """
-    ridge = (len(curvature) + 1) * facts.curvature_deviation**2
-    # Without noise a combination that no row tells apart has the least inverse.
-    ridge = max(ridge, (1e-9 * float(np.abs(curvature).max())) ** 2, float(np.finfo(float).tiny))
-    # By eigenvalues: the square of a curvature that is singular may be so to the last bit, whatever is added to it.
+
+    weights: Array
+    pull: Array
+    shift: float
+    inverse: Array
+    sampling: Array
+    noise: Array
+    supposed: Array
+
+    @property
+    def covariance(self) -> Array:
+        """(D, D): of all errors."""
+        return self.sampling + self.noise
+
+
+def near_minimiser(
+    facts: Facts, start: Array, curvature: Array, slopes: Array, deviations: tuple[float, float] | None = None
+) -> Near:
+    """One step of Newton's method in the frame, no longer than what the noise leaves of it.
+
+    From noisy slopes g and curvature H at the weights `start`, the minimiser b obeys H b = H start - g, but for errors whose
+    covariance is known. With what is supposed of coefficients the weights are those with the least expected squared error.
+
+    Parameters
+    ----------
+    facts : Facts
+    start, slopes : (D,)
+        Weights for rows in the frame, and the slopes there.
+    curvature : (D, D)
+    deviations : (float, float) or None
+        Standard deviations of the noise on entries of curvature and slopes; None stands for those of `facts`.
+    """
+    of_curvature, of_slopes = deviations or (facts.curvature_deviation, facts.slope_deviation)
     values, vectors = np.linalg.eigh(curvature)
-    # What rounding alone makes of 0 has no inverse.
-    told = np.abs(values) > _ROUNDED_TO_ZERO * np.abs(values).max()
-    answer: Array = (vectors * np.where(told, values / (values * values + ridge), 0.0)) @ vectors.T
+    identity = np.eye(len(curvature))
+    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.steepness
+    supposed = np.full(len(curvature), _USUAL_EFFECT**2)
+    if facts.intercept > 0.0:
+        supposed[-1] = _USUAL_INTERCEPT**2
+    wanted, pull, inverse = curvature @ start - slopes, np.zeros(len(curvature)), identity
+    for _ in range(3):
+        # The noise E on the curvature adds E pull.
+        noise = of_slopes**2 * identity + of_curvature**2 * (float(pull @ pull) * identity + np.outer(pull, pull))
+        whole = noise + spread
+        whole = whole + (1e-12 * float(np.trace(whole)) + float(np.finfo(float).tiny)) * identity
+        weighted = np.asarray(np.linalg.solve(whole, curvature), dtype=np.float64).T
+        inverse = np.asarray(np.linalg.solve(weighted @ curvature + np.diag(1.0 / supposed), weighted), dtype=np.float64)
+        pull = inverse @ wanted - start
+    missed = identity - inverse @ curvature
+    shift = max(float(pull @ curvature @ pull), 0.0) / curvature_of_rows(facts, curvature)
+    unknown = (missed * supposed) @ missed.T
+    of_noise = inverse @ noise @ inverse.T + unknown
+    return Near(start + pull, pull, shift, inverse, inverse @ spread @ inverse.T, of_noise, unknown)
+
+
+def curvature_of_rows(facts: Facts, curvature: Array) -> float:
+    """The sum of the curvatures of the rows' losses: as released, or that of typical rows without an intercept."""
+    if not facts.intercept > 0.0:
+        return facts.usual_curvature
+    return max(float(curvature[-1, -1]) / CONSTANT**2, _LEAST_ROWS * facts.usual_curvature)
+
+
+def in_frame(frame: Frame, weights: Array) -> Array:
+    """(D,): weights for rows in the frame that give each row the score that `weights` give it as it is."""
+    answer: Array = np.asarray(np.linalg.solve(frame.matrix.T, weights), dtype=np.float64)
     return answer
 
 
-def _wide_inverse(facts: Facts, curvature: Array) -> Array:
-    """(D, D): an inverse of the noisy curvature that is rather too large than too small, for errors that must be covered.
-
-    Noise of deviation s alone gives eigenvalues of the size s sqrt(D). Smaller ones are replaced by this.
-    """
-    values, vectors = np.linalg.eigh(curvature)
-    least = facts.curvature_deviation * math.sqrt(len(values))
-    least = max(least, 1e-9 * float(np.abs(values).max()), float(np.finfo(float).tiny))
-    answer: Array = (vectors / np.maximum(values, least)) @ vectors.T
-    return answer
-
-
-def corrected_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
-    """(D,): released weights without the pull of the ridge, as far as the noisy curvature tells."""
-    answer: Array = weights + _pull_of_ridge(facts, weights, curvature) / facts.stretch
-    return answer
-
-
-def _pull_of_ridge(facts: Facts, weights: Array, curvature: Array) -> Array:
-    """(D,): by how much the ridge moved released weights, for rows with the shortened constant.
-
-    A second step takes back what the noise hid from the first.
-    """
-    inverse = _careful_inverse(facts, curvature)
-    first = inverse @ (facts.l2 * weights / facts.stretch)
-    pull: Array = first + (first - inverse @ (curvature @ first))
-    return pull
-
-
-def directions_of(facts: Facts, combinations: tuple[Combination, ...], weights: Array, curvature: Array) -> Array:
-    """(k, D): for rows with the shortened constant, the direction of each combination in units of its clip.
+def directions_of(facts: Facts, combinations: tuple[Combination, ...], frame: Frame, near: Near, curvature: Array) -> Array:
+    """(k, D): for rows in the frame, the direction of each combination in units of its clip.
 
     With C the covariance of the errors u of the weights, v minimises the expected square of (H v - a) . u over these errors
     and the noise on H: (H C H + s^2 (tr(C) I + C))^-1 H C a.
     """
-    covariance = _covariance_of_weights(facts, weights, curvature)
+    covariance = near.covariance
     noise = float(np.trace(covariance)) * np.eye(len(curvature)) + covariance
     pulled = curvature @ covariance
     whole = pulled @ curvature + facts.curvature_deviation**2 * noise
     # Without noise a combination that no row tells apart has the least direction.
     whole = whole + 1e-12 * float(np.trace(whole)) * np.eye(len(whole))
     inverse: Array = np.asarray(np.linalg.solve(whole, pulled), dtype=np.float64)
-    return np.array([_direction(facts, each, inverse, curvature) for each in combinations])
+    return np.array([_direction(facts, each, frame, inverse, curvature) for each in combinations])
 
 
-def _direction(facts: Facts, combination: Combination, inverse: Array, curvature: Array) -> Array:
-    d = facts.n_features
-    direction = inverse @ combination.vector(d, facts.constant)
-    rows, means = _curvature_of_rows(facts, curvature), np.zeros(d)
-    if facts.intercept > 0.0 and curvature[-1, -1] > 0.0:
-        means = curvature[-1, :-1] / (rows * facts.constant)
-    length = float(np.linalg.norm(direction[:d]))
-    least = _LEAST_SPREAD * length * facts.usual_norm / math.sqrt(d)
-    spread = math.sqrt(max(float(direction @ curvature @ direction) / rows, least**2, float(np.finfo(float).tiny)))
-    clip = deviations_of_clip(facts, rows) * spread
-    if combination.has_levels:
-        # A level is 1 or 0. Its rows must not be clipped, however few they are.
+def _direction(facts: Facts, combination: Combination, frame: Frame, inverse: Array, curvature: Array) -> Array:
+    direction = inverse @ _wanted(facts, combination, frame)
+    clip = deviations_of_clip(facts, curvature_of_rows(facts, curvature)) * _spread_along(facts, direction, curvature)
+    if combination.usual_spread:
+        # The column is encoded from -1 to 1, or a level as 1 and 0: what lies beyond what rows can reach is noise alone. The
+        # rows of a level must not be clipped, however few they are.
         own = [place for place, _ in combination.factors if place >= 0]
-        clip = max(clip, float(np.abs(direction[own]).max() + abs(direction[own] @ means[own])))
+        along, centre = direction[own] / np.array(frame.spreads)[own], np.array(frame.centre)[own]
+        others = np.array(direction)
+        others[own] = 0.0
+        reach = float(np.abs(along).max() + abs(along @ centre)) + OF_OTHERS * _spread_along(facts, others, curvature)
+        clip = reach if combination.has_levels else min(clip, reach)
     answer: Array = direction / clip
+    return answer
+
+
+def _spread_along(facts: Facts, direction: Array, curvature: Array) -> float:
+    """The standard deviation of rows along a direction, each row weighted by its curvature, as far as it is believed."""
+    least = _LEAST_SPREAD * float(np.linalg.norm(direction[: facts.n_features]))
+    square = float(direction @ curvature @ direction) / curvature_of_rows(facts, curvature)
+    return math.sqrt(max(square, least**2, float(np.finfo(float).tiny)))
+
+
+def _wanted(facts: Facts, combination: Combination, frame: Frame) -> Array:
+    """(D,): the combination, of weights for rows in the frame."""
+    answer: Array = frame.matrix @ combination.vector(facts.n_features, facts.intercept)
     return answer
 
 
@@ -297,8 +330,12 @@ class InterestEvidence(CheckedEvidence):
     combinations : tuple of Combination
     weights : (D,)
         The released weights.
-    curvature : (D, D)
-        The released curvature, for rows with the shortened constant.
+    frame : Frame
+        Released middles and spreads of the columns.
+    start : (D,)
+        Weights for rows in the frame at which curvature and slopes were taken for the second time.
+    curvature, slopes : (D, D) and (D,)
+        What was released there, for rows in the frame.
     sums : (k, 3)
         For each combination the released sums of slopes, of curvatures and of squared slopes along its direction.
     risks : RisksEvidence or None
@@ -308,18 +345,26 @@ class InterestEvidence(CheckedEvidence):
     facts: Facts
     combinations: tuple[Combination, ...]
     weights: Array
+    frame: Frame
+    start: Array
     curvature: Array
+    slopes: Array
     sums: Array
     risks: RisksEvidence | None = None
 
+    @property
+    def near(self) -> Near:
+        """The weights near which the sums were taken."""
+        return near_minimiser(self.facts, self.start, self.curvature, self.slopes)
+
     def _has_consistent_shapes(self) -> bool:
-        facts = self.facts
+        facts, frame = self.facts, self.frame
         width = facts.n_features + (facts.intercept > 0.0)
         places = [place for each in self.combinations for place, _ in (*each.factors, *each.base)]
         places += [place for each in self.combinations for place in each.own]
         return (
-            self.weights.shape == (width,)
-            and np.size(facts.noise_in_objective) in (1, width)
+            self.weights.shape == self.start.shape == self.slopes.shape == (width,)
+            and len(frame.centre) == len(frame.spreads) == facts.n_features
             and self.curvature.shape == (width, width)
             and self.sums.shape == (len(self.combinations), 3)
             and len(self.combinations) >= 1
@@ -328,19 +373,19 @@ class InterestEvidence(CheckedEvidence):
         )
 
     def _has_possible_values(self) -> bool:
-        facts = self.facts
-        apart = ("noise_in_objective", "sums_deviations", "design")
-        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in apart]
-        noise = np.ravel(facts.noise_in_objective)
+        facts, frame = self.facts, self.frame
+        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in ("sums_deviations", "design")]
         factors = [factor for each in self.combinations for _, factor in (*each.factors, *each.base)]
+        released = (self.weights, self.start, self.curvature, self.slopes, self.sums, frame.centre, frame.spreads)
         return (
             all(
                 np.isfinite(np.asarray(each, dtype=np.float64)).all()
-                for each in (self.weights, self.curvature, self.sums, numbers, noise, facts.sums_deviations, factors)
+                for each in (*released, numbers, facts.sums_deviations, factors)
             )
-            and min(*numbers, *noise, *facts.sums_deviations) >= 0.0
-            and min(facts.largest_slope, facts.largest_curvature, facts.n_rows, facts.usual_norm) > 0.0
-            and (facts.constant > 0.0) == (facts.intercept > 0.0)
+            and min(*numbers, *facts.sums_deviations) >= 0.0
+            and min(facts.largest_slope, facts.largest_curvature, facts.n_rows, frame.length, *frame.spreads) > 0.0
+            and frame.intercept == facts.intercept
+            and frame.constant == (CONSTANT if facts.intercept > 0.0 else 0.0)
         )
 
     def with_weights(self) -> Self:
@@ -355,7 +400,14 @@ class InterestEvidence(CheckedEvidence):
                 {each.name: _listed(getattr(one, each.name)) for each in fields(one)} for one in self.combinations
             ],
             "weights": self.weights.tolist(),
+            "frame": {
+                "centre": list(self.frame.centre),
+                "spreads": list(self.frame.spreads),
+                "length": None if math.isinf(self.frame.length) else self.frame.length,
+            },
+            "start": self.start.tolist(),
             "curvature": triangle_of(self.curvature),
+            "slopes": self.slopes.tolist(),
             "sums": self.sums.tolist(),
             **({} if self.risks is None else {"risks": self.risks.to_dict()}),
         }
@@ -372,9 +424,6 @@ class InterestEvidence(CheckedEvidence):
             )
         facts = dict(value["facts"])
         facts["sums_deviations"] = tuple(map(float, facts["sums_deviations"]))
-        # The first versions wrote one number for all entries.
-        noise = facts["noise_in_objective"]
-        facts["noise_in_objective"] = tuple(map(float, noise)) if isinstance(noise, list) else float(noise)
         if "design" in facts:
             facts["design"] = SamplingDesign.from_dict(facts["design"])
         combinations = []
@@ -385,11 +434,22 @@ class InterestEvidence(CheckedEvidence):
             }
             own = tuple(map(int, each.get("own", ())))
             combinations.append(Combination(**{**each, "columns": tuple(map(str, each["columns"])), **pairs, "own": own}))
-        weights = np.array(value["weights"], dtype=np.float64)
+        weights, start, slopes, sums = (np.array(value[name], dtype=np.float64) for name in _ARRAYS)
         curvature = symmetric_of(value["curvature"], len(weights))
-        sums = np.array(value["sums"], dtype=np.float64)
         risks = None if value["risks"] is None else RisksEvidence.from_dict(value["risks"])
-        return cls(Facts(**facts), tuple(combinations), weights, curvature, sums, risks).checked()
+        known = Facts(**facts)
+        frame = _frame_from(value["frame"], known.intercept)
+        return cls(known, tuple(combinations), weights, frame, start, curvature, slopes, sums, risks).checked()
+
+
+_ARRAYS = ("weights", "start", "slopes", "sums")
+
+
+def _frame_from(value: dict[str, Any], intercept: float) -> Frame:
+    """The frame as `InterestEvidence.to_dict` wrote it."""
+    centre, spreads = (tuple(map(float, value[name])) for name in ("centre", "spreads"))
+    length = math.inf if value["length"] is None else float(value["length"])
+    return Frame(centre, spreads, CONSTANT if intercept > 0.0 else 0.0, intercept, length)
 
 
 def _listed(value: Any) -> Any:
@@ -399,23 +459,34 @@ def _listed(value: Any) -> Any:
 def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     """Estimates of the combinations, without the pull of the ridge, and the distribution of their errors.
 
-    An interval is infinite where the noise hides the curvature along its direction or of a part of the combination, where
-    clipping left too little of it, where the ridge moved scores far, or where the error of second order is too large to be
-    believed.
+    Every interval is finite. Where the noise hides how a column differs from the others, the last step would lead nowhere.
+    Then the estimate is that of the weights near which it would have been taken, and the interval covers their noise and
+    what is supposed of coefficients; `supposed_of` names these.
     """
+    found = _errors_of_all(evidence)
+    estimates, sampling, gaussian, of_sums = (np.array(column) for column in list(zip(*found, strict=True))[:4])
     facts = evidence.facts
-    release = _Release.of(evidence)
-    directions = directions_of(facts, evidence.combinations, evidence.weights, evidence.curvature)
-    found = [_errors(release, place, directions[place]) for place in range(len(evidence.combinations))]
-    estimates, sampling, gaussian, of_sums = (np.array(column) for column in zip(*found, strict=True))
-    has_noise = float(facts.noise_on_weights.max()) > 0.0 or max(facts.sums_deviations) > 0.0
     errors = np.zeros((0, len(found)))
-    if has_noise:
-        known = np.isfinite(sampling)
+    if max(facts.curvature_deviation, facts.slope_deviation, *facts.sums_deviations) > 0.0:
         others = independent_points(is_laplace=False, place=0)[:, None]
         own = independent_points(is_laplace=facts.is_laplace, place=1)[:, None]
-        errors = others * np.where(known, gaussian, 0.0) + own * np.where(known, of_sums, 0.0)
+        errors = others * gaussian + own * of_sums
     return Uncertainty(estimates, sampling, errors)
+
+
+def supposed_of(evidence: InterestEvidence) -> tuple[str, ...]:
+    """Names of the combinations whose intervals rest on a supposition, because the noise hides what the rows tell.
+
+    That is where the last step was not taken, and a tenth of the variance before it or more is what was supposed.
+    """
+    found = zip(evidence.combinations, _errors_of_all(evidence), strict=True)
+    return tuple(one.name for one, (*_, is_known) in found if not is_known)
+
+
+def _errors_of_all(evidence: InterestEvidence) -> list[tuple[float, float, float, float, bool]]:
+    near = evidence.near
+    directions = directions_of(evidence.facts, evidence.combinations, evidence.frame, near, evidence.curvature)
+    return [_errors(evidence, near, place, direction) for place, direction in enumerate(directions)]
 
 
 @lru_cache(maxsize=8)
@@ -436,172 +507,68 @@ def independent_points(*, is_laplace: bool, place: int) -> Array:
     return answer
 
 
-def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
-    """The covariance of the errors of the corrected weights, for rows with the shortened constant."""
-    sampling, noise = errors_of_weights(facts, weights, curvature)
-    return sampling + noise
+def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array) -> tuple[float, float, float, float, bool]:
+    """The estimate of one combination, the standard deviations of its errors, and whether the rows alone decide them.
 
-
-def errors_of_weights(facts: Facts, weights: Array, curvature: Array) -> tuple[Array, Array]:
-    """The covariances of the errors of the corrected weights due to sampling and due to the noise, as they are released.
-
-    They are for rows with the shortened constant. What the corrections leave of the pull of the ridge counts as an error.
+    The errors are due to sampling, to Gaussian parts of the noise, and to the noise on the sum of slopes.
     """
-    inverse = _wide_inverse(facts, curvature)
-    values, vectors = np.linalg.eigh(curvature)
-    spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * facts.steepness
-    noise = np.diag((facts.noise_on_weights / facts.stretch) ** 2)
-    pull = _pull_of_ridge(facts, weights, curvature)
-    # The ridge pulls as strongly as before in directions in which the noise hides the curvature.
-    missed = inverse @ (facts.l2 * weights / facts.stretch - curvature @ pull)
-    # The noise E on the curvature moves the corrected weights by about H^-1 E pull.
-    noise = noise + facts.curvature_deviation**2 * (float(pull @ pull) * np.eye(len(pull)) + np.outer(pull, pull))
-    return inverse @ spread @ inverse, inverse @ noise @ inverse + np.outer(missed, missed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Release:
-    """What all combinations of a release share.
-
-    Attributes
-    ----------
-    evidence : InterestEvidence
-    near : (D,)
-        The corrected weights, for rows with the shortened constant, like all that follows.
-    pull : (D,)
-        By how much the ridge moved the weights.
-    shift : float
-        The mean square by which it moved the scores of rows, each row weighted by its curvature.
-    sampling, noise : (D, D)
-        Covariances of the errors of the corrected weights.
-    hidden : (D, h)
-        Orthonormal directions whose curvature may be noise alone, which has the size s sqrt(D).
-    """
-
-    evidence: InterestEvidence
-    near: Array
-    pull: Array
-    shift: float
-    sampling: Array
-    noise: Array
-    hidden: Array
-
-    @classmethod
-    def of(cls, evidence: InterestEvidence) -> _Release:
-        facts, curvature = evidence.facts, evidence.curvature
-        pull = _pull_of_ridge(facts, evidence.weights, curvature)
-        shift = max(float(pull @ curvature @ pull), 0.0) / _curvature_of_rows(facts, curvature)
-        sampling, noise = errors_of_weights(facts, evidence.weights, curvature)
-        values, vectors = np.linalg.eigh(curvature)
-        hidden = vectors[:, values < facts.curvature_deviation * math.sqrt(len(values))]
-        return cls(evidence, facts.stretch * evidence.weights + pull, pull, shift, sampling, noise, hidden)
-
-    def hidden_share(self, wanted: Array) -> float:
-        """The squared share of a combination in hidden directions."""
-        return float(np.sum((self.hidden.T @ wanted) ** 2) / (wanted @ wanted))
-
-
-def _errors(release: _Release, place: int, direction: Array) -> tuple[float, float, float, float]:
-    """The estimate of one combination, and the standard deviations of its errors.
-
-    They are due to sampling, to Gaussian parts of the noise, and to the noise on the sum of slopes.
-    """
-    evidence = release.evidence
     facts, curvature = evidence.facts, evidence.curvature
-    wanted = evidence.combinations[place].vector(facts.n_features, facts.constant)
+    wanted = _wanted(facts, evidence.combinations[place], evidence.frame)
     pull, bend, square = evidence.sums[place].tolist()
     of_pull, of_bend, of_square = facts.sums_deviations
-    estimate = float(wanted @ release.near)
-    unknown = estimate, math.inf, 0.0, 0.0
+    estimate = float(wanted @ near.weights)
+    of_near = math.sqrt(max(float(wanted @ near.noise @ wanted), 0.0))
+    sampling_of_near = math.sqrt(max(float(wanted @ near.sampling @ wanted), 0.0))
+    # The curvature was taken before the last pull, and what it changes along the pull meets errors of scores.
+    rows = curvature_of_rows(facts, curvature)
+    of_scores = max(float(np.sum(near.covariance * curvature)), 0.0) / rows
+    left = _BEND_OF_CURVATURE * math.sqrt(near.shift * (near.shift**2 + of_scores) * rows)
+    without = estimate, sampling_of_near, math.hypot(of_near, left * sampling_of_near), 0.0
+    is_known = float(wanted @ near.supposed @ wanted) <= _MOST_SUPPOSED * float(wanted @ near.covariance @ wanted)
     reach, kept = float(wanted @ direction), float(direction @ curvature @ direction)
-    spread = facts.curvature_deviation * math.sqrt(2.0) * float(direction @ direction)
-    is_known = (
-        reach > 0.0
-        and bend > max(_LEAST_CURVATURE * of_bend, 0.0)
-        and bend + 2.0 * math.hypot(of_bend, spread) >= _LEAST_PART_KEPT * kept
-    )
-    if not is_known or release.hidden_share(wanted) > _MOST_HIDDEN or release.shift > _LARGEST_SHIFT:
-        return unknown
+    if not (reach > 0.0 and bend > max(_LEAST_CURVATURE * of_bend, 0.0)):
+        return *without, is_known
     per_pull, doubt = reach / bend, of_bend / bend
-    change = -pull * per_pull
-    corrected = change + per_pull * _bias_of_step(release, wanted, direction)
+    change = per_pull * (_bias_of_step(facts, near, wanted, direction) - pull)
     sampling = per_pull * math.sqrt(facts.design.variance_factor * max(square, of_square, float(np.finfo(float).tiny)))
     of_sums = per_pull * of_pull
-    second = per_pull * _second_order(release, wanted, direction)
-    if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
-        return unknown
-    left = _left_by_steps(release, wanted, per_pull * math.sqrt(max(kept, 0.0)))
+    second = per_pull * _second_order(facts, near, curvature, wanted, direction)
+    # Where clipping takes a part of the curvature along a direction, the coefficient of the rows as they are may differ.
+    spread = facts.curvature_deviation * math.sqrt(2.0) * float(direction @ direction)
+    lost = max(0.0, 1.0 - (bend + 2.0 * math.hypot(of_bend, spread)) / kept) if kept > 0.0 else 0.0
     # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
-    of_step = factor * math.hypot(second, change * doubt)
-    of_near = math.sqrt(max(float(wanted @ release.noise @ wanted), 0.0))
-    # Weights without noise are as near the minimiser as a solver came, and the step goes on from there. Where the noise
-    # hides a direction, nobody knows how far the ridge pulled them along it.
-    is_known = float(facts.noise_on_weights.max()) > 0.0 and not release.hidden.size
-    part = part_of_step(math.hypot(of_step, factor * of_sums), math.hypot(of_near, left)) if is_known else 1.0
-    gaussian = math.hypot(part * of_step, (1.0 - part) * of_near, factor * left)
-    return estimate + part * corrected, factor * sampling, gaussian, part * factor * of_sums
+    bent = left * per_pull * math.sqrt(max(kept, 0.0))
+    others = math.hypot(factor * second, factor * change * doubt, factor * bent, lost * (estimate + change))
+    whole = math.hypot(factor * sampling, others, factor * of_sums)
+    # What both estimates differ by beyond the noise is a bias of the nearer one: long rows count less in it.
+    apart = math.sqrt(max(change**2 - whole**2, 0.0))
+    without = estimate, sampling_of_near, math.hypot(without[2], apart), 0.0
+    is_better = second <= _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums) or apart > 0.0
+    if not (is_better and whole <= _LARGEST_LOSS * math.hypot(*without[1:3])):
+        return *without, is_known
+    return estimate + change, factor * sampling, others, factor * of_sums, True
 
 
-def part_of_step(of_step: float, of_near: float) -> float:
-    """The part of the last step that is taken, so that the variance of the error is least.
-
-    The corrected weights, and what the step leads to, are two estimates with the same sampling error. The noise of one is
-    independent of that of the other: it is on the weights here, and on the curvature and the sums there.
-
-    Parameters
-    ----------
-    of_step, of_near : float
-        The standard deviations of the other errors, with and without the step.
-    """
-    whole = math.hypot(of_step, of_near)
-    return (of_near / whole) ** 2 if whole > 0.0 else 1.0
-
-
-def _bias_of_step(release: _Release, wanted: Array, direction: Array) -> float:
+def _bias_of_step(facts: Facts, near: Near, wanted: Array, direction: Array) -> float:
     """What the noise on the curvature takes on average from the last step: it has a part in v and in the weights alike.
 
-    The noise E, with entries of deviation s, adds E v to H v, and -H^-1 E p to the weights, p the pull of the ridge. With
-    the step divided by v . (H v), what is lost is E v . (I - v a^T / (a . v)) H^-1 E p. As v is H^-1 a, its mean is
-
-        s^2 (tr(H^-1) v . p + v . H^-1 p - 2 |v|^2 (v . p) / (a . v)).
+    The noise E, with entries of deviation s, adds E v to H v, and -M E p to the weights, p the pull and M `Near.inverse`.
+    What is lost is E v . B E p with B = (I - v a^T / (a . v)) M. Its mean is s^2 (tr(B) v . p + (B v) . p).
     """
-    facts = release.evidence.facts
-    inverse = _careful_inverse(facts, release.evidence.curvature)
-    along = float(direction @ release.pull)
-    own = 2.0 * float(direction @ direction) / float(wanted @ direction)
-    scale = float(wanted @ direction) / float(wanted @ inverse @ wanted)
-    both = float(np.trace(inverse)) * along + float(direction @ inverse @ release.pull) - own * along / scale
-    return facts.curvature_deviation**2 * both
+    rest = near.inverse - np.outer(direction, wanted @ near.inverse) / float(wanted @ direction)
+    along = float(np.trace(rest)) * float(direction @ near.pull) + float((rest @ direction) @ near.pull)
+    return facts.curvature_deviation**2 * along
 
 
-def _left_by_steps(release: _Release, wanted: Array, per_row: float) -> float:
-    """What the steps leave of the pull of the ridge, in the combination and through the other weights.
-
-    The remainder of the first step grows with the square of the pull. The last step leaves of it what the curvature changes
-    along the pull. These sizes were found by simulation (benchmarks/README.md).
-    """
-    rows = math.sqrt(_curvature_of_rows(release.evidence.facts, release.evidence.curvature))
-    own = abs(float(wanted @ release.pull)) * math.sqrt(release.shift)
-    kept = 1.0 if release.hidden.size else min(1.0, math.sqrt(release.shift) / _WHOLE_REMAINDER)
-    return math.hypot(own, per_row * rows * _BEND_OF_CURVATURE * release.shift * kept)
-
-
-def _curvature_of_rows(facts: Facts, curvature: Array) -> float:
-    """The sum of the curvatures of the rows' losses: as released, or that of typical rows."""
-    rows = float(curvature[-1, -1]) / facts.constant**2 if facts.intercept > 0.0 else 0.0
-    return rows if rows > 0.0 else facts.usual_curvature
-
-
-def _second_order(release: _Release, wanted: Array, direction: Array) -> float:
+def _second_order(facts: Facts, near: Near, curvature: Array, wanted: Array, direction: Array) -> float:
     """Standard deviation of (H v) . u, u the errors of the weights but along the combination, and H without noise.
 
     The noise E on H gives E v the covariance s^2 (|v|^2 I + v v^T), and what is left of H v with the noisy H is known.
     """
-    evidence = release.evidence
     apart = np.eye(len(direction)) - np.outer(direction, wanted) / float(wanted @ direction)
-    spread = apart @ (release.sampling + release.noise) @ apart.T
+    spread = apart @ near.covariance @ apart.T
     of_noise = float(direction @ direction) * float(np.trace(spread)) + float(direction @ spread @ direction)
-    left = evidence.curvature @ direction
-    square = evidence.facts.curvature_deviation**2 * of_noise + float(left @ spread @ left)
+    left = curvature @ direction
+    square = facts.curvature_deviation**2 * of_noise + float(left @ spread @ left)
     return math.sqrt(max(square, 0.0))

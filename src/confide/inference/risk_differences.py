@@ -20,8 +20,6 @@ from confide.inference.interest import (
     Combination,
     Facts,
     InterestEvidence,
-    corrected_weights,
-    errors_of_weights,
     independent_points,
     uncertainty_of_interest,
 )
@@ -40,17 +38,17 @@ def points_of_risks(evidence: InterestEvidence) -> tuple[Array, Array]:
     draw mean probabilities towards one half. So they are drawn together about their mean, until their variance is that of
     scores without the noise, as far as the released curvature tells.
     """
-    facts = evidence.facts
     steps = np.clip(uncertainty_of_interest(replace(evidence, risks=None)).estimates, -LARGEST_STEP, LARGEST_STEP)
-    weights = facts.stretch * corrected_weights(facts, evidence.weights, evidence.curvature)
-    sampling, noise = errors_of_weights(facts, evidence.weights, evidence.curvature)
-    points = [_point(evidence, one, weights, sampling + noise) for one in evidence.combinations]
+    matrix, near = evidence.frame.matrix, evidence.near
+    weights, errors = matrix.T @ near.weights, matrix.T @ near.covariance @ matrix
+    inverse = np.linalg.inv(matrix)
+    curvature = inverse @ evidence.curvature @ inverse.T
+    points = [_point(evidence.facts, one, weights, errors, curvature) for one in evidence.combinations]
     return np.array(points), steps
 
 
-def _point(evidence: InterestEvidence, combination: Combination, weights: Array, errors: Array) -> Array:
-    """The weights (D,) of one change, for rows with the constant of the intercept."""
-    facts, curvature = evidence.facts, evidence.curvature
+def _point(facts: Facts, combination: Combination, weights: Array, errors: Array, curvature: Array) -> Array:
+    """The weights (D,) of one change, like all else for rows as they are."""
     kept = np.ones(len(weights))
     kept[list(combination.own)] = 0.0
     rest = kept * weights
@@ -65,9 +63,9 @@ def _point(evidence: InterestEvidence, combination: Combination, weights: Array,
         part = math.sqrt(max(1.0 - of_noise / spread, _LEAST_SPREAD_KEPT)) if spread > 0.0 else 1.0
         rest[-1] += (1.0 - part) * float(rest[:-1] @ means)
         rest[:-1] *= part
-    answer: Array = rest / facts.stretch
     # What the reference level adds to the score of every row.
-    answer[-1] += sum(factor * float(weights[place]) for place, factor in combination.base) / facts.intercept
+    rest[-1] += sum(factor * float(weights[place]) for place, factor in combination.base) / facts.intercept
+    answer: Array = rest
     return answer
 
 
@@ -76,9 +74,10 @@ def uncertainty_of_risks(evidence: InterestEvidence) -> Uncertainty:
     assert evidence.risks is not None  # noqa: S101 - the caller asks
     facts, risks = evidence.facts, evidence.risks
     coefficients = uncertainty_of_interest(evidence)
-    sampling, noise = errors_of_weights(facts, evidence.weights, evidence.curvature)
+    matrix, near = evidence.frame.matrix, evidence.near
+    sampling, noise = (matrix.T @ each @ matrix for each in (near.sampling, near.noise))
     gradients = np.array([_gradient(facts, *each) for each in zip(evidence.combinations, risks.bends, strict=True)])
-    wanted = np.array([one.vector(facts.n_features, facts.constant) for one in evidence.combinations])
+    wanted = np.array([one.vector(facts.n_features, facts.intercept) for one in evidence.combinations])
     rates = np.clip(risks.rates, 0.0, 0.25)
     # Rows differ: a difference lies between 0 and its largest value, which bounds its variance by its mean.
     largest = largest_difference(risks.steps)
@@ -91,19 +90,17 @@ def uncertainty_of_risks(evidence: InterestEvidence) -> Uncertainty:
     of_noise = np.sum((gradients @ noise) * gradients, axis=1) + (risks.count_deviation * risks.differences) ** 2
     errors = np.zeros((0, len(rates)))
     if len(coefficients.privacy_errors):
-        known = np.isfinite(coefficients.sampling_error)
         third = independent_points(is_laplace=risks.is_laplace, place=2)[:, None]
         others = independent_points(is_laplace=False, place=3)[:, None]
-        errors = rates * coefficients.privacy_errors + third * np.where(known, risks.deviations[0], 0.0)
-        errors = errors + others * np.where(known, np.sqrt(of_noise), 0.0)
+        errors = rates * coefficients.privacy_errors + third * risks.deviations[0]
+        errors = errors + others * np.sqrt(of_noise)
     return Uncertainty(risks.differences, from_rows, errors)
 
 
 def _gradient(facts: Facts, combination: Combination, bends: Array) -> Array:
-    """(D,): how the difference depends on the other weights, for rows with the shortened constant."""
-    gradient = np.array(bends)
+    """(D,): how the difference depends on the other weights, for rows as they are."""
+    gradient: Array = np.array(bends)
     gradient[list(combination.own)] = 0.0
     for place, factor in combination.base:
         gradient[place] = factor * bends[-1] / facts.intercept
-    answer: Array = gradient / facts.stretch
-    return answer
+    return gradient

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.errors import ParameterError, lacking
+from confide.features.column_names import listed
 from confide.guarantee import Guarantee
 from confide.inference.intervals import Uncertainty
 from confide.inference.multiple_tests import RATES, SINGLE_STEP, margins_of_family, p_values_of_family
@@ -37,13 +38,10 @@ _HIDDEN_NOTE = (
     "inf: the noise hides what the rows tell about this class, or about all classes, so nothing is known. Means over "
     "classes omit it."
 )
-_HIDDEN_INTEREST_NOTE = (
-    "inf: the noise hides what the rows tell about this coefficient, or a few rows with large numbers decide it, so nothing "
-    "is known. The estimate is the released weight."
-)
-_HIDDEN_RISKS_NOTE = (
-    "inf: the noise hides what the rows tell about the coefficient, so nothing is known of this difference but that it lies "
-    "between -1 and 1."
+SUPPOSED_NOTE = (
+    "the noise hides how the column differs from the others. The estimate is that of the weights before the last step, and "
+    "the interval rests on a supposition beside the rows: that a standard deviation of a column moves log-odds by about 1 "
+    "at most."
 )
 _RISK_DIFFERENCE = (
     "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
@@ -155,6 +153,8 @@ class CoefficientTable:
         What the lines are: "coefficients", or "risk differences", standardised over the rows.
     adjust : str
         The method by which p-values are corrected for the family of all coefficients but intercepts; empty for none.
+    supposed : tuple of str
+        Names of the coefficients whose intervals rest on a supposition, because the noise hid what the rows tell.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -174,6 +174,7 @@ class CoefficientTable:
     design: SamplingDesign = INDEPENDENT
     adjust: str = ""
     quantity: str = "coefficients"
+    supposed: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -263,7 +264,8 @@ class CoefficientTable:
                 else []
             ),
             *([_CENTRED_NOTE] if self.is_centred else []),
-            *([self._hidden_note] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
+            *([_HIDDEN_NOTE] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
+            *([f"{listed(self.supposed)}: {SUPPOSED_NOTE}"] if self.supposed else []),
             *([self._power_note] if self.is_of_interest and not self.adjust.startswith("fdr") else []),
             *([BASE_NOTE] if self.shown_units == "original" and not self.is_of_interest else []),
             *([f"The {self.ratio} is the exponential of the coefficient."] if self.ratio else []),
@@ -310,12 +312,6 @@ class CoefficientTable:
         if not self.adjust:
             test = f'A test that rejects "no effect" where p is below {_SIZE:g} has size {_SIZE:.0%}. It finds'
         return f"{test} an effect of {found:.1f} total errors with probability {_POWER:.0%}."
-
-    @property
-    def _hidden_note(self) -> str:
-        if self.quantity != "coefficients":
-            return _HIDDEN_RISKS_NOTE
-        return _HIDDEN_INTEREST_NOTE if self.is_of_interest else _HIDDEN_NOTE
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
@@ -367,6 +363,7 @@ class CoefficientTable:
             "units": self.shown_units,
             "design": self.design.to_dict(),
             **({"adjust": self.adjust} if self.adjust else {}),
+            **({"rests_on_supposition": list(self.supposed)} if self.supposed else {}),
             "coefficients": [
                 {name: _finite(getattr(coefficient, name)) for name in self._fields} | self._ratio_entries(coefficient)
                 for coefficient in self.coefficients

@@ -1,10 +1,10 @@
-"""The curvature of the objective at released weights, with exact noise. Proof: proofs/curvature.md.
+"""Curvature and slopes of the objective at given weights, in a frame, with exact noise. Proof: proofs/curvature.md.
 
-Directions along which one coefficient can be told from the others are made of it. The constant of the intercept is shortened
-in this matrix. That leaves less noise where columns meet, and more only where the constant does.
+Directions along which one coefficient can be told from the others are made of the curvature, and the slopes lead to weights
+without the pull of the ridge. Rows are in the frame of `confide.privacy.spreads`, in which all columns vary alike.
 
-Symbols inside formulas: D weights, N = D (D + 1) / 2 entries, R bound on a row without its constant, k the shortened
-constant, c smoothness of the loss of a row with its weight.
+Symbols inside formulas: D weights, N = D (D + 1) / 2 + D entries, r the length of the frame, L and c lipschitz and
+smoothness of the loss of a row with its weight.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ import numpy as np
 from confide import expected_noise
 from confide.accounting.events import Event
 from confide.data.source import RowSource
+from confide.erm.frames import Frame, FrameSum
+from confide.erm.losses import LossBounds
 from confide.erm.moment_sums import MomentSum
-from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.moments import SecondMoments, largest_norm, shortened, summed_norm, window_of
+from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
@@ -34,27 +35,32 @@ WINDOW = 2.0**-6
 LARGEST_INFLATION = 0.1
 """The largest part of a row's effect by which rounding may raise the noise."""
 _UNIT = 2.0**-53
-_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
-_SHORT_CONSTANT = 0.4
-"""The largest constant of the intercept in this matrix, as a share of the bound on a row. With a smaller one there is less
-noise where columns meet, and more beside the constant. At a quarter, columns whose mean is not 0 could not be told from the
-constant, and coverage was lost; from 0.35 to 0.5 intervals were alike (benchmarks/README.md)."""
+_UP = 1.0 + 2.0**-40
+LEAST_SPREAD = 2.0**-12
+"""The least spread of a column in a frame, over the largest size of an entry. The bounds on rounding errors rest on it."""
+CONSTANT = 1.0
+"""The last entry of every row in a frame with an intercept: that of a column whose spread is 1."""
+_SQUARED_LENGTH = 1.4
+"""The squared length of a frame, for each column. That of a usual row is 1. With a longer one there is more noise, and with
+a shorter one more rows count less than they are (benchmarks/interest_of_tables.py)."""
+_SLOPES = 0.7
+"""What multiplies slopes, in units of the length of the frame, beside the curvature. For the logistic loss they raise the
+noise on the curvature by an eighth."""
+_CELLS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class CurvaturePlan:
-    """Everything about the matrix that is decided before any row is read. Public.
+    """Everything about the sums that is decided before any row is read. Public.
 
     Attributes
     ----------
     problem : Problem
-        The problem of the weights at which the curvature is taken.
+        The problem of the weights.
     budget : Budget
-        What the matrix costs.
-    constant : float
-        k, the constant of the intercept in the matrix; 0 without an intercept.
+        What the sums cost.
     largest_norm : float
-        Weights with a larger norm are shortened to this norm before the curvature is taken.
+        Weights with a larger norm are shortened to this norm before the sums are taken.
     lattice : LatticeNoise or None
         None where there is no privacy.
     event : Event
@@ -63,7 +69,6 @@ class CurvaturePlan:
 
     problem: Problem
     budget: Budget
-    constant: float
     largest_norm: float
     lattice: LatticeNoise | None
     event: Event
@@ -75,55 +80,101 @@ class CurvaturePlan:
         """Standard deviation of the noise on an entry off the diagonal, in units of curvature. On it, sqrt(2) times this."""
         return float(self.deviation * self.problem.loss_bounds.smoothness / math.sqrt(2.0))
 
+    @property
+    def slope_deviation(self) -> float:
+        """Standard deviation of the noise on an entry of the slopes."""
+        return float(self.deviation * self.problem.loss_bounds.lipschitz / scale_of_slopes(self.problem))
+
+
+def length_of(problem: Problem) -> float:
+    """r, the length of the frame of a problem."""
+    constant = CONSTANT if problem.intercept > 0.0 else 0.0
+    return math.sqrt(_SQUARED_LENGTH * problem.n_features + constant**2)
+
+
+def scale_of_slopes(problem: Problem) -> float:
+    """t, what multiplies slopes beside the curvature."""
+    return _SLOPES * length_of(problem)
+
+
+def distance_in_frame(problem: Problem) -> float:
+    """The largest L2 distance of the scaled sums of neighbours. proofs/curvature.md, theorem 1.
+
+    The grid bounds each cell of sizes of a slope from above.
+    """
+    sizes = np.arange(_CELLS + 1) / _CELLS
+    bends = largest_bend(problem.loss_bounds, sizes[:-1], sizes[1:])
+    replaced = problem.neighbours is Neighbours.REPLACE_ONE
+    slopes = (_SLOPES * sizes[1:]) ** 2 * (2.0 if replaced else 1.0)
+    largest = float((bends**2 + slopes).max()) * (2.0 if replaced else 1.0)
+    return length_of(problem) ** 2 * math.sqrt(largest) * _UP
+
+
+def largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
+    """Q: the largest curvature of a row whose slope lies between these sizes, both in units of the largest."""
+    if not (loss.tapered and loss.self_concordant):
+        return np.ones_like(low)
+    # A row whose slope has the size a bends by at most a (1 - a / L), and within the window by exp(w) times as much.
+    steepness = math.exp(WINDOW) * loss.lipschitz / loss.smoothness
+    at = np.clip(0.5, low, high)
+    answer: Array = np.minimum(1.0, steepness * at * (1.0 - at) * _UP)
+    return answer
+
 
 @dataclass(frozen=True, slots=True)
 class NoisyCurvature:
-    """The curvature with noise. Between its two verbs the caller charges the plan's event."""
+    """Curvature and slopes with noise. Between its two verbs the caller charges the plan's event."""
 
     def plan(self, training: Plan, budget: Budget) -> CurvaturePlan:
-        """The plan for weights that `training` will release, with the least noise. No data is used."""
+        """The plan near weights that `training` will release, with the least noise. No data is used."""
         problem = training.problem
-        size = problem.row_width * (problem.row_width + 1) // 2
-        constant = min(problem.intercept, _SHORT_CONSTANT * problem.row_bound.l2_norm)
+        size = problem.row_width * (problem.row_width + 3) // 2
         if not budget.is_private:
-            return CurvaturePlan(problem, budget, constant, math.inf, None, problem.event(budget))
+            return CurvaturePlan(problem, budget, math.inf, None, problem.event(budget))
         refuse_other_losses(problem)
-        longest = largest_norm(training, budget)
-        # Theorem 1: the distance between the positive semidefinite terms of two rows is at most sqrt(2) times their bound.
-        shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
-        exact = shift * norm_with_intercept(problem.row_bound, constant) ** 2 * _UP
-        # Theorem 2: entries are multiplied by numbers of at most 1, in two more roundings.
-        more = 2.0 * _UNIT * problem.n_rows_high * summed_norm(problem) ** 2
-        sensitivity = (exact + 2.0 * (SecondMoments()._rounding(problem, 1.0, longest) + more)) * _UP
+        longest, exact = largest_norm(training, budget), distance_in_frame(problem)
+        sensitivity = (exact + 2.0 * self._rounding(problem, longest)) * _UP
         if not sensitivity <= (1.0 + LARGEST_INFLATION) * exact:
             raise too_inexact(problem)
         of_row = budget_of_row(budget, problem.rows_per_person)
         lattice, curve = least_noise(size, sensitivity, math.sqrt(size) * sensitivity, of_row)
-        return CurvaturePlan(problem, budget, constant, longest, lattice, problem.event(budget, curve))
+        return CurvaturePlan(problem, budget, longest, lattice, problem.event(budget, curve))
 
-    def release(self, plan: CurvaturePlan, weights: Weights, source: RowSource, entropy: Entropy) -> Array:
-        """Sum over the rows once, at released weights (1, D), and release (D, D). The event was charged before this call.
+    def _rounding(self, problem: Problem, longest: float) -> float:
+        """Largest L2 distance between computed and exact sums. proofs/curvature.md, theorem 2."""
+        loss, window = problem.loss_bounds, window_of(problem.loss_bounds, WINDOW)
+        scores = loss.smoothness * ((2 * problem.row_width + 8) * summed_norm(problem) * longest + window)
+        slopes = loss.rounding * loss.lipschitz + scores
+        of_row = 2**13 * (problem.row_width + 8)
+        bend = slopes / (window * loss.smoothness) + of_row
+        pull = slopes / loss.lipschitz + of_row
+        of_sums = 2 * (problem.summation_depth + 2)
+        return 1.02 * _UNIT * problem.n_rows_high * length_of(problem) ** 2 * (bend + pull + of_sums)
 
-        Rows have the constant of the plan in place of that of the intercept.
+    def release(
+        self, plan: CurvaturePlan, frame: Frame, weights: Weights, source: RowSource, entropy: Entropy
+    ) -> tuple[Array, Array]:
+        """Sum over the rows once, at weights (1, D) for rows as they are, and release curvature (D, D) and slopes (D,).
+
+        Frame and weights are functions of what was released. The event was charged before this call.
         """
-        if not made_by(plan, CurvaturePlan):
+        problem, loss = plan.problem, plan.problem.loss_bounds
+        if not made_by(plan, CurvaturePlan) or len(frame.centre) != problem.n_features:
             raise ParameterError(ANOTHERS)
-        problem, unit = plan.problem, plan.problem.loss_bounds.smoothness
+        if plan.lattice is not None and not frame.length <= length_of(problem):
+            raise ParameterError(ANOTHERS)
         problem.check_source(source)
-        totals = source.sum_over_rows(curvature_sum(problem), shortened(weights, plan.largest_norm))
-        matrix: Array = totals.hessian[0] / unit
-        factors = np.ones(len(matrix))
-        if problem.intercept > 0.0:
-            factors[-1] = plan.constant / problem.intercept
-        matrix = matrix * np.outer(factors, factors)
+        totals = source.sum_over_rows(FrameSum(curvature_sum(problem), frame), shortened(weights, plan.largest_norm))
+        matrix, slopes = totals.hessian[0], totals.gradient[0]
         rows, columns = np.triu_indices(len(matrix))
         multiples = np.where(rows == columns, 1.0, math.sqrt(2.0))
-        entries = multiples * matrix[rows, columns]
+        scale = scale_of_slopes(problem)
+        entries = np.concatenate([multiples * matrix[rows, columns], scale * slopes])
         if plan.lattice is not None:
             entries = plan.lattice.release(entries[None], entropy)[0]
         released = np.zeros_like(matrix)
-        released[rows, columns] = released[columns, rows] = unit * (entries / multiples)
-        return released
+        released[rows, columns] = released[columns, rows] = loss.smoothness * (entries[: len(rows)] / multiples)
+        return released, loss.lipschitz / scale * entries[len(rows) :]
 
 
 def curvature_sum(problem: Problem) -> MomentSum:

@@ -23,6 +23,7 @@ from confide.privacy.curvature import (
     WINDOW,
     CurvaturePlan,
     curvature_sum,
+    largest_bend,
     refuse_other_losses,
     too_inexact,
 )
@@ -31,6 +32,7 @@ from confide.privacy.least_noise import least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
+from confide.privacy.spreads import SpreadsPlan
 from confide.privacy.standardised_sums import StandardisedSumsPlan
 from confide.types import Array, Weights
 
@@ -155,7 +157,7 @@ def distance_of_neighbours(loss: LossBounds, scales: tuple[float, float], neighb
     width = 1.0 / _CELLS
     lows = np.arange(-_CELLS, _CELLS) * width
     sizes = np.sort(np.abs(np.stack([lows, lows + width])), axis=0)
-    bends = of_curvature * _largest_bend(loss, *sizes)
+    bends = of_curvature * largest_bend(loss, *sizes)
     if neighbours is Neighbours.ADD_OR_REMOVE_ONE:
         parts = np.stack([sizes[1], bends, of_squares * sizes[1] ** 2])
     else:
@@ -165,18 +167,7 @@ def distance_of_neighbours(loss: LossBounds, scales: tuple[float, float], neighb
     return float(np.linalg.norm(parts, ord=order, axis=0).max()) * _UP
 
 
-def _largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
-    """Q: the largest q of a row whose |p| lies between these numbers."""
-    if not (loss.tapered and loss.self_concordant):
-        return np.ones_like(low)
-    # A row whose slope has the size a bends by at most a (1 - a / L), and within the window by exp(w) times as much.
-    steepness = math.exp(WINDOW) * loss.lipschitz / loss.smoothness
-    at = np.clip(0.5, low, high)
-    answer: Array = np.minimum(1.0, steepness * at * (1.0 - at) * _UP)
-    return answer
-
-
-def joint_event(training: Plan, *beside: CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan) -> Event:
+def joint_event(training: Plan, *beside: SpreadsPlan | CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan) -> Event:
     """The event of weights and all sums under one account: that of the weights, which pays for what is beside them.
 
     Raises ParameterError unless all sums have Gaussian noise, and the weights were planned for as much beside them.

@@ -28,7 +28,7 @@ from confide.planning.simulation import Forecast
 from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
 from confide.report.accuracy import checked_evaluation
 from confide.report.checklist import points_to_confirm
-from confide.report.findings import has_interest, has_intervals, has_risks
+from confide.report.findings import has_interest, has_intervals, has_risks, supposed_in
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import Odds, guess_probability
 from confide.report.verdict import Verdict, verdict_of
@@ -234,7 +234,7 @@ def contents_of(
     return Contents(
         model=model,
         level=level,
-        verdict=verdict_of(guarantee, found, failures),
+        verdict=verdict_of(guarantee, found, failures, supposed_in(model)),
         ledger=found,
         evaluation=checked_evaluation(evaluation),
         forecasts=tuple(forecasts),

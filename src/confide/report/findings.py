@@ -13,6 +13,7 @@ from confide.effects.ticks import effect_limits
 from confide.estimators.linear_model import released_model
 from confide.estimators.model_effects import effects_of
 from confide.estimators.released_coefficients import ReleasedCoefficient, ReleasedCoefficients, outcome_of
+from confide.inference.interest import supposed_of
 from confide.inference.table import Coefficient, CoefficientTable, readable
 from confide.report.curves import MOST_LEVELS, effect_drawings
 from confide.report.drawing import interval_plot, weight_plot
@@ -34,6 +35,12 @@ def has_intervals(model: Any) -> bool:
 def has_interest(model: Any) -> bool:
     """Whether the release holds what is needed for intervals of named coefficients."""
     return released_model(model).interest is not None
+
+
+def supposed_in(model: Any) -> tuple[str, ...]:
+    """Names of the coefficients of interest whose intervals rest on a supposition, because the noise hid too much."""
+    interest = released_model(model).interest
+    return () if interest is None else supposed_of(interest)
 
 
 def has_risks(model: Any) -> bool:

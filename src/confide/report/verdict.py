@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from confide.cautions import cautions
+from confide.features.column_names import listed
 from confide.guarantee import Guarantee
+from confide.inference.table import SUPPOSED_NOTE
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import guess_probability, percent, question_of
 
@@ -31,10 +33,13 @@ class Verdict:
     sentences: tuple[str, ...]
 
 
-def verdict_of(guarantee: Guarantee, ledger: LedgerFacts | None, failures: tuple[str, ...] = ()) -> Verdict:
+def verdict_of(
+    guarantee: Guarantee, ledger: LedgerFacts | None, failures: tuple[str, ...] = (), supposed: tuple[str, ...] = ()
+) -> Verdict:
     """The verdict, from the guarantee, from what the ledger says of the model, and from what verification found wrong.
 
-    A model without a ledger gets no green light: nobody can say what other releases from the same rows cost.
+    A model without a ledger gets no green light: nobody can say what other releases from the same rows cost. Nor does one
+    with `supposed`, names of coefficients whose intervals rest on more than the rows.
     """
     if guarantee.void is not None:
         return Verdict("void", "Not private. Do not release this model as a private one.", (guarantee.void, *failures))
@@ -45,7 +50,12 @@ def verdict_of(guarantee: Guarantee, ledger: LedgerFacts | None, failures: tuple
         f"Someone who knows everything else, and guesses at even odds {question_of(guarantee)}, is right with probability "
         f"at most {percent(guess_probability(guarantee.budget))} after seeing the model."
     )
+    of_more = [f"{listed(supposed)}: {SUPPOSED_NOTE}"] if supposed else []
     doubts = [*unusual_of(guarantee), *_doubts_of_ledger(ledger)]
+    if supposed and not doubts:
+        headline = "Private, and charged. The noise hides what the rows tell about a named coefficient."
+        return Verdict("caution", headline, (meaning, *of_more))
+    doubts += of_more
     if not doubts:
         sentence = "" if ledger is None else ledger.sentence()
         return Verdict(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ from confide.inference.risk_differences import points_of_risks
 from confide.inference.risks_evidence import RisksEvidence
 from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
+from confide.privacy.curvature import length_of
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import NoisyMoments
 from confide.privacy.standardised_sums import StandardisedSums
@@ -47,7 +49,20 @@ _MOST_DOUBT = 0.25
 """In grid steps: where rounding leaves more doubt than this, a weight is not compared with the grid of their noise."""
 _ROUNDING_OF_SUMS = 1e-6
 """Relative: what is computed from released sums again differs by far less on another machine."""
-_SUMS = ("curvature", "slope", "products", "targets", "square", "sums", "risks", "weights")
+_SUMS = (
+    "curvature",
+    "slope",
+    "products",
+    "targets",
+    "square",
+    "sums",
+    "risks",
+    "weights",
+    "frame.centre",
+    "frame.spreads",
+    "start",
+    "slopes",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +297,13 @@ def _has_evidence_as_planned(released: ReleasedModel, plan: AnyPlan, shift: floa
     if isinstance(plan.intervals, InterestPlan):
         if interest is None or evidence is not None or (interest.risks is None) != (plan.intervals.risks is None):
             return False
-        planned = replace(interest, facts=plan.intervals.facts, combinations=plan.intervals.combinations)
+        length = math.inf if plan.intervals.spreads.lattice is None else length_of(plan.problem)
+        planned = replace(
+            interest,
+            facts=plan.intervals.facts,
+            combinations=plan.intervals.combinations,
+            frame=replace(interest.frame, length=length),
+        )
         return interest.to_dict() == (planned.with_weights() if weighted else planned).to_dict() and _has_risks_as_planned(
             interest, plan.intervals
         )

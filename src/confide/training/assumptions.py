@@ -222,8 +222,8 @@ def _of_interest(intervals: InterestPlan) -> str:
     """What is released for coefficients of interest."""
     names = " and ".join(dict.fromkeys(f'"{name}"' for each in intervals.combinations for name in each.columns))
     return (
-        f"the curvature of the objective at these weights and then, for each coefficient of {names}, three sums of "
-        f"the rows' slopes and curvatures along a direction"
+        f"the sums of the clipped rows and of their squares, twice the curvature and the slopes of the objective, and then, "
+        f"for each coefficient of {names}, three sums of the rows' slopes and curvatures along a direction"
         + ("" if intervals.risks is None else ", and sums of probabilities of the rows with and without each change")
     )
 
@@ -289,10 +289,9 @@ def _ledger(ledger: NamedLedger | None, problem: Any) -> str:
 
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | InterestPlan | None) -> str:
     if isinstance(intervals, InterestPlan):
-        parts = (intervals.curvature, intervals.sums, intervals.risks)
-        grids = [each.lattice.exponent for each in parts if each is not None and each.lattice is not None]
+        grids = " and ".join(f"of 2^{each.lattice.exponent}" for each in intervals.releases if each.lattice is not None)
         known = "known" if intervals.risks is not None else "public"
-        return f"multiples of 2^{exponent} and, up to {known} factors, {' and '.join(f'of 2^{each}' for each in grids)}"
+        return f"multiples of 2^{exponent} and, up to {known} factors, {grids}, or follow from such numbers alone,"
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
     centring, matching = (plan.centring, plan.matching) if isinstance(plan, Plan) else (None, None)

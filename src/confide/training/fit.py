@@ -18,7 +18,7 @@ from confide.errors import ParameterError
 from confide.features.penalised_bounds import ShortenedInNorm
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
-from confide.inference.interest import InterestEvidence, corrected_weights, directions_of
+from confide.inference.interest import InterestEvidence, directions_of, in_frame, near_minimiser
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.least_squares import SumsEvidence
 from confide.inference.risk_differences import points_of_risks
@@ -34,6 +34,7 @@ from confide.privacy.lattice import LatticeNoise
 from confide.privacy.matching import matched
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.strongly_convex import PenalisedProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -152,17 +153,23 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
 
 
 def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy: Entropy) -> InterestEvidence:
-    """Release the curvature at released weights (1, D), and then the sums along the directions that follow from it.
+    """Release the frame of the rows, curvature and slopes in it at released weights (1, D), and again where they lead to.
 
-    Sums for differences of risks come last, at points that follow from all of this.
+    The sums along the directions that follow come next. Sums for differences of risks come last, at points that follow from
+    all of this.
     """
-    facts = plan.facts
-    curvature = NoisyCurvature().release(plan.curvature, weights, source, entropy)
-    near = corrected_weights(facts, weights[0], curvature)
-    # A row has the constant of the intercept here, and the shortened one in the matrix from which directions are made.
-    along = directions_of(facts, plan.combinations, weights[0], curvature) / facts.stretch
-    sums = NoisyDirectionSums().release(plan.sums, near[None], along, source, entropy)
-    evidence = InterestEvidence(facts, plan.combinations, weights[0], curvature, sums)
+    facts, combinations = plan.facts, plan.combinations
+    frame = NoisySpreads().release(plan.spreads, source, entropy)
+    start = in_frame(frame, weights[0])
+    first, second = plan.curvatures
+    found = NoisyCurvature().release(first, frame, weights, source, entropy)
+    start = near_minimiser(facts, start, *found, (first.entry_deviation, first.slope_deviation)).weights
+    matrix = frame.matrix
+    curvature, slopes = NoisyCurvature().release(second, frame, start[None] @ matrix, source, entropy)
+    near = near_minimiser(facts, start, curvature, slopes)
+    along = directions_of(facts, combinations, frame, near, curvature) @ matrix
+    sums = NoisyDirectionSums().release(plan.sums, near.weights[None] @ matrix, along, source, entropy)
+    evidence = InterestEvidence(facts, combinations, weights[0], frame, start, curvature, slopes, sums)
     if plan.risks is None:
         return evidence
     points, steps = points_of_risks(evidence)
@@ -175,8 +182,7 @@ def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     if isinstance(plan, StatisticsPlan):
         return (plan.lattice,)
     if isinstance(plan.intervals, InterestPlan):
-        of_risks = () if plan.intervals.risks is None else (plan.intervals.risks.lattice,)
-        return (plan.lattice, plan.intervals.curvature.lattice, plan.intervals.sums.lattice, *of_risks)
+        return (plan.lattice, *(each.lattice for each in plan.intervals.releases))
     of_moments = () if plan.intervals is None else (plan.intervals.moments.lattice,)
     of_centre = () if plan.centring is None else (plan.centring.lattice,)
     of_means = () if plan.matching is None else (plan.matching.lattice,)

@@ -8,26 +8,28 @@ from contextlib import suppress
 from dataclasses import replace
 
 from confide.errors import ParameterError
-from confide.inference.interest_plan import InterestPlan
-from confide.privacy.budgets import ApproxDP, Budget
+from confide.inference.interest_plan import LARGEST_HIDDEN, InterestPlan
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums, joint_event
 from confide.privacy.mechanism import Plan
+from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.training.alpha import usual_norm
-from confide.training.interval_share import beside_weights, share_of
+from confide.training.interval_share import beside_weights, plan_with_intervals, share_of
 from confide.training.mechanism_choice import mechanism_for, plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
-SHARES = (0.24, 0.34)
-"""Shares of the curvature and of the sums along directions. The weights have the rest. Of the shares that were compared
-these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
+SHARES = (0.05, 0.1, 0.2, 0.35)
+"""Shares of the spreads, of the first and of the second curvature, and of the sums along directions. The weights have the
+rest. Of the shares that were compared these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
 _SHARES_OF_RISKS = (0.01, 0.02, 0.04, 0.08)
 """The shares of the sums for differences of risks that are compared. They leave the others in the same proportion."""
-_MOST_HIDDEN = 0.15
-"""The largest noise in the curvature, over the curvature of typical rows, at which plans are compared by the width that they
-forecast. Above it the plan with the least such noise is taken: correlated columns have directions with half of the usual
-curvature and less, and where the noise hides them there is no interval (benchmarks/README.md)."""
+_FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
+"""By how much a budget is raised in search of one at which there is a plan."""
+_MOST_TRIED = 4
+_SHARE_OF_ALL = 0.3
+"""The share of intervals for all coefficients that a refusal names."""
 _MOST_COLUMNS = 1000
 """The largest number of weights: the curvature then has half a million entries with exact noise."""
 
@@ -43,15 +45,45 @@ def plan_with_interest(settings: Settings, score_loss: ScoreLoss, n_features: in
     _refuse(settings, score_loss, n_features)
     if settings.mechanism == "auto" and settings.budget.is_private:
         settings = replace(settings, mechanism="objective")
+    plan = _least(settings, score_loss, n_features, n_rows)
+    if not plan.intervals.is_trustworthy:
+        raise plan.intervals.refusal(_instead(settings, score_loss, n_features, n_rows))
+    return plan
+
+
+def _least(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
+    """Of the possible plans the one with the shortest intervals that are to be trusted."""
     if not settings.has_risks:
         plans = _plans(settings, score_loss, n_features, n_rows, SHARES)
-        plan = min(plans, key=lambda plan: (max(plan.intervals.hidden, _MOST_HIDDEN), plan.intervals.error))
-    else:
-        divided = [(*(each * (1.0 - own) for each in SHARES), own) for own in _SHARES_OF_RISKS]
-        plans = tuple(plan for shares in divided for plan in _plans(settings, score_loss, n_features, n_rows, shares))
-        plan = min(plans, key=lambda plan: (max(plan.intervals.hidden, _MOST_HIDDEN), plan.intervals.error_of_risks))
-    plan.intervals.check()
-    return plan
+        return min(plans, key=lambda plan: (max(plan.intervals.hidden, LARGEST_HIDDEN), plan.intervals.error))
+    divided = [(*(each * (1.0 - own) for each in SHARES), own) for own in _SHARES_OF_RISKS]
+    plans = tuple(plan for shares in divided for plan in _plans(settings, score_loss, n_features, n_rows, shares))
+    return min(plans, key=lambda plan: (max(plan.intervals.hidden, LARGEST_HIDDEN), plan.intervals.error_of_risks))
+
+
+def _instead(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> str:
+    """What would do in place of a plan that is refused: a budget, intervals for all coefficients, or more rows."""
+    found, budget = [], settings.budget
+    name, *others = budget.ranges
+    # Noise falls about as fast as the budget grows, or as its root: few plans are made in search of the least one.
+    hidden = _least(settings, score_loss, n_features, n_rows).intervals.hidden / LARGEST_HIDDEN
+    likely = [each for each in _FACTORS if each >= 0.75 * (hidden**2 if isinstance(budget, ZCDP) else hidden)]
+    for factor in likely[:_MOST_TRIED]:
+        with suppress(ParameterError):
+            larger = type(budget)(
+                float(f"{factor * getattr(budget, name):.2g}"), *(getattr(budget, each) for each in others)
+            )
+            if _least(replace(settings, budget=larger), score_loss, n_features, n_rows).intervals.is_trustworthy:
+                found.append(f"A budget that would do: {larger}.")
+                break
+    with suppress(ParameterError):
+        of_all = replace(settings, interest=(), has_risks=False, inference_share=_SHARE_OF_ALL, mechanism="auto")
+        plan_with_intervals(of_all, score_loss, n_features, n_rows)
+        found.append(
+            f"Intervals for all coefficients can be had at this budget, for the target with the ridge: give "
+            f"inference_share={_SHARE_OF_ALL:g} (intervals on the command line) in place of interest."
+        )
+    return " ".join([*found, "More rows, fewer columns, or ApproxDP or ZCDP in place of PureDP help too."])
 
 
 def _refuse(settings: Settings, score_loss: ScoreLoss, n_features: int) -> None:
@@ -97,14 +129,13 @@ def _plans(
 def _with_interest(
     settings: Settings, training: Plan, shares: tuple[float, ...], budgets: Sequence[Budget], *, is_joint: bool
 ) -> Plan:
-    curvature = NoisyCurvature().plan(training, budgets[0])
-    sums = NoisyDirectionSums().plan(training, len(settings.interest), budgets[1])
-    risks = NoisyStandardisedSums().plan(training, len(settings.interest), budgets[2]) if settings.has_risks else None
-    beside = (curvature, sums) if risks is None else (curvature, sums, risks)
-    event = joint_event(training, *beside) if is_joint else training.problem.event(settings.budget)
+    spreads = NoisySpreads().plan(training, budgets[0])
+    curvatures = NoisyCurvature().plan(training, budgets[1]), NoisyCurvature().plan(training, budgets[2])
+    sums = NoisyDirectionSums().plan(training, len(settings.interest), budgets[3])
+    risks = NoisyStandardisedSums().plan(training, len(settings.interest), budgets[4]) if settings.has_risks else None
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
-    paid = replace(training, event=event)
+    whole = replace(training, event=training.problem.event(settings.budget))
     design = settings.sampling_design(training.problem.n_rows_low)
-    plan = InterestPlan.of(shares, paid, curvature, sums, settings.interest, usual, risks, design)
-    return replace(paid, intervals=plan)
+    plan = InterestPlan.of(shares, whole, spreads, curvatures, sums, settings.interest, usual, risks, design)
+    return replace(whole, event=joint_event(training, *plan.releases) if is_joint else whole.event, intervals=plan)

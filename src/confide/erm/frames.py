@@ -1,0 +1,140 @@
+"""Rows in units of their own: moved by a released middle and divided by released spreads; and sums over rows in them.
+
+Where a column lies far from 0 in relation to its spread, noise for rows as they are hides how much it varies. In its frame
+every column has about the mean 0 and the spread 1, so the noise hides all of them alike. Long rows count less there, by a
+factor that depends on the row alone. That bounds what one row adds, and leaves the minimiser of a right model where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from confide.erm.coded_rows import dense
+from confide.erm.moment_sums import MomentSum
+from confide.erm.row_bounds import RowBound
+from confide.erm.row_sums import Totals
+from confide.erm.weighted_losses import Weighted
+from confide.types import Array, Rows, Targets, Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What turns clipped rows x into y = ((x - centre) / spreads, constant). Public: it follows from a release.
+
+    Parameters
+    ----------
+    centre, spreads : one number for each column; spreads are positive
+    constant : the last entry of every y; 0 without an intercept, and then y has no such entry
+    intercept : the constant of the intercept in the objective; 0 for none
+    length : rows y that are longer than this count less
+    """
+
+    centre: tuple[float, ...]
+    spreads: tuple[float, ...]
+    constant: float
+    intercept: float
+    length: float
+
+    @property
+    def matrix(self) -> Array:
+        """T (D, D), y = T x for rows x with the constant of the intercept; weights w for y are T^T w for x."""
+        d, own = len(self.centre), 1.0 / np.array(self.spreads)
+        if not self.constant > 0.0:
+            return np.diag(own)
+        matrix = np.diag(np.append(own, self.constant / self.intercept))
+        matrix[:d, d] = -np.array(self.centre) * own / self.intercept
+        return matrix
+
+    def rows(self, clipped: Array) -> Array:
+        """(m, D): the rows y of clipped rows (m, d)."""
+        moved = (clipped - np.array(self.centre)) / np.array(self.spreads)
+        return np.hstack([moved, np.full((len(moved), 1), self.constant)]) if self.constant > 0.0 else moved
+
+    def counts_of(self, rows: Array) -> Array:
+        """(m,): f = min(1, length^2 / |y|^2), how much each row y counts."""
+        if math.isinf(self.length):
+            return np.ones(len(rows))
+        squares = np.einsum("ij,ij->i", rows, rows)
+        counts: Array = np.minimum(1.0, self.length**2 / np.maximum(squares, np.finfo(float).tiny))
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSum:
+    """Curvature and slopes of rows in a frame, at weights (1, D) for rows as they are.
+
+        the Hessian (1, D, D): sum_i f_i q_i y_i y_i^T    and the gradient (1, D): sum_i f_i p_i y_i,
+        p_i = c_i s_i / L,    q_i = c_i h_i / c
+
+    with f_i and y_i those of `Frame`, c_i, s_i and h_i weight, slope and curvature of the row as in `MomentSum`, and L and c
+    the largest slope and the largest curvature of a row with its weight. So p_i lies in [-1, 1] and q_i in [0, 1].
+    """
+
+    of: MomentSum
+    frame: Frame
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = self.of.of.n_weights(n_features)
+        return Totals(np.zeros(1), np.zeros((1, width)), np.zeros((1, width, width)))
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the terms of one block of rows (m, d) to the totals in place."""
+        row_sum = self.of.of
+        bounds, clipped = Weighted(row_sum.loss, row_sum.largest_weight), row_sum.row_bound.clip(dense(rows))
+        slope, bend = slopes_and_bends(self.of, bounds, clipped, labels, weights, row_weights)
+        own = self.frame.rows(clipped)
+        counts = self.frame.counts_of(own)[:, None]
+        totals.gradient[...] += (counts * slope * own).sum(axis=0)
+        totals.hessian[...] += own.T @ (counts * bend * own)
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals, whose Hessian is symmetric to the last bit, in place."""
+        totals.hessian[...] = 0.5 * (totals.hessian + totals.hessian.transpose(0, 2, 1))
+        return totals
+
+
+def slopes_and_bends(
+    of: MomentSum, bounds: Weighted, clipped: Array, labels: Targets, weights: Weights, row_weights: Array | None
+) -> tuple[Array, Array]:
+    """(m, 1) each: slopes p in [-1, 1] and curvatures q in [0, 1] of clipped rows, in units of the bounds."""
+    row_sum, window = of.of, of.window
+    weights = weights.reshape(1, clipped.shape[1] + (row_sum.intercept > 0.0))
+    scores, counts = row_sum._scores(clipped, weights), row_sum._counts(row_weights)
+    slope = np.clip(counts * of._slopes(scores, labels) / bounds.lipschitz, -1.0, 1.0)
+    above, below = (of._slopes(scores + shift, labels) for shift in (window, -window))
+    return slope, np.clip(counts * (above - below) / (2.0 * window * bounds.smoothness), 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadSum:
+    """Sums of clipped rows in units of their bounds, of their squares, and the number of rows: the gradient (1, 2 d + 1).
+
+    Parameters
+    ----------
+    row_bound : public bound on a row
+    units : the largest size of an entry, one number for each column
+    """
+
+    row_bound: RowBound
+    units: tuple[float, ...]
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        return Totals(np.zeros(1), np.zeros((1, 2 * n_features + 1)), np.zeros((1, 0, 0)))
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the terms of one block of rows (m, d) to the totals in place. Labels and weights play no part."""
+        own = self.row_bound.clip(dense(rows)) / np.array(self.units)
+        totals.gradient[0] += np.concatenate([own.sum(axis=0), (own * own).sum(axis=0), [float(len(own))]])
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals as they are."""
+        return totals

@@ -1,0 +1,153 @@
+"""Middles and spreads of the columns, with exact noise: the frame of the releases for named coefficients.
+
+One pass adds up the clipped rows and their squares, in units of the bounds on columns. Proof: proofs/spreads.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from confide import expected_noise
+from confide.accounting.events import Event
+from confide.data.source import RowSource
+from confide.erm.frames import Frame, SpreadSum
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import RowBound
+from confide.errors import ParameterError
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row
+from confide.privacy.curvature import CONSTANT, LARGEST_INFLATION, LEAST_SPREAD, length_of, refuse_other_losses, too_inexact
+from confide.privacy.lattice import LatticeNoise
+from confide.privacy.least_noise import least_noise
+from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
+from confide.privacy.noise import Entropy
+from confide.types import Array
+
+_UNIT = 2.0**-53
+_UP = 1.0 + 2.0**-40
+_OF_ONE, _OF_MORE = 4.0, 6.25
+"""The largest squared distance of (x, x^2) of two rows, for one column of size at most 1, and for columns of L2 norm at most
+1: theorem 1."""
+_LEAST_VARIANCE = 1.0
+"""The least variance that is believed, in standard deviations of its noise (benchmarks/interest_of_tables.py)."""
+_LEAST_OF_LEVELS = 0.25
+"""The least variance that is believed of a level, over that of levels that are equally frequent."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadsPlan:
+    """Everything about the release that is decided before any row is read. Public.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem of the weights.
+    budget : Budget
+        What the release costs.
+    row_sum : SpreadSum
+    lattice : LatticeNoise or None
+        None where there is no privacy.
+    event : Event
+        What a ledger counts.
+    """
+
+    problem: Problem
+    budget: Budget
+    row_sum: SpreadSum
+    lattice: LatticeNoise | None
+    event: Event
+
+    deviation = property(expected_noise.deviation)
+
+
+def units_of(row_bound: RowBound, n_features: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """The largest size of an entry of each column, and the sizes of the groups whose norm in these units is at most 1."""
+    if isinstance(row_bound, GroupBound):
+        return tuple(np.repeat(row_bound.scales, row_bound.sizes).tolist()), row_bound.sizes
+    unit = row_bound.l2_norm if math.isfinite(row_bound.l2_norm) else 1.0
+    return (unit,) * n_features, (n_features,)
+
+
+def _distances(sizes: tuple[int, ...], neighbours: Neighbours) -> tuple[float, float]:
+    """The largest L2 and L1 distances of the sums of neighbours: theorem 1."""
+    n_columns, n_groups = sum(sizes), len(sizes)
+    if neighbours is Neighbours.REPLACE_ONE:
+        squared = sum(_OF_ONE if size == 1 else _OF_MORE for size in sizes)
+        # The number of rows is public, and no distance: its entry is replaced by the number itself.
+        return math.sqrt(squared), math.sqrt(2.0 * n_columns * squared)
+    squared = 2.0 * n_groups + 1.0
+    return math.sqrt(squared), math.sqrt((2.0 * n_columns + 1.0) * squared)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySpreads:
+    """Middles and spreads with noise. Between its two verbs the caller charges the plan's event."""
+
+    def plan(self, training: Plan, budget: Budget) -> SpreadsPlan:
+        """The plan for the rows of weights that `training` will release. No data is used."""
+        problem = training.problem
+        units, sizes = units_of(problem.row_bound, problem.n_features)
+        row_sum = SpreadSum(problem.row_bound, units)
+        if not budget.is_private:
+            return SpreadsPlan(problem, budget, row_sum, None, problem.event(budget))
+        refuse_other_losses(problem)
+        l2, l1 = _distances(sizes, problem.neighbours)
+        size = 2 * problem.n_features + 1
+        # Theorem 2.
+        entries = math.sqrt(2.0 * len(sizes) + 1.0)
+        rounding = 1.02 * _UNIT * problem.n_rows_high * entries * (problem.summation_depth + 2 * problem.row_width + 12)
+        if not 2.0 * rounding <= LARGEST_INFLATION * l2:
+            raise too_inexact(problem)
+        of_row = budget_of_row(budget, problem.rows_per_person)
+        lattice, curve = least_noise(
+            size, (l2 + 2.0 * rounding) * _UP, (l1 + 2.0 * math.sqrt(size) * rounding) * _UP, of_row
+        )
+        return SpreadsPlan(problem, budget, row_sum, lattice, problem.event(budget, curve))
+
+    def release(self, plan: SpreadsPlan, source: RowSource, entropy: Entropy) -> Frame:
+        """Sum over the rows once, and release the frame that follows. The event was charged before this call."""
+        problem = plan.problem
+        if not made_by(plan, SpreadsPlan):
+            raise ParameterError(ANOTHERS)
+        problem.check_source(source)
+        sums = source.sum_over_rows(plan.row_sum, np.zeros((1, problem.row_width))).gradient
+        if problem.neighbours is Neighbours.REPLACE_ONE:
+            # Of persons with several rows some may have been dropped, and how many is private.
+            sums[0, -1] = problem.n_rows_low
+        if plan.lattice is not None:
+            sums = plan.lattice.release(sums, entropy)
+        return frame_of(plan, sums[0])
+
+
+def frame_of(plan: SpreadsPlan, released: Array) -> Frame:
+    """The frame that follows from released sums (2 d + 1,). It uses no row."""
+    problem, d = plan.problem, plan.problem.n_features
+    n_rows = float(problem.n_rows_low)
+    if problem.neighbours is not Neighbours.REPLACE_ONE:
+        n_rows = float(np.clip(released[-1], problem.n_rows_low, problem.n_rows_high))
+    means, squares = released[:d] / n_rows, released[d : 2 * d] / n_rows
+    has_constant = problem.intercept > 0.0
+    # Without an intercept scores of moved rows are no scores of rows.
+    centre = np.clip(means, -1.0, 1.0) if has_constant else np.zeros(d)
+    variances = squares - centre * centre
+    least = np.full(d, (LEAST_SPREAD * _UP) ** 2)
+    if plan.lattice is not None:
+        noise = plan.deviation / n_rows * np.sqrt(1.0 + 4.0 * centre * centre)
+        least = np.maximum(least, np.maximum(_LEAST_VARIANCE * noise, _usual_of_levels(problem)))
+        least = np.minimum(least, 1.0)
+        variances = np.minimum(variances, 1.0)
+    units = np.array(plan.row_sum.units)
+    spreads = units * np.sqrt(np.maximum(variances, least))
+    constant = CONSTANT if has_constant else 0.0
+    length = length_of(problem) if plan.lattice is not None else math.inf
+    return Frame(tuple((units * centre).tolist()), tuple(spreads.tolist()), constant, problem.intercept, length)
+
+
+def _usual_of_levels(problem: Problem) -> Array:
+    """(d,): the least variance that is believed of each column: that of levels, and 0 for numbers."""
+    if not isinstance(problem.row_bound, GroupBound):
+        return np.zeros(problem.n_features)
+    sizes = np.repeat(problem.row_bound.sizes, problem.row_bound.sizes)
+    return np.where(sizes > 1, _LEAST_OF_LEVELS * (1.0 - 1.0 / sizes) / sizes, 0.0)
