@@ -18,6 +18,11 @@ EXAMPLE_DELTA = 1e-6
 _USUAL_DELTA = 1e-5
 _LARGEST_USUAL_EPSILON = 10.0
 
+MANY_CLASSES = 20
+"""So many classes and more are worse off with one-vs-rest than with softmax. Of made-up clusters with 20 classes, at a pure
+epsilon of 4, softmax had an accuracy of .93, `LinearSVC` .82 and one-vs-rest of logistic losses .73; with 50 classes at
+(1, 1e-6) it was .98, .66 and .55; with 10 classes all were within .01."""
+
 UNDECLARED_LABELS = (
     "The labels were not declared, so they are learned from y and become public with the model: one that a single person "
     "has would show. Declare all labels that there can be, as `classes` or as the target of the schema."
@@ -95,6 +100,17 @@ def tell_of_repeats(asked: str, budget: Any, *, is_charged: bool, is_clone: bool
         f"{who}. Each is a release of its own under {budget}, {where}; the costs add up for the same persons. {advice}"
     )
     warn((sentence,), BudgetWarning)
+
+
+def tell_of_many_classes(number: int) -> None:
+    """Warn of one-vs-rest for so many classes, where the noise of all of them together outweighs each comparison."""
+    if number >= MANY_CLASSES:
+        sentence = (
+            f"each of {number} classes is compared with all others, and the noise grows with their number: "
+            f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "
+            f"accurate."
+        )
+        warn((sentence,), AccuracyWarning)
 
 
 def tell_of_unknown_size(estimator: Any, *, has_schema: bool) -> None:

@@ -308,6 +308,7 @@ ESTIMATORS = {
     "huber": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1),
     "clipped": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1, loss="clipped_squared"),
     "poisson": PoissonRegressor(1e6, row_norm=1e3, target_bound=10.0),
+    "huber, defaults": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4),
     "erm": ERMRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1),
     "erm, counts": ERMRegressor(1e6, row_norm=1e3, target_bound=10.0, loss="poisson"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from multiprocessing import Pipe
 
 import numpy as np
@@ -297,3 +298,27 @@ def test_scikit_learns_checks_pass(model):
     """As a classifier of several classes, which its tags say it is."""
     assert model.__sklearn_tags__().classifier_tags.multi_class
     assert failed_checks(model) == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "n_classes", "is_told"),
+    [
+        (confide.LinearSVC(1.0, row_norm=1.0), 20, True),
+        (confide.LinearSVC(1.0, row_norm=1.0), 19, False),
+        (confide.KernelSVC(1.0, length_scale=1.0, n_features=4), 30, True),
+        (confide.LogisticRegression(1.0, row_norm=1.0, multiclass="one-vs-rest"), 20, True),
+        (confide.LogisticRegression(1.0, row_norm=1.0), 20, False),
+        (confide.LinearSVC(float("inf"), row_norm=1.0), 20, False),
+    ],
+)
+def test_many_classes_against_all_others_are_told(model, n_classes, is_told):
+    """Before the charge, where noise is added; softmax compares all classes at once."""
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, size=(60, 2))
+    model.set_params(classes=list(range(n_classes)))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(rows, np.arange(60) % n_classes)
+    messages = [str(each.message) for each in told if each.category is confide.AccuracyWarning]
+    assert [f"each of {n_classes} classes is compared with all others" in message for message in messages] == [
+        True
+    ] * is_told

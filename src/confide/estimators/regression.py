@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
-from confide.errors import ParameterError
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import (
     DesignParameters,
@@ -17,9 +15,7 @@ from confide.estimators.shared_parameters import (
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.privacy.budgets import Neighbours
-from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.least_squares_choice import MECHANISMS_OF_LEAST_SQUARES, squared_error
-from confide.training.plan import make_plan
 from confide.training.settings import SquaredError
 
 
@@ -137,23 +133,3 @@ class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParame
 
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."
-
-    def _noise_hides_small_data(self) -> bool:
-        """Whether the noise is large beside the sums over 200 standardised rows of 10 columns. Decided from public facts.
-
-        scikit-learn's checks test the score of regressors on such a data set, on which sums are at most 200.
-        """
-        try:
-            plan = make_plan(self._settings(None), 10, 200)
-        except ParameterError:
-            return False
-        if isinstance(plan, StatisticsPlan):
-            is_noisy = max(plan.product_deviation, plan.target_deviation) > 2.0
-        else:
-            is_noisy = plan.noise_norm * plan.l2 > math.sqrt(plan.problem.n_weights)
-        return self.schema is None and is_noisy
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = self._noise_hides_small_data()
-        return tags

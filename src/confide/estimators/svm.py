@@ -114,6 +114,9 @@ class LinearSVC(IntervalsParameter, RowNormParameter, SparsityParameter, Penalty
     -----
     There are no intervals for "hinge", because its curvature is zero except at a point.
 
+    With 20 classes and more, `LogisticRegression` is usually far more accurate: its softmax compares all classes at once. An
+    `AccuracyWarning` says so.
+
     Guarantee: as for `LogisticRegression`. The curvature of a hinge with a joint costs a part of the budget; the curvature
     of the logistic loss, with a margin or without, often costs nothing. Scores and coefficients of the logistic hinge are
     1 / smoothing times as large as those of the hinge, so do not compare them between losses. If the plan clips encoded

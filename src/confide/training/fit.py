@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confide.cautions import cautions
+from confide.cautions import cautions, tell_of_many_classes
 from confide.data.source import RowSource
 from confide.effects.monotone import monotone_weights
+from confide.erm.class_losses import OneVsRest
 from confide.errors import ParameterError
 from confide.features.penalised_bounds import ShortenedInNorm
 from confide.guarantee import Guarantee
@@ -71,9 +72,16 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
+        tell_of_many_classes(_classes_against_all_others(plan))
         before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
     return model_of(fit, plan.alpha, guarantee, rows, settings)
+
+
+def _classes_against_all_others(plan: AnyPlan) -> int:
+    """How many classes are each compared with all others, with noise; 0 if none is."""
+    loss = getattr(plan.problem, "loss", None)
+    return loss.n_outputs if isinstance(loss, OneVsRest) and plan.budget.is_private else 0
 
 
 def _refuse_weights_without_mean(rows: CheckedRows, settings: Settings) -> None:
