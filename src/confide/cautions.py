@@ -76,13 +76,13 @@ def of_learned_steps(classes: tuple[str, ...]) -> str:
     )
 
 
-def tell_of_repeats(asked: str, budget: Any, *, is_charged: bool, is_clone: bool = False) -> None:
+def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool = False) -> None:
     """Warn once where the caller asks for the second release in a row, unless a ledger counts what a loop asks for.
 
     Parameters
     ----------
     asked : what is released, such as "LogisticRegression.fit"
-    budget : what each release costs
+    price : the budget of each release, in words
     is_charged : whether a ledger is charged
     is_clone : whether an estimator is cloned, which comes before its fit
     """
@@ -97,7 +97,7 @@ def tell_of_repeats(asked: str, budget: Any, *, is_charged: bool, is_clone: bool
         else "Give them ledger=confide.Ledger(path, limit=...), which adds up their costs and refuses what exceeds it."
     )
     sentence = (
-        f"{who}. Each is a release of its own under {budget}, {where}; the costs add up for the same persons. {advice}"
+        f"{who}. Each is a release of its own under {price}, {where}; the costs add up for the same persons. {advice}"
     )
     warn((sentence,), BudgetWarning)
 

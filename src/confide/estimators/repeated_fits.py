@@ -44,7 +44,7 @@ def _tell_of_repeated_fits(estimator: Any) -> None:
     if not calls:
         if budget.is_private and not isinstance(estimator.ledger, Batch):
             asked = f"{type(estimator).__name__}.fit"
-            tell_of_repeats(asked, budget, is_charged=estimator.ledger is not None, is_clone=True)
+            tell_of_repeats(asked, str(budget), is_charged=estimator.ledger is not None, is_clone=True)
         return
     level, facts, name = calls[-1]  # the outermost call
     warned = facts.get("self", facts["estimator"])

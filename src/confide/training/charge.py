@@ -78,7 +78,7 @@ def before_charge(
         warn((SEEDED,) if charge.seed is not None else ())
         warn((of_learned_steps(learned_steps),) if learned_steps else ())
         if not is_batch:
-            tell_of_repeats(charge.purpose, budget, is_charged=charge.ledger is not None)
+            tell_of_repeats(charge.purpose, str(budget), is_charged=charge.ledger is not None)
 
 
 def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
