@@ -511,6 +511,28 @@ def test_no_fit_fails_after_its_charge(part, tmp_path):
     assert [what for _, what, _ in found].count("released") >= 0.5 * len(found)
 
 
+def test_points_are_tried_over_rows_that_were_clipped_once(tmp_path, monkeypatch):
+    """Eight points of a line search over joined blocks, whose scores are summed in parts."""
+    sizes = {
+        ("data.arrays", "_SCORE_BYTES"): 2**10,
+        ("solvers.lbfgs", "_FLAT_ENOUGH"): 0.0,
+        ("solvers.sampled", "_FEWEST_ROWS"): 20,
+        ("solvers.sampled", "_LARGEST_SHARE"): 1.0,
+    }
+    case = {
+        "estimator": confide.LogisticRegression,
+        "task": "three",
+        "kind": "frame curves",
+        "n_rows": 600,
+        "budget": ZCDP(2.0),
+        "parameters": {"mechanism": "auto", "neighbours": "add-or-remove-one", "n_rows_bounds": (30, 4000)},
+        "of_alpha": 0.01,
+        "compiled": True,
+        "sizes": sizes,
+    }
+    assert outcome(case, tmp_path, monkeypatch) == ("released", set())
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize("number", range(3000))
 def test_no_fit_of_many_fails_after_its_charge(number, tmp_path, monkeypatch):
