@@ -420,7 +420,7 @@ def outcome(case, folder, monkeypatch):
     model = case["estimator"](case["budget"])
     model.set_params(**{name: value for name, value in parameters.items() if name in model.get_params()})
     weights = {}
-    if parameters.get("max_sample_weight", 1.0) > 1.0 and targets is not None:
+    if model.get_params().get("max_sample_weight", 1.0) > 1.0 and targets is not None:
         weights["sample_weight"] = np.linspace(0.1, 2.0, case["n_rows"])
 
     def charged(*arguments, **facts):

@@ -96,9 +96,7 @@ def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool 
         if is_charged
         else "Give them ledger=confide.Ledger(path, limit=...), which adds up their costs and refuses what exceeds it."
     )
-    sentence = (
-        f"{who}. Each is a release of its own under {price}, {where}; the costs add up for the same persons. {advice}"
-    )
+    sentence = f"{who}. Each is a release of its own under {price}, {where}; the costs add up for the same persons. {advice}"
     warn((sentence,), BudgetWarning)
 
 
