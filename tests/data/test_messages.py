@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import struct
+import tracemalloc
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -86,18 +89,39 @@ def test_any_other_message_is_refused_in_one_line(message):
         received(Wire(message), "weights", n_numbers=3)
 
 
-def test_members_that_overlap_are_refused():
-    """An archive can name the same bytes many times, and would be larger in memory than in the message."""
-    honest = archive(("weights.npy", member((1000,), content=bytes(8000))))
-    start = honest.rindex(b"PK\x01\x02")
-    end = honest.rindex(b"PK\x05\x06")
-    entry = honest[start:end]
-    entries = b"".join(entry.replace(b"weights", f"weigh{number:02d}".encode()) for number in range(50))
-    tail = bytearray(honest[end:])
-    tail[8:12] = (50).to_bytes(2, "little") * 2
-    tail[12:16] = len(entries).to_bytes(4, "little")
+def nested(n_members, n_numbers):
+    """An archive each of whose members holds all that come after it, as its numbers."""
+    content, offsets, names = bytes(8 * n_numbers), [], []
+    for number in range(n_members):
+        data = member((len(content),), "|u1", content)
+        names.append(f"w{number:06d}.npy".encode())
+        head = struct.pack(
+            "<4s5H3L2H", b"PK\x03\x04", 20, 0, 0, 0, 0, zlib.crc32(data), len(data), len(data), len(names[-1]), 0
+        )
+        content = head + names[-1] + data
+        offsets.append((len(content), zlib.crc32(data), len(data)))
+    entries = b"".join(
+        struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 0, crc, size, size, len(name), 0, 0, 0, 0, 0,
+                    len(content) - start) + name
+        for name, (start, crc, size) in zip(names, offsets, strict=True)
+    )  # fmt: skip
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, n_members, n_members, len(entries), len(content), 0)
+    return content + entries + end
+
+
+def many(n_members):
+    return archive(*((f"w{number}.npy", member((1,), content=bytes(8))) for number in range(n_members)))
+
+
+@pytest.mark.parametrize("message", [nested(100, 10_000), many(2000)], ids=["nested", "many"])
+def test_members_that_are_nested_or_too_many_are_refused_before_they_are_read(message):
+    """An archive can give the same bytes to many members, and would be larger in memory than the message."""
+    tracemalloc.start()
     with pytest.raises(InputError, match="cannot be understood"):
-        received(Wire(honest[:start] + entries + bytes(tail)), n_numbers=10**6)
+        received(Wire(message), n_numbers=10**6)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * len(message) + 2**18
 
 
 def test_a_request_may_have_as_many_problems_as_a_fit_has_classes():

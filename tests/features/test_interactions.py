@@ -6,7 +6,8 @@ import pytest
 
 from confide.errors import SchemaError
 from confide.features.columns import NumberColumn
-from confide.features.interactions import Interaction, interactions_of
+from confide.features.encoder import Encoder
+from confide.features.interactions import Interaction, interactions_of, n_products
 from confide.features.schema import Schema
 from tests.features.schemas import AGE, SEX, TARGET
 
@@ -71,3 +72,47 @@ def test_a_number_alone_has_a_curve_beside_its_line():
     assert Schema.from_dict(made.to_dict()) == made
     with pytest.raises(SchemaError, match='for a number without knots, and column "size" is none'):
         Schema(columns, interact=[{"columns": ["size"], "knots": 3}])
+
+
+def levels(name, count, **more):
+    return {name: {"categories": [f"{name}{place}" for place in range(count)], **more}}
+
+
+@pytest.mark.parametrize(("columns", "knots"), [
+    (levels("a", 1001) | levels("b", 1000), None),
+    (levels("a", 100) | levels("b", 100) | levels("c", 101), None),
+    (levels("a", 1000) | {"b": {"low": 0, "high": 1}}, 999),
+    ({name: {"low": 0, "high": 1, "knots": 999} for name in "ab"} , None),
+])  # fmt: skip
+def test_products_are_counted_before_any_is_named(columns, knots):
+    """More than a million are refused, at once and in a sentence that says what to do."""
+    interact = [{"columns": list(columns)} | ({} if knots is None else {"knots": knots})]
+    with pytest.raises(SchemaError, match="Name fewer columns, list fewer categories, or give numbers fewer knots"):
+        Schema(columns=columns, interact=interact)
+
+
+def test_products_of_all_interactions_count_together():
+    """Each of these is below the bound."""
+    columns = levels("a", 800) | levels("b", 800) | levels("c", 700)
+    assert (
+        n_products(Schema(columns=columns, interact=[["a", "b"]]).interact, Schema(columns=columns).columns_by_name)
+        == 640_000
+    )
+    with pytest.raises(SchemaError, match="1,200,000"):
+        Schema(columns=columns, interact=[["a", "b"], ["a", "c"]])
+
+
+def test_products_are_counted_as_they_are_made():
+    """Two levels are one column, a missing cell one more, and coarse numbers have their own knots."""
+    columns = {
+        **levels("two", 2), **levels("some", 2, missing=True), **levels("other", 3, other=True),
+        **levels("kept", 3, other="kept1"),
+        "line": {"low": 0, "high": 1}, "gaps": {"low": 0, "high": 1, "missing": True}, "curve": {"low": 0, "high": 1, "knots": [0.2, 0.7], "missing": True},
+    }  # fmt: skip
+    names = list(columns)
+    pairs = [[first, second] for place, first in enumerate(names) for second in names[place + 1 :]]
+    beside = [{"columns": [name], "knots": 3} for name in ("line", "gaps")]
+    interact = [*pairs, *beside, *({"columns": [*pair, "line"], "knots": 2} for pair in pairs if "line" not in pair)]
+    schema = Schema(columns=columns, interact=interact)
+    made = sum(group.size for group in Encoder(schema).groups[len(columns) :])
+    assert n_products(schema.interact, schema.columns_by_name) == made

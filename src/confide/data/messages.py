@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import struct
 from collections.abc import Mapping
 from typing import Any, Protocol
 from zipfile import ZIP_STORED, ZipFile
@@ -21,6 +22,10 @@ MOST_BYTES_BESIDES_NUMBERS = 2**20
 """Length of names, headers and digests of a message: far more than any message of confide has."""
 _BYTES_OF_A_NUMBER = 8
 _ENDING = ".npy"
+_MOST_BYTES_OF_DIRECTORY = 2**16
+"""Length of the list of the members of an archive: some hundreds of members, and messages of confide have a few."""
+_END, _LONG_END = "<4s4H2LH", "<4sQ2H2L4Q"
+"""The last record of an archive, and the one that stands before it in an archive of more than 2 GB, as in ZIP's APPNOTE."""
 _LEFT = "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
 
 
@@ -88,17 +93,30 @@ def received(connection: Connection, *names: str, n_numbers: int, may_end: bool 
 def _unpacked(message: bytes) -> dict[str, Any]:
     """The arrays of an archive. Raises one of several errors if it is not one that `packed` makes."""
     found: dict[str, Any] = {}
+    _refuse_long_directory(message)
     with ZipFile(io.BytesIO(message)) as archive:
-        for member in archive.infolist():
-            # Members that are not compressed, and lie one after the other, are together no longer than the message.
+        members = archive.infolist()
+        # Members that lie within each other would together be longer than the message. They are counted before one is read.
+        if sum(member.file_size for member in members) > len(message):
+            raise ValueError
+        for member in members:
             if member.compress_type != ZIP_STORED or not member.filename.endswith(_ENDING):
                 raise ValueError
             found[member.filename.removesuffix(_ENDING)] = _array(archive.read(member))
-        if len(found) != len(archive.infolist()):
+        if len(found) != len(members):
             raise ValueError
-    if sum(array.nbytes for array in found.values()) > len(message):
-        raise ValueError
     return found
+
+
+def _refuse_long_directory(message: bytes) -> None:
+    """Raise ValueError or struct.error for a list of members that is longer than that of any message of confide."""
+    end, long_end = struct.calcsize(_END), struct.calcsize(_LONG_END)
+    mark, *_, size, _, _ = struct.unpack(_END, message[-end:])
+    locator = message[-end - 20 : -end]
+    if locator.startswith(b"PK\x06\x07"):
+        size = max(size if size != 2**32 - 1 else 0, struct.unpack(_LONG_END, message[-end - 20 - long_end : -end - 20])[8])
+    if mark != b"PK\x05\x06" or size > _MOST_BYTES_OF_DIRECTORY:
+        raise ValueError
 
 
 def _array(content: bytes) -> Any:

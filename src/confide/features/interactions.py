@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -16,6 +17,9 @@ _SHAPE = (
     'there may be a table, as in { columns = ["age", "sex"], knots = 1, scale = 0.3 }.'
 )
 SMALLEST_SCALE = 2.0**-20
+MOST_PRODUCTS = 10**6
+"""The largest number of products of all interactions together: names and weights of so many still take seconds and little
+memory, and no table tells so many effects apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,32 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
             names = " and ".join(interaction.columns)
             raise SchemaError(f"interact: {names} are listed together twice; keep one of the lists.")
         interactions.append(interaction)
+        if (found := n_products(interactions, columns)) > MOST_PRODUCTS:
+            raise SchemaError(
+                f"interact: {' and '.join(interaction.columns)} bring the number of products to {_shown_count(found)}, and "
+                f"{MOST_PRODUCTS:,} are the most. Name fewer columns, list fewer categories, or give numbers fewer knots."
+            )
     return tuple(interactions)
+
+
+def n_products(interactions: Iterable[Interaction], columns: Mapping[str, Column]) -> int:
+    """The number of encoded columns that interactions add, found without making any of them."""
+    return sum(math.prod(_width(columns[name], each.knots) for name in each.columns) for each in interactions)
+
+
+def _width(column: Column, knots: int | None) -> int:
+    """The number of encoded columns with which a column enters products."""
+    absent = int(bool(column.missing))
+    if not isinstance(column, NumberColumn):
+        levels = len(column.categories) + int(column.other is True) + absent
+        return 1 if levels == 2 else levels  # which are -1 and 1
+    own = column.knots if knots is None else knots
+    n_knots = own if isinstance(own, int) else len(own)
+    return (n_knots + 2 if n_knots else 1) + absent
+
+
+def _shown_count(count: int) -> str:
+    return f"{count:,}" if count < 10**15 else "more than 10^15"
 
 
 def _interaction(entry: Any) -> Interaction:

@@ -139,7 +139,7 @@ class Schema:
         object.__setattr__(self, "person", person)
         object.__setattr__(self, "weight", row_weight_of(weight))
         self._check_names()
-        object.__setattr__(self, "interact", interactions_of(interact, {column.name: column for column in self.columns}))
+        object.__setattr__(self, "interact", interactions_of(interact, self.columns_by_name))
         object.__setattr__(self, "random_features", random_features_of(random_features))
 
     def _check_names(self) -> None:
@@ -255,6 +255,11 @@ class Schema:
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns in order, without the target, the person and the weight."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def columns_by_name(self) -> dict[str, Column]:
+        """The columns by their names, in order."""
+        return {column.name: column for column in self.columns}
 
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target={self.target.column!r}"

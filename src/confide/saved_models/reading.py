@@ -16,6 +16,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.features.encoder import Encoder
+from confide.features.interactions import n_products
 from confide.features.penalised_bounds import ShortenedInNorm
 from confide.features.public_maps import map_from_dict
 from confide.features.quadratic_forms import QuadraticForm
@@ -79,6 +80,10 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     if type(n_inputs) is not int or n_inputs < 1:
         raise FileError(WRONG_KIND)
     columns = Columns(n_inputs, None if names is None else np.array(names, dtype=object))
+    # A short file may describe more products than memory holds; it has as many names as it has weights.
+    n_made = 0 if schema is None or fourier is not None else n_products(schema.interact, schema.columns_by_name)
+    if n_made > len(content["coefficient_names"]):
+        raise FileError("the columns of the schema do not match the coefficients.")
     encoder = None if schema is None else Encoder(schema)
     prior = content.get("prior")
     released = ReleasedModel(
