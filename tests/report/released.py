@@ -81,20 +81,24 @@ def rates():
     return evaluate(logistic()[0], *people(400, 1), budget=1.0)
 
 
+def rows_of_long_names(n=600):
+    """Rows of two columns with many long levels beside those of `people`, and their labels."""
+    frame, label = people(n)
+    rng = np.random.default_rng(1)
+    more = pd.DataFrame({name: rng.choice(column["categories"], n) for name, column in LONG_COLUMNS.items()})
+    return frame.join(more), label
+
+
+LEVELS = [f"{name} occupations of the respondent at the interview in {name}" for name in ("Handlers", "Farming", "Sales")]
+LONG_COLUMNS = {
+    "occupation of the respondent at the interview": {"categories": LEVELS, "other": True},
+    "region where they lived before": {"categories": [f"Region number {number} of the country" for number in range(9)]},
+    "marital": {"categories": ["Married", "Never married or in a registered partnership abroad", "Divorced"]},
+}
+
+
 @cache
 def long_names():
     """Intervals of coefficients of long levels, more than a page lists."""
-    levels = [
-        f"{name} occupations of the respondent at the interview in {name}" for name in ("Handlers", "Farming", "Sales")
-    ]
-    regions = [f"Region number {number} of the country" for number in range(9)]
-    columns = {
-        "occupation of the respondent at the interview": {"categories": levels, "other": True},
-        "region where they lived before": {"categories": regions},
-        "marital": {"categories": ["Married", "Never married or in a registered partnership abroad", "Divorced"]},
-    }
-    frame, label = people()
-    rng = np.random.default_rng(1)
-    more = pd.DataFrame({name: rng.choice(column["categories"], len(frame)) for name, column in columns.items()})
-    described = Schema(columns=COLUMNS | columns, target=TARGET)
-    return LogisticRegression(100.0, schema=described, inference_share=0.3).fit(frame.join(more), label)
+    described = Schema(columns=COLUMNS | LONG_COLUMNS, target=TARGET)
+    return LogisticRegression(100.0, schema=described, inference_share=0.3).fit(*rows_of_long_names())

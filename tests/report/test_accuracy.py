@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
 
-from confide import ApproxDP, ParameterError, PureDP
+from confide import ApproxDP, Ledger, ParameterError, PureDP, evaluate, load
+from confide.estimators.linear_model import checksum_of_model
+from confide.evaluations.result import NOT_LISTED
+from confide.features.columns import CategoryColumn
 from confide.planning.simulation import simulate
 from confide.report.accuracy import (
     accuracy_picture,
@@ -16,9 +23,12 @@ from confide.report.accuracy import (
     checked_evaluation,
     forecast_note,
     forecasts_of,
-    rates_of,
+    tables_of_rates,
 )
-from tests.report.released import logistic, rates, without_privacy
+from confide.report.card import card_of
+from confide.report.contents import contents_of
+from confide.report.page import page_of
+from tests.report.released import logistic, people, rates, without_privacy
 
 
 def made_up(epsilon, error):
@@ -64,22 +74,134 @@ def test_the_picture_shows_the_chosen_budget_larger_and_accuracy_rising():
     assert "90.0%" in forecast_note([made_up(0.5, 0.3)])
 
 
+OWN = checksum_of_model(logistic()[0])
+
+
 def test_an_evaluation_is_read_as_it_is_and_as_json():
-    found = checked_evaluation(rates())
-    assert found == checked_evaluation(found) == checked_evaluation({"evaluation": found})
-    assert [name for name, _ in rates_of(found)] == ["Accuracy", "Sensitivity", "Specificity", "AUC"]
-    assert f"{found['accuracy']['value']:.3f} (" in rates_of(found)[0][1]
+    found = checked_evaluation(rates(), (OWN,))
+    assert found == checked_evaluation(found, (OWN,)) == checked_evaluation({"evaluation": found}, ("x", OWN))
+    ((_, _, lines),) = tables_of_rates(found)
+    assert [name for name, _ in lines] == ["Accuracy", "Sensitivity", "Specificity", "AUC"]
+    assert f"{found['accuracy']['value']:.3f} (" in lines[0][1]
     hidden = found | {"auc": {"value": None, "low": None, "high": None}}
-    assert rates_of(hidden)[3][1] == "the noise hides it"
-    assert checked_evaluation(None) is None
+    assert tables_of_rates(hidden)[0][2][3][1] == "the noise hides it"
+    assert checked_evaluation(None, (OWN,)) is None
 
 
 @pytest.mark.parametrize("damage", [{"accuracy": 0.5}, {"auc": {"value": 2.0, "low": 0.0, "high": 1.0}}])
 def test_what_is_no_evaluation_is_refused(damage):
     with pytest.raises(ParameterError, match="evaluation"):
-        checked_evaluation(rates().to_dict() | damage)
+        checked_evaluation(rates().to_dict() | damage, (OWN,))
     with pytest.raises(ParameterError, match="evaluation must be"):
-        checked_evaluation({"accuracy": 1.0})
+        checked_evaluation({"accuracy": 1.0}, (OWN,))
+
+
+@cache
+def of_groups():
+    """Rates by the levels of a column in which each row has a listed level or another one."""
+    frame, y = people(3000, 1)
+    return evaluate(logistic()[0], frame, y, budget=50.0, groups="work", ledger=Ledger(limit=60.0))
+
+
+@cache
+def compared():
+    """Two models on the same rows."""
+    return evaluate(logistic()[0], *people(3000, 1), budget=50.0, other=second())
+
+
+@cache
+def second():
+    return logistic.__wrapped__()[0]
+
+
+def test_rates_of_another_model_are_refused():
+    """Of a copy with one other weight, and of the second of two models that were compared."""
+    other = logistic.__wrapped__()[0]
+    with pytest.raises(ParameterError, match="rates are of another model"):
+        contents_of(other, evaluation=rates())
+    with pytest.raises(ParameterError, match="rates are of another model"):
+        contents_of(second(), evaluation=compared())
+    assert contents_of(logistic()[0], evaluation=compared()).evaluation["model_checksums"][0] == OWN
+    without = {name: value for name, value in rates().to_dict().items() if name != "model_checksums"}
+    with pytest.raises(ParameterError, match="evaluation must be"):
+        contents_of(logistic()[0], evaluation=without)
+
+
+def test_a_model_that_was_saved_has_the_rates_of_its_object(tmp_path):
+    """And the other way round."""
+    model = logistic()[0]
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    assert contents_of(again, evaluation=rates()).sha256 == rates().model_checksums[0] == OWN
+    assert evaluate(again, *people(400, 1), budget=1.0).model_checksums == (OWN,)
+
+
+def test_the_headline_counts_what_rates_cost():
+    """Green only if the model and its rates were charged, and the rates are private."""
+    model, ledger = logistic.__wrapped__()
+    ledger.note(1, {"sha256": checksum_of_model(model)})
+    given = {"ledger": ledger, "model_name": "model.json"}
+    rows = people(400, 1)
+    charged = evaluate(model, *rows, budget=1.0, ledger=Ledger(limit=2.0))
+    kinds = {
+        "private": (None, charged),
+        "caution": (evaluate(model, *rows, budget=1.0), evaluate(model, *rows, budget=1.0, random_state=1)),
+    }
+    for kind, given_rates in kinds.items():
+        for one in given_rates:
+            assert contents_of(model, **given, evaluation=one).verdict.kind == kind
+    assert "charged to no ledger" in contents_of(model, **given, evaluation=kinds["caution"][0]).verdict.sentences[1]
+    assert "not private" in contents_of(model, **given, evaluation=kinds["caution"][1]).verdict.sentences[1]
+
+
+def test_differences_of_groups_are_shown_and_unlisted_rows_are_not():
+    """Each group against the first, with intervals."""
+    found = {title: (headings, lines) for title, headings, lines in tables_of_rates(checked_evaluation(of_groups(), (OWN,)))}
+    assert list(found) == ["", "work = private", "work = state", "work = self <b>", "work = (other)"]
+    assert found["work = private"][0] == ("Rate", "Value")
+    headings, lines = found["work = state"]
+    difference = of_groups().difference("accuracy", "state", "private")
+    assert headings == ("Rate", "Value", "Difference from private")
+    assert lines[0][2] == f"{difference.value:.3f} ({difference.low:.3f} to {difference.high:.3f})"
+    assert "work = state" in page_of(contents_of(logistic()[0], evaluation=of_groups()))
+
+
+def test_rows_that_a_schema_does_not_list_are_no_group_of_a_report():
+    """A column without `other` excludes them."""
+    frame, y = people(3000, 1)
+    found = evaluate(logistic()[0], frame, y, budget=50.0, groups=CategoryColumn("name", ("a", "b")))
+    assert NOT_LISTED in found.by_group
+    assert NOT_LISTED not in found.group_differences
+    assert not any("not listed" in title for title, *_ in tables_of_rates(checked_evaluation(found, (OWN,))))
+
+
+DOCUMENTS = {"two classes": rates, "groups": of_groups, "two models": compared}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_damaged_rates_are_refused_or_shown(kind):
+    """Whatever one value becomes, a report is written, or the refusal is that of an evaluation."""
+    document, accepted = DOCUMENTS[kind]().to_dict(), []
+    contents = contents_of(logistic()[0], evaluation=document)
+    for change in list(edits(json.loads(json.dumps(document))))[::4]:
+        with suppress(ParameterError):
+            accepted.append(checked_evaluation(change, (OWN,)))
+    for found in accepted[::40]:
+        card_of(replace(contents, evaluation=found))
+        page_of(replace(contents, evaluation=found))
+
+
+def edits(value):
+    """The value with each of its parts left out, or replaced by one of another type."""
+    for part in (None, True, -1, 10**400, 1e308, "x", [], {}, [None]):
+        yield part
+    keys = value if isinstance(value, dict) else range(min(2, len(value))) if isinstance(value, list) else ()
+    for key in keys:
+        yield {name: part for name, part in value.items() if name != key} if isinstance(value, dict) else value[:-1]
+        for part in edits(value[key]):
+            copy = dict(value) if isinstance(value, dict) else list(value)
+            copy[key] = part
+            yield copy
 
 
 @pytest.mark.parametrize(
@@ -87,9 +209,10 @@ def test_what_is_no_evaluation_is_refused(damage):
     [
         ({"charge": {"ledger": "held_out.db"}}, "to the ledger held_out.db."),
         ({"charge": {"ledger": "postgresql://host/db?password=x"}}, "to the ledger postgresql://host/db."),
-        ({"charge": {"ledger": None}}, "to no ledger"),
-        ({}, "not known"),
+        ({"charge": {"ledger": None}}, "with the identity abc."),
+        ({"charged_to": None}, "to no ledger"),
+        ({}, "with the identity abc."),
     ],
 )
 def test_the_ledger_of_rates_is_named_where_it_is_known(charge, words):
-    assert words in charge_of_rates(charge)
+    assert words in charge_of_rates({"charged_to": "abc"} | charge)

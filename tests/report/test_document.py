@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 
+from confide import evaluate
 from confide.guarantee import Guarantee
 from confide.report.contents import contents_of
 from confide.report.document import document_of_report
-from tests.report.released import logistic, rates, with_intervals, without_privacy
+from tests.report.released import logistic, people, with_intervals, without_privacy
 
 
 def test_the_guarantee_is_there_in_numbers():
     model, ledger = logistic.__wrapped__()
-    contents = contents_of(model, ledger=ledger, evaluation=rates())
+    rated = evaluate(model, *people(400, 1), budget=1.0)
+    contents = contents_of(model, ledger=ledger, evaluation=rated)
     document = json.loads(json.dumps(document_of_report(contents), allow_nan=False))
     assert document["private"] is True
     assert Guarantee.from_dict(document["guarantee"]) == model.guarantee_
     assert document["verdict"]["kind"] == "caution"  # no charge names the file
     assert document["largest_probability_of_a_right_guess"][1] == {"after": "after this model", "probability": 0.7311}
     assert document["ledger"]["spent"]["epsilon"] == 1.0
-    assert document["evaluation"]["accuracy"]["value"] == rates().accuracy.value
+    assert document["evaluation"]["accuracy"]["value"] == rated.accuracy.value
     assert document["coefficients"]["units"] == "original"
     assert document["intervals"] is None
     assert document["to_confirm"] == list(contents.points)

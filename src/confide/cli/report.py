@@ -149,6 +149,8 @@ def _without_password(ledger: str) -> str:
 def _json_of(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
+    except (RecursionError, UnicodeDecodeError):
+        raise FileError(f"{path} is not JSON; give the file that `confide evaluate --format json` wrote.") from None
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     except ValueError:

@@ -6,7 +6,7 @@ The ledger is charged before any score is computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy as np
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.checked_source import CheckedSource
 from confide.errors import ParameterError
-from confide.estimators.linear_model import PrivateLinearModel, released_model
+from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model
 from confide.estimators.planned_evaluation import (
     USUAL_BINS,
     PlannedEvaluation,
@@ -161,6 +161,7 @@ def evaluate(
     )
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
     prepared, known = _prepared(planned), released_model(model)
+    checksums = tuple(map(checksum_of_model, planned.models))
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
     names_persons = known.schema is not None and known.schema.person is not None
     given = rows_given(X, y)
@@ -173,7 +174,8 @@ def evaluate(
             refuse_hidden(planned.plan, planned.n_cells, n_rows, planned.plan_at)
         release = partial(_released, prepared, [each.source for each in rows])
         released = charge_and_release(release, planned.plan.event, relation, charge)
-    return prepared.rated(released, _Facts(n_rows, float(level), void))
+    found = prepared.rated(released, _Facts(n_rows, float(level), void))
+    return replace(found, model_checksums=checksums, charged_to=None if charge.ledger is None else charge.ledger.identity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ A fit has one path: given rows and checked parameters enter `training.fit.train`
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 from abc import ABC, abstractmethod
@@ -639,6 +640,11 @@ def said_of_target(model: PrivateLinearModel, *, declared: bool) -> str:
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:
     """The content of a fitted model's file, as JSON values."""
     return document_of(type(model).__name__, model.get_params(deep=False), released_model(model))
+
+
+def checksum_of_model(model: PrivateLinearModel) -> str:
+    """SHA-256 of the file that `save` writes of a fitted model."""
+    return hashlib.sha256(document_text(document_of_model(model)).encode()).hexdigest()
 
 
 def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:

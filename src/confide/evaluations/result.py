@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +70,10 @@ class TablesEvaluation(ABC):
         None where it is private: of persons with a column in the schema, it is after rows beyond the cap were dropped.
     void : str or None
         Why there is no guarantee; None if there is one.
+    model_checksums : tuple of str
+        SHA-256 of the file of each model, as `save` writes it.
+    charged_to : str or None
+        Identity of the ledger that was charged; None if none was.
     """
 
     tables: tuple[NoisyTable, ...]
@@ -78,6 +82,8 @@ class TablesEvaluation(ABC):
     groups: Groups
     n_rows: int | None
     void: str | None
+    model_checksums: tuple[str, ...] = field(default=(), kw_only=True)
+    charged_to: str | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -113,6 +119,15 @@ class TablesEvaluation(ABC):
             name: self.rates_of(row) for name, row in zip(self.groups.names, np.eye(len(self.groups.names)), strict=True)
         }
 
+    @property
+    def group_differences(self) -> dict[str, dict[str, Rate]]:
+        """For each further group of which something is known, how much larger its rates are than those of the first such.
+
+        The group of rows that are not listed is none of them: most often there is no such row.
+        """
+        known = [name for name, rates in self.by_group.items() if name != NOT_LISTED and _any_known(rates)]
+        return {name: {rate: self.difference(rate, name, known[0]) for rate in self.by_group[name]} for name in known[1:]}
+
     def difference(self, rate: str, first: str, second: str) -> Rate:
         """How much larger a rate is in the first group than in the second, with an interval.
 
@@ -142,12 +157,15 @@ class TablesEvaluation(ABC):
             "budget": self.plan.budget.to_dict(),
             "neighbours": str(self.plan.neighbours),
             "void": self.void,
+            "model_checksums": list(self.model_checksums),
+            "charged_to": self.charged_to,
             "level": self.level,
             "n_rows": self.n_rows,
             "count_deviation": self.plan.deviation,
             "rates": written_all(self.rates),
             "group_column": self.groups.column,
             "by_group": {name: written_all(rates) for name, rates in self.by_group.items()},
+            "group_differences": {name: written_all(rates) for name, rates in self.group_differences.items()},
             **self.facts(),
             "tables": [table.counts.tolist() for table in self.tables],
         }
@@ -166,12 +184,11 @@ class TablesEvaluation(ABC):
         """All of it as tables for people."""
         tables = [shown(f"{self.heading}, with intervals at {self.level:g}", "rate", self.rates)]
         groups = self.by_group
-        known = {name: rates for name, rates in groups.items() if any(each.value is not None for each in rates.values())}
+        known = {name: rates for name, rates in groups.items() if _any_known(rates)}
         for name, rates in known.items():
             tables.append(shown(f"Rows with {self.groups.column} = {name}", "rate", rates))
-        for name in list(known)[1:]:
-            first = next(iter(known))
-            differences = {each: self.difference(each, name, first) for each in known[name]}
+        first = next((name for name in known if name != NOT_LISTED), "")
+        for name, differences in self.group_differences.items():
             tables.append(shown(f"Differences: {self.groups.column} = {name} less {first}", "rate", differences))
         if hidden := [name for name in groups if name not in known]:
             rows = tuple((name,) for name in hidden)
@@ -204,6 +221,11 @@ class TablesEvaluation(ABC):
             shown_rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
             lines += [table.title, *shown_rows, ""]
         return "\n".join([*lines, self.noise_in_words(), self.guarantee_in_words()])
+
+
+def _any_known(rates: Mapping[str, Rate]) -> bool:
+    """Whether the noise hides not all of these rates."""
+    return any(rate.value is not None for rate in rates.values())
 
 
 def written(rate: Rate) -> dict[str, float | None]:

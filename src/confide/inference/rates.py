@@ -46,6 +46,10 @@ class Evaluation:
         Whether the bins are those of probabilities.
     void : str or None
         Why there is no guarantee; None if there is one.
+    model_checksums : tuple of str
+        SHA-256 of the file of the model, as `save` writes it.
+    charged_to : str or None
+        Identity of the ledger that was charged; None if none was.
     """
 
     counts: Array
@@ -55,6 +59,8 @@ class Evaluation:
     n_rows: int | None
     has_probabilities: bool
     void: str | None
+    model_checksums: tuple[str, ...] = ()
+    charged_to: str | None = None
 
     @property
     def n_bins(self) -> int:
@@ -171,6 +177,8 @@ class Evaluation:
             "budget": self.plan.budget.to_dict(),
             "neighbours": str(self.plan.neighbours),
             "void": self.void,
+            "model_checksums": list(self.model_checksums),
+            "charged_to": self.charged_to,
             "level": self.level,
             "outcome": self.outcome,
             "n_rows": self.n_rows,

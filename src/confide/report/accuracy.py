@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,16 +10,15 @@ from html import escape
 from typing import Any
 
 from confide.errors import ParameterError
+from confide.evaluations.result import NOT_LISTED
 from confide.planning.estimator_copies import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
-from confide.privacy.budgets import Budget
+from confide.privacy.budgets import Budget, budget_from_dict
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The budgets around the chosen one, as multiples of it."""
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 460, 52, 8, 16, 130
 RATES = ("accuracy", "sensitivity", "specificity", "auc")
-_FACTS_OF_EVALUATION = {"budget", "level", "outcome", *RATES}
-_FACTS_OF_TABLES = {"budget", "level", "kind", "rates"}
 
 
 def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[Forecast, ...]:
@@ -60,33 +60,92 @@ def budgets_around(budget: Budget) -> list[Budget]:
     return [replace(budget, **{name: factor * getattr(budget, name)}) for factor in _FACTORS]
 
 
-def checked_evaluation(given: Any) -> dict[str, Any] | None:
-    """An evaluation as JSON values.
+def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] | None:
+    """An evaluation as JSON values, of which every one that a report reads has the right type.
+
+    Parameters
+    ----------
+    given : what `evaluate` gave, or a document of it, which may have been damaged
+    checksums : those that the file of the model has, or would have if it were saved again
 
     Raises
     ------
     ParameterError
-        If it is no evaluation.
+        If it is no evaluation, or one of another model.
     """
     if given is None:
         return None
     found = given.to_dict() if hasattr(given, "to_dict") else given
     if isinstance(found, dict) and isinstance(found.get("evaluation"), dict):
         found = found["evaluation"]
-    from_tables = isinstance(found, dict) and isinstance(found.get("rates"), dict)
-    needed = _FACTS_OF_TABLES if from_tables else _FACTS_OF_EVALUATION
-    if not isinstance(found, dict) or not set(found) >= needed:
+    try:
+        json.dumps(found, allow_nan=False)
+        is_one = isinstance(found, dict) and _is_evaluation(found)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, ParameterError):
+        is_one = False
+    if not is_one:
         raise ParameterError(
-            "evaluation must be what confide.evaluate gives, or the JSON document of `confide evaluate --format json`."
+            "evaluation must be what confide.evaluate gives, or the JSON document of `confide evaluate --format json`. In "
+            "what was given a part is missing, or has another form than confide writes: evaluate anew, or take a fresh copy."
         )
-    for name, rate in _rates_in(found).items():
-        values = list(rate.values()) if isinstance(rate, dict) else [None, rate]
-        if set(rate if isinstance(rate, dict) else ()) < {"value", "low", "high"} or not all(
-            value is None or (isinstance(value, float | int) and (from_tables or 0.0 <= value <= 1.0)) for value in values
-        ):
-            bounds = "" if from_tables else " between 0 and 1"
-            raise ParameterError(f"evaluation: {name} must have a value, a low and a high{bounds}.")
-    return found
+    if found["model_checksums"][0] not in checksums:
+        raise ParameterError(
+            f"evaluation: these rates are of another model. They name the file with SHA-256 {found['model_checksums'][0]}, "
+            f"and that of this model has {checksums[-1]}. Give the rates of this model."
+        )
+    return dict(found)
+
+
+def _is_evaluation(found: dict[str, Any]) -> bool:
+    """Whether every value that reports read is there and of the right type. It may raise an error in place of False."""
+    from_tables = isinstance(found.get("rates"), dict)
+    groups, charge = found.get("by_group", {}), found.get("charge")
+    budget_from_dict(found["budget"])
+    checksums = found["model_checksums"]
+    texts = [found[name] for name in (("kind",) if from_tables else ("outcome",))]
+    perhaps = [found["void"], found["charged_to"], found.get("other"), found.get("group_column")]
+    perhaps += [charge.get("ledger")] if isinstance(charge, dict) else []
+    rates = [_rates_in(found), *groups.values(), *found.get("group_differences", {}).values()]
+    return (
+        all(type(text) is str for text in texts)
+        and all(text is None or type(text) is str for text in perhaps)
+        and isinstance(charge, dict | None)
+        and isinstance(checksums, list)
+        and 1 <= len(checksums) <= 2
+        and all(type(each) is str for each in checksums)
+        and _is_number(found["level"], 0.0, 1.0)
+        and (found.get("clip") is None or _is_number(found["clip"], 0.0, math.inf))
+        and (not groups or found.get("group_column") is not None)
+        and set(found.get("group_differences", {})) <= {name for name, block in groups.items() if not _is_hidden(block)}
+        and all(name for block in rates for name in block)
+        and all(_is_rate(rate, bounded=not from_tables) for block in rates for rate in block.values())
+    )
+
+
+def _is_rate(rate: Any, *, bounded: bool) -> bool:
+    """Whether it is a number with an interval, or one that the noise hides."""
+    if not isinstance(rate, dict) or set(rate) != {"value", "low", "high"}:
+        return False
+    low, high = (0.0, 1.0) if bounded else (-math.inf, math.inf)
+    hidden = [value is None for value in rate.values()]
+    return all(hidden) or (not any(hidden) and all(_is_number(value, low, high) for value in rate.values()))
+
+
+def _is_hidden(rates: dict[str, Any]) -> bool:
+    return all(rate["value"] is None for rate in rates.values())
+
+
+def _is_number(value: Any, low: float, high: float) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and low <= value <= high
+
+
+def doubts_of_rates(evaluation: dict[str, Any]) -> tuple[str, ...]:
+    """Why rates that a report shows may cost more than is counted; empty if they were charged to a ledger."""
+    if evaluation["void"] is not None:
+        return (f"The rates that are shown with the model are not private. {evaluation['void']}",)
+    if evaluation["charged_to"] is None:
+        return ("The rates that are shown with the model cost privacy of their own, and were charged to no ledger.",)
+    return ()
 
 
 def _rates_in(evaluation: dict[str, Any]) -> dict[str, Any]:
@@ -96,28 +155,44 @@ def _rates_in(evaluation: dict[str, Any]) -> dict[str, Any]:
     return {name: evaluation[name] for name in RATES}
 
 
-def rates_of(evaluation: dict[str, Any]) -> list[tuple[str, str]]:
-    """The rates of an evaluation with their intervals, in words; after those of all rows those of each group."""
-    blocks = [("", _rates_in(evaluation))]
-    groups = evaluation.get("by_group")
-    for name, rates in (groups if isinstance(groups, dict) else {}).items():
-        blocks.append((f", {evaluation.get('group_column')} = {name}", rates))
-    found = []
-    for of, rates in blocks:
-        for name, rate in rates.items():
-            text = "the noise hides it"
-            if rate["value"] is not None:
-                text = f"{rate['value']:.3f} ({rate['low']:.3f} to {rate['high']:.3f})"
-            title = "AUC" if name == "auc" else f"{name[0].upper()}{name[1:]}"
-            found.append((f"{title}{of}", text))
-    return found
+def tables_of_rates(evaluation: dict[str, Any]) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """Tables of rates with their intervals, in words: title, headings and lines, for all rows and for each group.
+
+    The tables of further groups also have the differences from the first one. Rows that a schema does not list are no group
+    that anybody asks for, and are left out.
+    """
+    tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
+        ("", ("Rate", "Value"), [(_named(name), _shown(rate)) for name, rate in _rates_in(evaluation).items()])
+    ]
+    groups = {name: rates for name, rates in evaluation.get("by_group", {}).items() if name != NOT_LISTED}
+    known = [name for name, rates in groups.items() if not _is_hidden(rates)]
+    for group, rates in groups.items():
+        title, headings = f"{evaluation.get('group_column')} = {group}", ["Rate", "Value"]
+        lines = [[_named(name), _shown(rate)] for name, rate in rates.items()]
+        differences = evaluation.get("group_differences", {}).get(group)
+        if differences is not None:
+            headings.append(f"Difference from {known[0]}")
+            for line, name in zip(lines, rates, strict=True):
+                line.append(_shown(differences.get(name, {"value": None})))
+        tables.append((title, tuple(headings), list(map(tuple, lines))))
+    return tables
+
+
+def _named(rate: str) -> str:
+    return "AUC" if rate == "auc" else f"{rate[0].upper()}{rate[1:]}"
+
+
+def _shown(rate: dict[str, Any]) -> str:
+    if rate["value"] is None:
+        return "the noise hides it"
+    return f"{rate['value']:.3f} ({rate['low']:.3f} to {rate['high']:.3f})"
 
 
 def what_was_rated(evaluation: dict[str, Any]) -> str:
     """What the rates are of, in a sentence."""
-    if "outcome" in evaluation:
+    if not isinstance(evaluation.get("rates"), dict):
         return f"Positive: {evaluation['outcome']}."
-    kind = str(evaluation.get("kind", ""))
+    kind = evaluation["kind"]
     clip = evaluation.get("clip")
     clipped = f" Losses and errors count as at most {clip:g}." if isinstance(clip, float | int) else ""
     other = f" The second model: {evaluation['other']}." if isinstance(evaluation.get("other"), str) else ""
@@ -125,14 +200,14 @@ def what_was_rated(evaluation: dict[str, Any]) -> str:
 
 
 def charge_of_rates(evaluation: dict[str, Any]) -> str:
-    """To which ledger the rates were charged, as far as that is known, in words."""
+    """To which ledger the rates were charged, in words."""
+    if evaluation["charged_to"] is None:
+        return "They were charged to no ledger."
     charge = evaluation.get("charge")
     ledger = charge.get("ledger") if isinstance(charge, dict) else None
-    if isinstance(ledger, str) and ledger:
-        return f"They were charged to the ledger {ledger.partition('?')[0] if '://' in ledger else ledger}."
-    if isinstance(charge, dict):
-        return "They were charged to no ledger."
-    return "It is not known whether they were charged to a ledger."
+    if not ledger:
+        return f"They were charged to the ledger with the identity {evaluation['charged_to']}."
+    return f"They were charged to the ledger {ledger.partition('?')[0] if '://' in ledger else ledger}."
 
 
 def forecast_note(forecasts: Sequence[Forecast]) -> str:

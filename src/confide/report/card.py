@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from confide.estimators.released_coefficients import ReleasedCoefficients
 from confide.inference.table import CoefficientTable, readable
-from confide.report.accuracy import charge_of_rates, forecast_note, rates_of, what_was_rated
+from confide.report.accuracy import charge_of_rates, forecast_note, tables_of_rates, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents
 from confide.report.findings import has_intervals
@@ -63,7 +63,7 @@ def _front_matter(contents: Contents) -> str:
     }
     if contents.evaluation is not None:
         rates = contents.evaluation.get("rates", contents.evaluation)
-        is_one_model = "differences" not in str(contents.evaluation.get("kind", ""))
+        is_one_model = len(contents.evaluation["model_checksums"]) == 1
         metrics = [
             {"type": _METRICS[name], "name": name, "value": rates[name]["value"]}
             for name in _METRICS
@@ -143,7 +143,10 @@ def _accuracy(contents: Contents) -> str:
         level = contents.evaluation["level"]
         parts.append(
             f"On private rows, with intervals at level {level:g}:\n\n"
-            + _table(("Rate", "Value"), rates_of(contents.evaluation))
+            + "\n\n".join(
+                f"{_plain(title)}:\n\n{_table(heads, rows)}" if title else _table(heads, rows)
+                for title, heads, rows in tables_of_rates(contents.evaluation)
+            )
             + f"\n\n{_plain(what_was_rated(contents.evaluation))} {_plain(charge_of_rates(contents.evaluation))}"
         )
     if contents.forecasts:

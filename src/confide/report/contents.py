@@ -6,7 +6,6 @@ facts alone, so they are as private as the model file. What people give besides 
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +17,14 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.errors import ParameterError
-from confide.estimators.linear_model import document_of_model, released_model
+from confide.estimators.linear_model import checksum_of_model, released_model
 from confide.estimators.released_coefficients import outcome_of
 from confide.features.schema import Schema
-from confide.files import document_text
 from confide.guarantee import Guarantee
 from confide.inference.table import CoefficientTable
 from confide.planning.simulation import Forecast
 from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
-from confide.report.accuracy import checked_evaluation
+from confide.report.accuracy import checked_evaluation, doubts_of_rates
 from confide.report.checklist import points_to_confirm
 from confide.report.findings import has_interest, has_intervals, has_risks, supposed_in
 from confide.report.ledger_facts import LedgerFacts
@@ -228,15 +226,16 @@ def contents_of(
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a confide.Ledger, or None.")
     guarantee, schema = model.guarantee_, released_model(model).schema
-    sha256 = sha256 or hashlib.sha256(document_text(document_of_model(model)).encode()).hexdigest()
-    failures = failures_of_plan(model, written_by)
+    own = checksum_of_model(model)
+    sha256 = sha256 or own
+    failures, rated = failures_of_plan(model, written_by), checked_evaluation(evaluation, (own, sha256))
     found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
     return Contents(
         model=model,
         level=level,
-        verdict=verdict_of(guarantee, found, failures, supposed_in(model)),
+        verdict=verdict_of(guarantee, found, failures, supposed_in(model), () if rated is None else doubts_of_rates(rated)),
         ledger=found,
-        evaluation=checked_evaluation(evaluation),
+        evaluation=rated,
         forecasts=tuple(forecasts),
         points=()
         if failures

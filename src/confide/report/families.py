@@ -6,7 +6,6 @@ dependence are used. Everything is made of released models and of a ledger, and 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -19,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import DETAILS
 from confide.errors import ParameterError
-from confide.estimators.linear_model import PrivateLinearModel, document_of_model
+from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.features.column_names import listed
-from confide.files import document_text, sha256_of
+from confide.files import sha256_of
 from confide.inference.multiple_tests import (
     METHODS_UNDER_ANY_DEPENDENCE,
     RATES,
@@ -309,8 +308,7 @@ def _member(key: Any, value: Any, place: int, has_ledger: bool) -> _Member:
         return _Member(f"charge {key}" if has_ledger else str(key), None, float(value), charge=key if has_ledger else 0)
     if not isinstance(value, PrivateLinearModel) or not hasattr(value, "guarantee_"):
         raise ParameterError("an analysis must be a fitted linear model of confide, the file of one, or a p-value.")
-    sha256 = hashlib.sha256(document_text(document_of_model(value)).encode()).hexdigest()
-    return _Member(f"model {place}" if key is None else str(key), value, sha256=sha256)
+    return _Member(f"model {place}" if key is None else str(key), value, sha256=checksum_of_model(value))
 
 
 def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) -> tuple[tuple[_Member, ...], tuple[str, ...]]:

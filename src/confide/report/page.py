@@ -1,7 +1,8 @@
 """A released model as one page of HTML, for those who sign its release and those who read its coefficients.
 
-The page needs no network, no script and no font. What is to be signed comes first and prints on two pages of A4; the
-technical appendix is folded. Whatever came from a file appears as text and is never read as HTML.
+The page needs no network, no script and no font. What is to be signed comes first and prints on two pages of A4, or on
+three with rates of many groups; the technical appendix is folded. Whatever came from a file appears as text and is never
+read as HTML.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
-from confide.report.accuracy import accuracy_picture, charge_of_rates, forecast_note, rates_of, what_was_rated
+from confide.report.accuracy import accuracy_picture, charge_of_rates, forecast_note, tables_of_rates, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents, contents_of
 from confide.report.curves import STYLE as OF_CURVES
@@ -50,16 +51,9 @@ def report_page(model: Any, **given: Any) -> str:
     return page_of(contents_of(model, **given))
 
 
-def page_of(contents: Contents, *, with_assumptions: bool = True) -> str:
-    """The page of what a report says.
-
-    Parameters
-    ----------
-    contents : what the report says
-    with_assumptions : whether the assumptions of the guarantee are printed beside the signatures. Screens show them in the
-        technical appendix in any case
-    """
-    assumptions = _assumptions_on_paper(contents.guarantee) if with_assumptions and contents.is_sound else ""
+def page_of(contents: Contents) -> str:
+    """The page of what a report says."""
+    assumptions = _assumptions_on_paper(contents.guarantee) if contents.is_sound else ""
     # A table of coefficients is not split, so it often leaves room on the first sheet. Pictures of curves leave none.
     are_first = not has_curves(contents.model)
     parts = [
@@ -72,7 +66,7 @@ def page_of(contents: Contents, *, with_assumptions: bool = True) -> str:
         _section("What the model says", main_findings(contents.model, contents.level, contents.adjust)),
         _accuracy(contents),
         _confirm(contents),
-        _sign(contents, _where_assumptions_are(bool(assumptions), are_first=are_first)),
+        _sign(contents, _where_assumptions_are(are_first=are_first)),
         "" if are_first else assumptions,
         _appendix(contents),
         f"<footer>Made by confide {escape(__version__)} from the release and from public facts only.</footer>",
@@ -137,16 +131,16 @@ def _gain(contents: Contents) -> str:
 
 
 def _accuracy(contents: Contents) -> str:
-    parts = []
+    parts, groups = [], ""
     if contents.evaluation is not None:
         found = contents.evaluation
-        rows = "".join(
-            f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in rates_of(found)
-        )
+        (_, _, lines), *of_groups = tables_of_rates(found)
+        rows = _rows_of_rates(lines)
         note = f"Measured on private rows that were kept aside, with intervals at level {found['level']:g}."
         cost = _cost_of_evaluation(found)
         text = f"<p>{escape(note)} {escape(what_was_rated(found))} {escape(cost)}</p>"
         parts.append(f"<div><table><tbody>{rows}</tbody></table>{text}</div>")
+        groups = "".join(_group(*table) for table in of_groups)
     if contents.forecasts:
         budget = contents.guarantee.budget
         chosen = getattr(budget, next(iter(budget.ranges)))
@@ -157,7 +151,24 @@ def _accuracy(contents: Contents) -> str:
             "<p>It is not stated here: no evaluation on private rows was given, and no guess of the error without privacy "
             "from which to forecast it.</p>"
         )
-    return _section("How accurate it is", f'<div class="pair">{"".join(parts)}</div>', whole=True)
+    shown = f'<div class="pair">{"".join(parts)}</div>'
+    if groups:
+        shown += f'<h3>By group</h3><div class="groups">{groups}</div>'
+    return _section("How accurate it is", shown, whole=not groups)
+
+
+def _group(title: str, headings: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
+    """The rates of one group."""
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    rows = _rows_of_rates(lines)
+    return f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _rows_of_rates(lines: list[tuple[str, ...]]) -> str:
+    return "".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(text)}</td>" for text in texts)}</tr>'
+        for name, *texts in lines
+    )
 
 
 def _cost_of_evaluation(found: dict[str, Any]) -> str:
@@ -219,13 +230,10 @@ def _what_is_signed(contents: Contents) -> str:
     )
 
 
-def _where_assumptions_are(are_printed: bool, *, are_first: bool) -> str:
-    """Where the reader finds them: on paper above or below, if they are printed, and on a screen in the appendix."""
-    of_appendix = " of the technical appendix."
-    if not are_printed:
-        return of_appendix
-    place = "on the first page" if are_first else "below"
-    return f'<span class="screen">{of_appendix}</span><span class="paper"> {place}.</span>'
+def _where_assumptions_are(*, are_first: bool) -> str:
+    """Where the reader finds them: on paper above or below, and on a screen in the appendix."""
+    place = "printed above" if are_first else "printed below"
+    return f'<span class="screen"> of the technical appendix.</span><span class="paper"> {place}.</span>'
 
 
 def _appendix(contents: Contents) -> str:

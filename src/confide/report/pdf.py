@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from confide.errors import FileError, ParameterError
@@ -36,9 +34,6 @@ FLAGS = (
     "--disable-sync",
 )
 _SECONDS = 120
-_SHEETS = 2
-_SHEET = re.compile(rb"/Type\s*/Page\b")
-"""What each page of a PDF begins with, in files of Chromium and Chrome."""
 
 
 def browser() -> str | None:
@@ -50,12 +45,12 @@ def browser() -> str | None:
     return next((path for path in found if path is not None), None)
 
 
-def write_pdf(pages: Iterable[str], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Print the first of some pages of HTML that fits on two sheets to a PDF file, in one step; the last if none does.
+def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Print a page of HTML to a PDF file, in one step.
 
     Parameters
     ----------
-    pages : from the longest to the shortest
+    page : the page of HTML
     path : where to write
     overwrite : whether to replace a file that exists
 
@@ -74,11 +69,7 @@ def write_pdf(pages: Iterable[str], path: str | os.PathLike[str], *, overwrite: 
         )
     check_output(path, overwrite=overwrite)
     with tempfile.TemporaryDirectory(prefix="confide-", ignore_cleanup_errors=True) as folder:
-        printed = b""
-        for page in pages:
-            printed = _printed(page, Path(folder), program, path)
-            if len(_SHEET.findall(printed)) <= _SHEETS:
-                break
+        printed = _printed(page, Path(folder), program, path)
         with new_file(path, overwrite=overwrite) as unfinished:
             unfinished.write_bytes(printed)
 

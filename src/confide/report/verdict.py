@@ -34,12 +34,17 @@ class Verdict:
 
 
 def verdict_of(
-    guarantee: Guarantee, ledger: LedgerFacts | None, failures: tuple[str, ...] = (), supposed: tuple[str, ...] = ()
+    guarantee: Guarantee,
+    ledger: LedgerFacts | None,
+    failures: tuple[str, ...] = (),
+    supposed: tuple[str, ...] = (),
+    doubts_of_rates: tuple[str, ...] = (),
 ) -> Verdict:
     """The verdict, from the guarantee, from what the ledger says of the model, and from what verification found wrong.
 
     A model without a ledger gets no green light: nobody can say what other releases from the same rows cost. Nor does one
-    with `supposed`, names of coefficients whose intervals rest on more than the rows.
+    with `supposed`, names of coefficients whose intervals rest on more than the rows. Nor do rates of the model on private
+    rows that were charged to no ledger, or have no guarantee: `doubts_of_rates` says so.
     """
     if guarantee.void is not None:
         return Verdict("void", "Not private. Do not release this model as a private one.", (guarantee.void, *failures))
@@ -52,10 +57,13 @@ def verdict_of(
     )
     of_more = [f"{listed(supposed)}: {SUPPOSED_NOTE}"] if supposed else []
     doubts = [*unusual_of(guarantee), *_doubts_of_ledger(ledger)]
+    if doubts_of_rates and not doubts:
+        headline = "Private, and charged; but the rates shown with it are not private, or were charged to no known ledger."
+        return Verdict("caution", headline, (meaning, *of_more, *doubts_of_rates))
     if supposed and not doubts:
         headline = "Private, and charged. The noise hides what the rows tell about a named coefficient."
         return Verdict("caution", headline, (meaning, *of_more))
-    doubts += of_more
+    doubts += [*of_more, *doubts_of_rates]
     if not doubts:
         sentence = "" if ledger is None else ledger.sentence()
         return Verdict(

@@ -65,7 +65,6 @@ def text_of(contents: Contents, kind: str) -> str:
 def write_contents(contents: Contents, path: str | os.PathLike[str], kind: str, *, overwrite: bool = False) -> None:
     """Write what a report says to a file, in one step."""
     if kind == "pdf":
-        pages = (page_of(contents, with_assumptions=each) for each in (True, False))
-        write_pdf(pages, path, overwrite=overwrite)
+        write_pdf(page_of(contents), path, overwrite=overwrite)
     else:
         write_text(path, text_of(contents, kind), overwrite=overwrite)
