@@ -107,7 +107,8 @@ def test_products_are_counted_as_they_are_made():
     columns = {
         **levels("two", 2), **levels("some", 2, missing=True), **levels("other", 3, other=True),
         **levels("kept", 3, other="kept1"),
-        "line": {"low": 0, "high": 1}, "gaps": {"low": 0, "high": 1, "missing": True}, "curve": {"low": 0, "high": 1, "knots": [0.2, 0.7], "missing": True},
+        "line": {"low": 0, "high": 1}, "gaps": {"low": 0, "high": 1, "missing": True},
+        "curve": {"low": 0, "high": 1, "knots": [0.2, 0.7], "missing": True},
     }  # fmt: skip
     names = list(columns)
     pairs = [[first, second] for place, first in enumerate(names) for second in names[place + 1 :]]
