@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+import confide
 from confide import expected_noise
 from confide.errors import InsufficientRegularisation
-from confide.expected_noise import balanced_scale, first_small_seal
+from confide.expected_noise import NOISE_HIDES, balanced_scale, first_small_seal, noise_in_rows, wasted
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.sufficient_statistics import SufficientStatistics
@@ -128,3 +129,25 @@ def test_shares_without_a_plan_are_passed_over():
 
     assert first_small_seal(plan_at, (0.05, 0.1, 0.2)).seal_norm == 0.001
     assert first_small_seal(plan_at, (0.05, 0.1)) is None
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.2])
+def test_a_budget_is_wasted_where_noise_on_a_weight_is_a_tenth_of_the_pull_of_all_rows(epsilon):
+    """The limit, found by the number of rows, is .1 within a few percent; it holds for weights of rows too."""
+    model = confide.LogisticRegression(epsilon)
+    rows = [round(20 * 1.05**step) for step in range(200)]
+    enough = next(n for n in rows if wasted(model.plan(n, 3)) is None)
+    plan = model.plan(enough, 3)
+    share = noise_in_rows(plan) / math.sqrt(plan.problem.n_weights) / enough
+    assert share == pytest.approx(0.1, rel=0.08)
+    assert wasted(plan, 0.5) is not None
+    said = wasted(model.plan(max(2, enough // 4), 3))
+    assert said.startswith(NOISE_HIDES)
+    assert wasted(confide.LogisticRegression(math.inf).plan(5, 3)) is None
+
+
+def test_noise_on_sums_is_wasted_from_five_times_the_curvature_on():
+    """Found in the same way, for least squares from noisy sums."""
+    model = confide.Ridge(0.5, target_bound=1.0, mechanism="sufficient-statistics")
+    enough = next(n for n in (round(50 * 1.05**step) for step in range(300)) if wasted(model.plan(n, 3)) is None)
+    assert model.plan(enough, 3).forecast.ratio == pytest.approx(5.0, rel=0.08)

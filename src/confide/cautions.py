@@ -8,6 +8,9 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from confide.callers import asked_again_by, steps_outside
@@ -47,6 +50,19 @@ _DEFAULT_NORM = (
 )
 
 
+_rows_are_made_up: ContextVar[bool] = ContextVar("_rows_are_made_up", default=False)
+
+
+@contextmanager
+def of_made_up_rows() -> Iterator[None]:
+    """Fits in the block are of made-up rows, which need no protection, so nothing is said of them."""
+    token = _rows_are_made_up.set(True)
+    try:
+        yield
+    finally:
+        _rows_are_made_up.reset(token)
+
+
 def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     """The sentences on a budget that promises little, from public facts alone. A usual or an infinite budget has none.
 
@@ -63,7 +79,7 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
 
 def warn(sentences: tuple[str, ...], kind: type[Warning] = PrivacyWarning) -> None:
     """Give each sentence as a warning, which points to the caller's line."""
-    for sentence in sentences:
+    for sentence in () if _rows_are_made_up.get() else sentences:
         warnings.warn(sentence, kind, stacklevel=1 + steps_outside(sys._getframe()))
 
 
@@ -86,6 +102,8 @@ def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool 
     is_charged : whether a ledger is charged
     is_clone : whether an estimator is cloned, which comes before its fit
     """
+    if _rows_are_made_up.get():
+        return
     by = asked_again_by("clone" if is_clone else "release", counts_places=not is_charged and not is_clone)
     if by is None:
         return

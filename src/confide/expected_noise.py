@@ -12,6 +12,13 @@ import numpy as np
 
 from confide.errors import InsufficientRegularisation
 
+WASTED = 0.1
+"""Noise on a weight, as a share of how hard all rows together can pull on it, from which on a fit is worth nothing. Of the
+measured fits above it none was better than a constant answer in the mean (benchmarks/forecasts.py --wasted)."""
+WASTED_SUMS = 5.0
+"""The same for the noise on sums of products, as a multiple of the curvature of usual rows."""
+NOISE_HIDES = "The noise hides what these rows say"
+
 _SCALES = np.geomspace(0.1, 10.0, 201)
 _LAST_RESORT = 0.2
 """A share above this one is taken only if no smaller share keeps the seal's noise below its limit."""
@@ -103,6 +110,44 @@ def noise_on_a_weight(plan: Any) -> float:
         # A symmetric matrix of such noise has eigenvalues up to twice this.
         return float(plan.product_deviation * math.sqrt(problem.n_weights))
     return float(plan.noise_norm * plan.l2 / problem.loss_bounds.lipschitz / math.sqrt(problem.n_weights))
+
+
+def noise_in_rows(plan: Any) -> float:
+    """How many rows, each with the largest possible slope, pull together as hard as the noise does.
+
+    Divided by the number of rows it compares plans with any number of rows, budget and alpha. The expected distance does
+    not: it starts from weights that depend on alpha, and the automatic alpha falls as rows are added.
+    """
+    problem = plan.problem
+    largest = problem.loss_bounds.lipschitz if plan.descent is None else problem.largest_weight * plan.descent.slope_limit
+    longest = largest * problem.row_norm
+    return float(plan.noise_norm * plan.l2 / longest) if plan.lattice else 0.0
+
+
+def wasted(plan: Any, effective_share: float = 1.0) -> str | None:
+    """A sentence if a fit by this plan is worth nothing, because its noise hides what the rows say; None otherwise.
+
+    Parameters
+    ----------
+    plan : it knows the number of rows, or the smallest that was declared
+    effective_share : the mean weight of a row, as a share of the largest
+    """
+    if plan.lattice is None:
+        return None
+    if hasattr(plan, "product_deviation"):
+        times = 0.0 if plan.forecast is None else plan.forecast.ratio / WASTED_SUMS
+    else:
+        on_a_weight = noise_in_rows(plan) / math.sqrt(plan.problem.n_weights)
+        times = on_a_weight / plan.problem.n_rows_low / effective_share / WASTED
+    return sentence_of_waste(times, "a model that always answers the same is as good")
+
+
+def sentence_of_waste(times: float, otherwise: str) -> str | None:
+    """A sentence where the noise is `times` as large as it may be, of at least 1; None below."""
+    if times < 1.0:
+        return None
+    larger = f"{math.ceil(times * 10.0) / 10.0:g}" if times < 10.0 else f"{float(f'{times:.2g}'):,.0f}"
+    return f"{NOISE_HIDES}: {otherwise}. It takes more than {larger} times the rows, or {larger} times the budget."
 
 
 def deviation(plan: Any) -> float:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from confide.cautions import cautions
-from confide.expected_noise import l1_ratio
+from confide.expected_noise import l1_ratio, noise_in_rows
 
 _NAMES = {"none": "none", "gradient": "noisy gradients"}
 """Mechanisms that are not called a perturbation."""
@@ -116,18 +116,6 @@ def _shares(plan: Any) -> str:
         return ""
     zeros = "; weights no larger than chance alone makes them become 0" if plan.lattice is not None else ""
     return f", {share:.6g} of it an l1 penalty{zeros}"
-
-
-def noise_in_rows(plan: Any) -> float:
-    """How many rows, each with the largest possible slope, pull together as hard as the noise does.
-
-    Divided by the number of rows it compares plans with any number of rows, budget and alpha. The expected distance does
-    not: it starts from weights that depend on alpha, and the automatic alpha falls as rows are added.
-    """
-    problem = plan.problem
-    largest = problem.loss_bounds.lipschitz if plan.descent is None else problem.largest_weight * plan.descent.slope_limit
-    longest = largest * problem.row_norm
-    return float(plan.noise_norm * plan.l2 / longest) if plan.lattice else 0.0
 
 
 def _noise_in_rows_text(plan: Any) -> str:

@@ -15,14 +15,16 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import confide
 from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import current_user
+from confide.cli.application import app
 from confide.cli.charges import Charges
 from confide.errors import LedgerError, NotCertified
 from confide.estimators.additive import AdditiveClassifier
-from tests.cli.commands import FIT, line_of, run, spent
+from tests.cli.commands import FIT, line_of, run, spent, write_few_people
 
 pytestmark = pytest.mark.usefixtures("folder_with_ledger")
 
@@ -267,3 +269,60 @@ def test_a_ledger_for_persons_with_fewer_rows_brings_a_warning(folder_with_ledge
         "fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--ledger", "study.db", "--max-rows-per-person", 2
     )
     assert "warning: study.db: The ledger counts what persons with at most 1 row pay" in two.stderr
+
+
+SPENDING = {
+    "fit": ("fit", "people.csv", "--schema", "people.toml"),
+    "describe": ("describe", "people.csv", "--schema", "people.toml", "--column", "age"),
+    "bounds": ("bounds", "people.csv", "--column", "age:0:150"),
+    "search": ("search", "people.csv", "--schema", "people.toml", "--grid", "alpha=.1,1"),
+    "evaluate": ("evaluate", "model.json", "people.csv"),
+}
+
+
+@pytest.mark.parametrize("command", list(SPENDING))
+def test_a_release_without_a_ledger_is_warned_of_unless_it_is_meant(command):
+    """In every command that spends; --no-ledger says that it is meant, and both options contradict each other."""
+    write_few_people(2_000)
+    if command == "evaluate":
+        run(*SPENDING["fit"], "--epsilon", 2, "--no-ledger")
+    asked = (*SPENDING[command], "--epsilon", 2, "--force")
+    warned = run(*asked).stderr
+    assert "warning: no ledger was given, so nothing records what this spent." in warned
+    assert "confide ledger init study.db" in warned
+    assert "no ledger was given" not in run(*asked, "--no-ledger").stderr
+    assert "no ledger was given" not in run(*asked, "--ledger", "other.db", code=2).stderr
+    assert "give either --ledger or --no-ledger" in line_of(*asked, "--ledger", "study.db", "--no-ledger", code=2)
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2)])
+def test_in_a_terminal_a_release_without_a_ledger_is_asked_for(monkeypatch, answer, code):
+    """No ends the command before anything is charged, and says what to do."""
+    monkeypatch.setattr("confide.cli.charges.is_dialogue", lambda: True)
+    result = CliRunner().invoke(app, [*SPENDING["fit"], "--epsilon", "2"], input=f"{answer}\n", prog_name="confide")
+    assert result.exit_code == code
+    assert "Go on without one?" in result.output
+    assert Path("model.json").exists() == (answer == "y")
+    assert ("give --no-ledger" in result.output) == (answer == "n")
+
+
+@pytest.mark.parametrize("command", ["fit", "describe", "bounds", "search"])
+@pytest.mark.parametrize(("n_rows", "epsilon"), [(20, 0.5), (2_000, 0.001)])
+def test_a_budget_that_buys_nothing_is_refused_before_the_charge(command, n_rows, epsilon):
+    """Of 20 rows or at a tiny epsilon, unless it is forced."""
+    write_few_people(n_rows)
+    asked = (*SPENDING[command], "--epsilon", epsilon, "--ledger", "study.db")
+    said = line_of(*asked, code=2)
+    assert "The noise hides what these rows say" in said
+    assert "Nothing was charged. To charge it all the same, give --force-budget." in said
+    assert spent() == 0.0
+    run(*asked, "--force-budget")
+    assert spent() == pytest.approx(epsilon)
+
+
+def test_the_verdict_on_the_plan_is_shown_before_the_charge():
+    """For people and for programs, without the forecast that would take longer than a fit."""
+    assert "Verdict, from public facts alone" in run(*FIT).stdout
+    found = json.loads(run(*FIT, "--force", "--format", "json").stdout)
+    assert found["verdict"]["rows"] in ("enough", "few", "too few")
+    assert found["verdict"]["expected_error"] is None

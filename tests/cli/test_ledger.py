@@ -352,7 +352,7 @@ def test_init_explains_how_charges_add_up(options, words):
 @pytest.mark.parametrize(("answer", "accounting"), [("renyi", "renyi"), ("", "sum"), ("both", None)])
 def test_init_asks_in_a_terminal(monkeypatch, answer, accounting):
     """Where there is a choice and none was made; another answer creates nothing."""
-    monkeypatch.setattr("confide.cli.ledger._is_dialogue", lambda: True)
+    monkeypatch.setattr("confide.cli.ledger.is_dialogue", lambda: True)
     arguments = ["ledger", "init", "study.db", "--epsilon", "1", "--delta", "1e-6"]
     result = CliRunner().invoke(app, arguments, input=f"{answer}\n", prog_name="confide")
     assert "How shall charges add up?" in result.stdout

@@ -136,7 +136,7 @@ def test_a_public_file_fills_the_schema_and_says_so(folder):
 
 def test_a_terminal_is_asked(folder, monkeypatch):
     """One line for each column; then every command and the script work from the new folder."""
-    monkeypatch.setattr(new_module, "_is_terminal", lambda: True)
+    monkeypatch.setattr(new_module, "is_dialogue", lambda: True)
     answers = ["1", "income", "low, high", "", "skip", "17 90", "0 60 empty", "private, state, *", "200", "20", "none", "40"]
     result = CliRunner().invoke(app, ["new", "people.csv", "--out-dir", "o"], input="\n".join(answers) + "\n")
     assert result.exit_code == 0, result.output
@@ -163,5 +163,5 @@ def test_a_terminal_is_asked(folder, monkeypatch):
 
 def test_nothing_is_asked_without_input(folder, monkeypatch):
     """Also in a terminal."""
-    monkeypatch.setattr(new_module, "_is_terminal", lambda: True)
+    monkeypatch.setattr(new_module, "is_dialogue", lambda: True)
     assert ">" not in begin("--no-input").stdout

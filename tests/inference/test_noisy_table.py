@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from confide.inference.noisy_table import UNKNOWN, NoisyTable, combined, difference_of, mean_of, transformed
+from confide.inference.noisy_table import NoisyTable, combined, difference_of, mean_of
+from confide.inference.rate import UNKNOWN
 from confide.inference.rates import Rate
 from tests.evaluations.examples import table
 
@@ -74,4 +75,4 @@ def test_independent_rates_are_combined_by_their_distances():
     assert (found.low, found.high) == pytest.approx((0.3 - math.hypot(0.1, 0.05), 0.3 + math.hypot(0.2, 0.1)))
     assert mean_of([first, first]).low == pytest.approx(0.5 - 0.1 / math.sqrt(2.0))
     assert combined([first, UNKNOWN], [1.0, 1.0]) == UNKNOWN
-    assert transformed(first, -2.0, 1.0) == Rate(0.0, pytest.approx(-0.4), pytest.approx(0.2))
+    assert first.scaled(-2.0, 1.0) == Rate(0.0, pytest.approx(-0.4), pytest.approx(0.2))

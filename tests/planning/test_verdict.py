@@ -9,8 +9,8 @@ import pytest
 
 import confide
 from confide.datasets import load_adult
+from confide.expected_noise import noise_in_rows
 from confide.features.schema import Schema
-from confide.plan_text import noise_in_rows
 from confide.planning.simulation import simulate
 from confide.planning.verdict import (
     _ENOUGH,
@@ -18,6 +18,7 @@ from confide.planning.verdict import (
     ENOUGH,
     FEW,
     TOO_FEW,
+    WASTED,
     budget_sentence,
     verdict_of,
     where_the_budget_goes,
@@ -78,12 +79,12 @@ def test_no_verdict_expects_privacy_to_lower_the_error():
 def test_too_few_rows_are_told_with_the_number_that_would_do(share, level):
     """By the noise in rows as a share of all rows; a fit with the number that is told has enough."""
     model = confide.LogisticRegression(1.0)
-    n_rows = round(noise_in_rows(model.plan(10_000, 5)) / share)
-    verdict = verdict_of(model, n_rows, 5)
+    n_rows = round(noise_in_rows(model.plan(10_000, 40)) / share)
+    verdict = verdict_of(model, n_rows, 40)
     assert verdict.level == level
     if level != ENOUGH:
         told = int(verdict.rows.partition("about ")[2].partition(" rows")[0].replace(",", ""))
-        assert verdict_of(model, math.ceil(1.1 * told), 5).level == ENOUGH
+        assert verdict_of(model, math.ceil(1.1 * told), 40).level == ENOUGH
 
 
 def test_the_limits_are_those_at_which_simulated_fits_lose_a_tenth_and_a_third():
@@ -96,12 +97,51 @@ def test_the_limits_are_those_at_which_simulated_fits_lose_a_tenth_and_a_third()
         assert expected / 2 < (forecast.error - 0.15) / (0.5 - 0.15) < 2 * expected
 
 
+def test_numbers_counts_and_several_classes_have_forecasts():
+    """R^2, the share of the deviance and the error, from which it follows whether rows are enough."""
+    huber = verdict_of(confide.HuberRegressor(1.0, target_bound=1.0), 200_000, 3)
+    assert huber.error.startswith("Expected R^2: 0.")
+    assert "if it were 0.5 without privacy, which is a mere guess" in huber.error
+    assert (huber.level, huber.rows) == (ENOUGH, "Enough rows.")
+    few = verdict_of(confide.HuberRegressor(1.0, target_bound=1.0), 300, 3)
+    assert few.level in (FEW, TOO_FEW)
+    assert "of what a model could learn" in few.rows
+    counts = verdict_of(confide.PoissonRegressor(1.0, target_bound=20.0), 200_000, 3, error=0.7)
+    assert counts.error.startswith("Expected share of the deviance that is explained: 0.")
+    three = verdict_of(confide.LogisticRegression(1.0, classes=[0, 1, 2]), 200_000, 3, error=0.3)
+    assert "where it would be 30% without privacy" in three.error
+    assert "always answers the same errs by 66.7%" in three.error
+
+
+def test_a_verdict_without_a_forecast_is_quick_and_tells_the_rest():
+    """As the commands show it before a charge."""
+    verdict = verdict_of(confide.LogisticRegression(1.0, schema=SCHEMA), 20_000, with_forecast=False)
+    assert (verdict.error, verdict.forecast, verdict.level) == ("", None, ENOUGH)
+
+
+def test_a_wasted_budget_is_a_level_of_its_own():
+    """Of 20 rows, and at an epsilon of .001."""
+    for epsilon, n_rows in ((0.5, 20), (0.001, 10_000)):
+        verdict = verdict_of(confide.LogisticRegression(epsilon), n_rows, 4, with_forecast=False)
+        assert verdict.level == WASTED
+        assert verdict.rows.startswith("The noise hides what these rows say")
+
+
+def test_a_plan_says_what_a_delta_would_bring():
+    """Where the forecast says a lot; nothing where there is a delta already, or where rows abound."""
+    model = confide.LogisticRegression(1.0, classes=[0, 1, 2])
+    verdict = verdict_of(model, 900, 40)
+    assert verdict.delta.startswith("With a delta of 1e-06 beside this epsilon")
+    assert str(verdict).endswith(verdict.delta)
+    assert verdict.to_dict()["with_delta"] == verdict.delta
+    assert verdict_of(model, 3_000_000, 40).delta == ""
+    assert verdict_of(model.set_params(budget=confide.ApproxDP(1.0, 1e-6)), 900, 40).delta == ""
+
+
 def test_what_is_not_known_is_said():
-    """Targets of numbers, several classes, no privacy."""
-    huber = verdict_of(confide.HuberRegressor(1.0, target_bound=1.0), 100_000, 3)
-    assert huber.error == "Expected error: unknown, because there are no forecasts for targets of numbers."
-    three = verdict_of(confide.LogisticRegression(1.0, classes=[0, 1, 2]), 100_000, 3)
-    assert "unknown" in three.error
+    """Fits with a prior, and no privacy."""
+    prior = confide.LogisticRegression(1.0, prior=confide.PublicPrior(([[0.1, 0.2, 0.0]], [0.0])))
+    assert "unknown, because there are no forecasts" in verdict_of(prior, 100_000, 3).error
     assert verdict_of(confide.LogisticRegression(math.inf), 100, 3).rows.startswith("NOT PRIVATE")
     assert verdict_of(confide.Ridge(1.0, target_bound=1.0), 100_000, 3).level == ENOUGH
     with pytest.raises(confide.ParameterError, match="error must lie"):

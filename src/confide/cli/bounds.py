@@ -10,7 +10,7 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.fit import DataFiles, LedgerToCharge
-from confide.cli.options import Force, Format, NeighboursName, RowsPerPerson, Seed
+from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def bounds(
     neighbours: NeighboursName = "replace-one",
     max_rows_per_person: RowsPerPerson = 1,
     ledger: LedgerToCharge = None,
+    no_ledger: NoLedger = False,
+    force_budget: ForceBudget = False,
     purpose: Purpose = None,
     out: BoundsOut = Path("bounds.toml"),
     seed: Seed = None,
@@ -87,7 +89,7 @@ def bounds(
     release and one charge. Rows are read block by block, and checked before anything is charged.
     """
     from confide.cli import display
-    from confide.cli.charges import Charges
+    from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
     from confide.cli.outputs import files_of_ledger
     from confide.cli.tables import check_path
     from confide.data.on_disk import files_of
@@ -99,7 +101,8 @@ def bounds(
     described, columns = _described(schema, column, outer, scale, missing=missing)
     charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person)
     screen = display.Screen() if output_format == "text" else None
-    with charges.reported_on_failure("schema"):
+    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
+    with charges.reported_on_failure("schema"), nothing_wasted(force=force_budget):
         with display.working(f"reading {data}"):
             found = private_bounds(
                 files, columns, budget=budget, quantiles=quantiles, schema=described, ledger=charges.ledger,

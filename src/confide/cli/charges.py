@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from confide.accounting.chargeable import as_events
 from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import current_user
 from confide.cli.budgets import amounts_text
 from confide.cli.failures import StoppedAfterCharge
-from confide.errors import FileError
+from confide.cli.outputs import is_dialogue
+from confide.errors import BudgetWarning, FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
+from confide.expected_noise import NOISE_HIDES
 from confide.files import document_text, rescued, write_text
 from confide.privacy.budgets import Budget, Neighbours
 from confide.report.ledger_facts import unit_note
@@ -24,6 +29,40 @@ from confide.training.charge import VOID_MARK, note_checksum
 NO_LEDGER_GIVEN = (
     "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
 )
+_MAKE_ONE = (
+    "Make a ledger with `confide ledger init study.db --epsilon 2` and give --ledger study.db, or give --no-ledger where "
+    "none is wanted."
+)
+
+
+def agree_on_ledger(ledger: str | None, budget: Budget, *, no_ledger: bool) -> bool:
+    """Ask in a terminal whether a release without a ledger is meant; say whether a warning is due because nobody was asked.
+
+    Raises
+    ------
+    ParameterError
+        If the answer is no, or both a ledger and none are asked for. Nothing was charged.
+    """
+    if ledger is not None and no_ledger:
+        raise ParameterError("give either --ledger or --no-ledger.")
+    if ledger is not None or no_ledger or not budget.is_private:
+        return False
+    if not is_dialogue():
+        return True
+    if typer.confirm("No ledger was given, so nothing would record what this release spends. Go on without one?"):
+        return False
+    raise ParameterError(f"stopped, and nothing was charged. {_MAKE_ONE}")
+
+
+@contextmanager
+def nothing_wasted(*, force: bool) -> Iterator[None]:
+    """Refuse in the block, before its charge, a budget that buys nothing, unless it is forced."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore" if force else "error", NOISE_HIDES, BudgetWarning)
+        try:
+            yield
+        except BudgetWarning as wasted:
+            raise ParameterError(f"{wasted} Nothing was charged. To charge it all the same, give --force-budget.") from None
 
 
 class _WatchedLedger(Ledger):
@@ -77,6 +116,10 @@ class Charges:
     purpose : what the ledger records as the purpose; None for what the library says
     model_file : the file that will hold the model, for the ledger
     rows : the largest number of rows of a person that are protected; a warning says if the ledger is for fewer
+
+    Attributes
+    ----------
+    is_unasked : whether there is no ledger and nobody said that none is wanted; then a warning follows the release
     """
 
     def __init__(
@@ -90,6 +133,7 @@ class Charges:
                 print(f"warning: {place}: {note}", file=sys.stderr)
         self._model_place: str | None = None
         self._is_fitted = False
+        self.is_unasked = False
 
     @contextmanager
     def reported_on_failure(self, released: str = "model", *, place: str | None = None) -> Iterator[None]:
@@ -108,6 +152,9 @@ class Charges:
         self._model_place = place or self._model_place
         try:
             yield
+            if self.is_unasked:
+                self.is_unasked = False
+                print(f"warning: no ledger was given, so nothing records what this spent. {_MAKE_ONE}", file=sys.stderr)
         except (Exception, KeyboardInterrupt) as error:
             charged = self.ledger is not None and self.ledger.charged is not None
             if not (charged or self._is_fitted or isinstance(error, KeyboardInterrupt)):

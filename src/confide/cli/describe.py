@@ -11,7 +11,7 @@ import typer
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile
-from confide.cli.options import Force, Format, NeighboursName, RowsPerPerson, Seed
+from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def describe(
     neighbours: NeighboursName = "replace-one",
     max_rows_per_person: RowsPerPerson = 1,
     ledger: LedgerToCharge = None,
+    no_ledger: NoLedger = False,
+    force_budget: ForceBudget = False,
     purpose: Purpose = None,
     out: DescriptionOut = Path("description.json"),
     seed: Seed = None,
@@ -69,7 +71,7 @@ def describe(
     All of it is one release and one charge. Rows are read block by block, and checked before anything is charged.
     """
     from confide.cli import display
-    from confide.cli.charges import Charges
+    from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
     from confide.cli.outputs import files_of_ledger
     from confide.cli.tables import check_path
     from confide.data.on_disk import files_of
@@ -80,7 +82,8 @@ def describe(
     check_path(out, [*files, schema, *files_of_ledger(ledger)], (".json",), overwrite=force)
     known = Schema.from_toml(schema)
     charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person)
-    with charges.reported_on_failure("description"):
+    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
+    with charges.reported_on_failure("description"), nothing_wasted(force=force_budget):
         with display.working(f"reading {data}"):
             found = described(
                 files, known, budget=budget, columns=column or None, cross_tables=_pairs(cross or [], known),
@@ -136,6 +139,6 @@ def _show(screen: Screen, found: Description, charges: Charges, out: Path) -> No
 
 
 def _cells(table: CrossTable) -> list[tuple[Any, ...]]:
-    return [
-        (level, *(f"{cell.value:,.0f}" for cell in row)) for level, row in zip(table.levels[0], table.counts, strict=True)
-    ]
+    from confide.inference.description import shown_count
+
+    return [(level, *map(shown_count, row)) for level, row in zip(table.levels[0], table.counts, strict=True)]

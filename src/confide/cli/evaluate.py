@@ -13,7 +13,7 @@ from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge
 from confide.cli.option_names import in_words_of_options
-from confide.cli.options import Force, Format, ModelFile, RowsPerPerson, Seed
+from confide.cli.options import Force, Format, ModelFile, NoLedger, RowsPerPerson, Seed
 from confide.errors import FileError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def evaluate(
     delta: Delta = None,
     rho: Rho = None,
     ledger: LedgerToCharge = None,
+    no_ledger: NoLedger = False,
     purpose: Purpose = None,
     bins: Annotated[int | None, typer.Option(metavar="N", help=_BINS, show_default=False)] = None,
     groups: Annotated[str | None, typer.Option(metavar="NAME", help=_GROUPS, show_default=False)] = None,
@@ -64,7 +65,7 @@ def evaluate(
     they have a budget of their own, and so a ledger of their own.
     """
     from confide.cli import display, tables
-    from confide.cli.charges import Charges
+    from confide.cli.charges import Charges, agree_on_ledger
     from confide.data.on_disk import files_of
     from confide.estimators import evaluation
     from confide.estimators.planned_evaluation import group_column, planned_evaluation
@@ -83,6 +84,7 @@ def evaluate(
     whom: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "rows_per_person": max_rows_per_person}
     planned = planned_evaluation(model, budget, **asked, **whom)
     opened = open_rows(files, planned.schema)
+    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
     if output_format == "text":
         display.Screen().text(evaluation.expected_of_planned(planned, opened, level))
     with charges.reported_on_failure("evaluation"), display.working("evaluating"):
@@ -191,6 +193,4 @@ def _calibration(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def _cells(rate: Rate) -> tuple[str, str, str]:
-    if rate.value is None:
-        return "hidden", "", ""
-    return f"{rate.value:.4f}", f"{rate.low:.4f}", f"{rate.high:.4f}"
+    return rate.texts(4) if rate.value is not None else ("hidden", "", "")

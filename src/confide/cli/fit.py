@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
-from confide.cli.options import Force, Format, ModelOptions, ModelOut, takes_model_options
+from confide.cli.options import Force, ForceBudget, Format, ModelOptions, ModelOut, NoLedger, takes_model_options
 from confide.cli.outputs import exit_without_guarantee
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.cli.display import Screen
+    from confide.cli.fitting import PreparedFit
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.training.plan import AnyPlan
 
@@ -54,6 +55,8 @@ def fit(
     *,
     options: ModelOptions,
     ledger: LedgerToCharge = None,
+    no_ledger: NoLedger = False,
+    force_budget: ForceBudget = False,
     purpose: Purpose = None,
     cache: CacheFolder = None,
     out: ModelOut = Path("model.json"),
@@ -69,6 +72,7 @@ def fit(
     from the released weights, nothing is shown that depends on the rows.
     """
     from confide.cli import display
+    from confide.cli.charges import agree_on_ledger, nothing_wasted
     from confide.cli.fitting import Fitting
     from confide.report.writing import write_report
 
@@ -78,8 +82,9 @@ def fit(
     )  # fmt: skip
     prepared = asked.prepared()
     model, charges = prepared.model, prepared.charges
+    charges.is_unasked = agree_on_ledger(ledger, asked.budget, no_ledger=no_ledger)
     screen = display.Screen() if output_format == "text" else None
-    with charges.reported_on_failure():
+    with charges.reported_on_failure(), nothing_wasted(force=force_budget):
         plan = prepared.planned()
         if screen:
             prepared.show(plan, screen)
@@ -89,7 +94,7 @@ def fit(
                 model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "", model_name=out.name
             )
         if screen is None:
-            display.print_json(_document(model, plan, out) | {"charge": charges.document()})
+            display.print_json(_document(prepared, plan) | {"charge": charges.document()})
         else:
             show_release(screen, model, plan, charges, with_intervals=options.intervals is not None)
             if report is not None:
@@ -98,11 +103,17 @@ def fit(
     exit_without_guarantee(model)
 
 
-def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, Any]:
-    """The plan and the released model, for programs."""
+def _document(prepared: PreparedFit, plan: AnyPlan) -> dict[str, Any]:
+    """The plan with its verdict, and the released model, for programs."""
     from confide.cli import display
 
-    return {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
+    verdict = prepared.judged(plan).to_dict()
+    return {
+        "model": str(prepared.asked.out),
+        "plan": plan.to_dict(),
+        "verdict": verdict,
+        **display.model_document(prepared.model),
+    }
 
 
 def show_release(

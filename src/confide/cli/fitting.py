@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from confide.cli.kernels import ShownKernel
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
+    from confide.planning.verdict import Verdict
     from confide.privacy.budgets import Budget
     from confide.training.plan import AnyPlan
 
@@ -126,6 +127,15 @@ class PreparedFit:
         screen.plan(plan)
         screen.curves(self.chosen)
         screen.kernel(self.fourier)
+        screen.heading("Verdict, from public facts alone")
+        for sentence in self.judged(plan).sentences:
+            screen.text(f"- {sentence}")
+
+    def judged(self, plan: AnyPlan) -> Verdict:
+        """The verdict on the plan, without the forecast of an error, which would take longer than many fits."""
+        from confide.planning.verdict import verdict_of
+
+        return verdict_of(self.model, self.public_rows, plan=plan, with_forecast=False)
 
     def release(self, plan: AnyPlan | None, noted: Callable[[str], None] | None = None) -> None:
         """Charge the plan, train on the rows of the files, tell `noted` the checksum of the model, and write it."""

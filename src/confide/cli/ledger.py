@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,6 +11,7 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.options import Format, RowsPerPerson
+from confide.cli.outputs import is_dialogue
 from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def init(
     if Path(path).is_symlink() or stored_records(path).exists():
         raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or choose another name.")
     has_choice = delta is not None
-    chosen = accounting or (_asked_for_accounting() if has_choice and _is_dialogue() else "auto")
+    chosen = accounting or (_asked_for_accounting() if has_choice and is_dialogue() else "auto")
     created = Ledger(path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=chosen)
     screen = display.Screen()
     screen.verbatim(f"Created {path}.")
@@ -83,10 +83,6 @@ _EXPLAINED = {
     "epsilons and deltas. Many releases with Gaussian noise cost less by Rényi divergences: --accounting renyi.",
 }
 """Two sentences on each way in which charges add up."""
-
-
-def _is_dialogue() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _asked_for_accounting() -> str:

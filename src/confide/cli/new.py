@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from confide.cli.options import Force
+from confide.cli.outputs import is_dialogue
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def new(
     study = replace(study, max_rows_per_person=max_rows_per_person or 1)
     files = StartedFiles(out_dir, study.schema)
     check_files(files, [] if data is None else [data], overwrite=force)
-    if no_input or not _is_terminal():
+    if no_input or not is_dialogue():
         from confide.starting.drafts import draft_from_answers, draft_with_blanks
 
         if suggested:
@@ -147,11 +147,6 @@ def _first_settings(
     schema = "columns.toml" if stem == "study" else f"{stem}.toml"
     title = f"Study of {stem}" if name is None else name
     return StudyDraft(title, path, schema, usual or 1.0, delta, rho, limit=(usual if rho is None else rho) or 1.0)
-
-
-def _is_terminal() -> bool:
-    """Whether a person can be asked."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 class _Terminal:

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json", show_default=False)]
 ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="File to write the model to.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+NoLedger = Annotated[
+    bool,
+    typer.Option("--no-ledger", help="The release is recorded in no ledger, on purpose; so nothing asks or warns."),
+]
+ForceBudget = Annotated[
+    bool,
+    typer.Option("--force-budget", help="Charge even where the noise hides what the rows say."),
+]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
 Adjust = Annotated[

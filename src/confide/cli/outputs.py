@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,11 @@ from confide.cli.failures import NO_GUARANTEE
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
+
+
+def is_dialogue() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def check_model_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -> None:

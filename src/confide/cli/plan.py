@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
-from confide.cli.models import predicts_a_number
 from confide.cli.options import Format, ModelOptions, takes_model_options
 from confide.errors import ParameterError
 
@@ -32,11 +31,17 @@ SchemaInstead = Annotated[
 ]
 GuessedError = Annotated[
     float | None,
-    typer.Option(metavar="SHARE", help="Guess of the test error without privacy. From it the private one is forecast."),
+    typer.Option(
+        metavar="SHARE",
+        help="Guess of the test error without privacy, from which the private one is forecast. For numbers: 1 - R^2.",
+    ),
 ]
 PositiveRate = Annotated[
     float | None,
-    typer.Option(metavar="SHARE", help="Expected share of one of the two classes, for --error.  [default: 0.5]"),
+    typer.Option(
+        metavar="SHARE",
+        help="Expected share of one of two classes, or of the most frequent of several.  [default: all alike]",
+    ),
 ]
 WithDetails = Annotated[
     bool, typer.Option("--details", help="Show the whole plan: noise, curves, bounds, other mechanisms and budgets.")
@@ -70,9 +75,7 @@ def plan(
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
     columns = schema_of(schema)
-    if error is not None and predicts_a_number(columns):
-        raise ParameterError("--error forecasts mistakes in classes, so it is not for a target of numbers. Leave it out.")
-    guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate or 0.5}
+    guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
     budgets = [] if guesses is None else _budgets_of_curve(budget) if curve else [budget]
     asked = {"error": error, "positive_rate": positive_rate}
     beside = details or output_format == "json"

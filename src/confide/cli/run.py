@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.options import Format
+from confide.cli.options import ForceBudget, Format
 from confide.cli.outputs import exit_without_guarantee
 from confide.errors import StudyError
 
@@ -37,6 +37,7 @@ def run(
             "fitted anew, and the names of its files have it too, as in model.2026-12.json."
         ),
     ] = None,
+    force_budget: ForceBudget = False,
     output_format: Format = "text",
 ) -> None:
     """Plan, check the ledger, fit, evaluate and report, as a study file says.
@@ -45,6 +46,7 @@ def run(
     a file beside the study: study.toml has study.state.json.
     """
     from confide.cli import display
+    from confide.cli.charges import nothing_wasted
     from confide.cli.study_run import StudyRun
     from confide.studies.lock import only_run
     from confide.studies.study import Study
@@ -61,10 +63,12 @@ def run(
                 started.prepared.show(plan, screen)
             if started.expected:
                 screen.text(f"The evaluation: {started.expected}")
-        if plan is not None:
-            document["plan"] = plan.to_dict()
+        if plan is not None and started.prepared is not None:
+            document |= {"plan": plan.to_dict(), "verdict": started.prepared.judged(plan).to_dict()}
         document |= {"expected_of_evaluation": started.expected} if started.expected else {}
         if not dry_run:
+            with nothing_wasted(force=force_budget):
+                started.refuse_waste()
             _perform(started, screen, document, plan)
         elif screen is not None:
             screen.text("The ledger has enough left for what is to do. Nothing was charged.")

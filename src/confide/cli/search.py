@@ -11,7 +11,16 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile, show_model
-from confide.cli.options import Force, Format, ModelOptions, ModelOut, read_parameter, takes_model_options
+from confide.cli.options import (
+    Force,
+    ForceBudget,
+    Format,
+    ModelOptions,
+    ModelOut,
+    NoLedger,
+    read_parameter,
+    takes_model_options,
+)
 from confide.cli.outputs import check_model_out, exit_without_guarantee, files_of_ledger
 from confide.cli.parameters import OPTION_OF
 from confide.errors import FileError, ParameterError
@@ -57,6 +66,8 @@ def search(
     *,
     options: ModelOptions,
     ledger: LedgerToCharge = None,
+    no_ledger: NoLedger = False,
+    force_budget: ForceBudget = False,
     purpose: Purpose = None,
     out: ModelOut = Path("model.json"),
     force: Force = False,
@@ -68,7 +79,7 @@ def search(
     search: its automatic value costs nothing. Models of classes alone can be searched.
     """
     from confide.cli import display
-    from confide.cli.charges import Charges
+    from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
     from confide.cli.fitting import schema_with_target
     from confide.data.on_disk import files_of
     from confide.estimators.search import PrivateSearchCV
@@ -79,18 +90,12 @@ def search(
     columns, points = schema_with_target(schema), grid_of(grid, options)
     charges = Charges(ledger, purpose=purpose, model_file=out, rows=options.max_rows_per_person)
     searched = PrivateSearchCV(
-        replace(options, seed=None).estimator(budget, columns),
-        points,
-        budget=budget,
-        method=method,
-        held_out=held_out,
-        score_share=score_share,
-        expected_tries=expected_tries,
-        ledger=charges.ledger,
-        random_state=options.seed,
-    )
+        replace(options, seed=None).estimator(budget, columns), points, budget=budget, method=method, held_out=held_out,
+        score_share=score_share, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
+    )  # fmt: skip
     screen = display.Screen() if output_format == "text" else None
-    with charges.reported_on_failure():
+    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
+    with charges.reported_on_failure(), nothing_wasted(force=force_budget):
         _fit(searched, files, columns, screen)
         charges.write_model(searched.best_estimator_, out, overwrite=force)
         if screen is None:

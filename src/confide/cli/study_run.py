@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from confide.cli.charges import Charges
 from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
 from confide.cli.options import ModelOptions
 from confide.cli.study_options import in_words_of_keys, options_of, words_of_too_little
-from confide.errors import BudgetExceeded, ParameterError, SchemaError, StudyError
+from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
 from confide.files import check_output
 from confide.inference.multiple_tests import SINGLE_STEP
 from confide.studies.facts import facts_of_evaluation, facts_of_fit
@@ -146,6 +147,15 @@ class StudyRun:
             except BudgetExceeded as error:
                 raise BudgetExceeded(words_of_too_little(self.study, error, place, len(charges))) from None
         return self.plan
+
+    def refuse_waste(self) -> None:
+        """Warn, before anything is noted or charged, of a plan whose noise hides what the rows say."""
+        if self.prepared is not None and self.plan is not None:
+            from confide.planning.verdict import WASTED
+
+            verdict = self.prepared.judged(self.plan)
+            if verdict.level == WASTED:
+                warnings.warn(verdict.rows, BudgetWarning, stacklevel=1)
 
     def fitted(self) -> PrivateLinearModel:
         """The model: trained, charged and written now, or read from the file that an earlier run wrote."""

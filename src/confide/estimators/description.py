@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.raw_columns import ReadColumns, checked_columns
 from confide.errors import ParameterError
+from confide.expected_noise import sentence_of_waste
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
 from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable, checked_quantiles
 from confide.inference.intervals import checked_level
+from confide.inference.rate import LEAST_SIGNAL
 from confide.intake import parameters
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
@@ -150,12 +152,15 @@ def describe(
     persons = parameters.checked_rows_per_person(max_rows_per_person)
     plan = NoisyTables().plan(layout.sizes, layout.n_moments, allowed, relation, persons)
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
-    before_charge(charge, allowed, [plan.lattice])
     described_alone = Schema(layout.columns, person=schema.person)
     checked = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
-    released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
     n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and schema.person is None else None
+    # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
+    hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
+    waste = sentence_of_waste(hidden, "it hides every share and every mean")
+    before_charge(charge, allowed, [plan.lattice], wasted=waste)
+    released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)
     return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void)
 
 

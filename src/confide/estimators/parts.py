@@ -22,6 +22,7 @@ from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.svm import KernelSVC
+from confide.expected_noise import wasted
 from confide.guarantee import Guarantee
 from confide.inference.intervals import checked_level
 from confide.intake import parameters
@@ -200,8 +201,9 @@ def intervals_from_parts(
             return np.array([_coefficients(plans.by_size[part.size], rows.part(part), settings, entropy) for part in parts])
 
         noises = [noise for plan in plans.by_size.values() for noise in lattices_of(plan)]
+        waste = min((wasted(plan) or "" for plan in plans.by_size.values()), key=len)
         learned = () if guarantee.circumstances is None else guarantee.circumstances.learned_steps
-        before_charge(charge, event.budget, noises, unusual, learned)
+        before_charge(charge, event.budget, noises, unusual, learned, waste or None)
         of_parts = charge_and_release(release, event, Neighbours.REPLACE_ONE, charge)
     return PartIntervals(names, of_parts, plans.alpha, guarantee)
 

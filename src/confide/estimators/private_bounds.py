@@ -19,6 +19,7 @@ import numpy as np
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.raw_columns import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError
+from confide.expected_noise import sentence_of_waste
 from confide.features.candidates import candidates_of
 from confide.features.columns import Column, NumberColumn, columns_of, shown_number
 from confide.features.released_bounds import BoundsRelease
@@ -220,8 +221,10 @@ def private_bounds(
     release = _release(plan, shares, persons, described, charge.ledger, void)
     _refuse_unusable(described, grids, schema, release)
     person = None if schema is None else schema.person
-    before_charge(charge, allowed, ())
     checked = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
+    n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and person is None else math.inf
+    waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
+    before_charge(charge, allowed, (), wasted=waste)
     found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)
     return PrivateBounds(described, shares, found, plan, release, schema)
 

@@ -27,6 +27,7 @@ from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.repeated_fits import TellsOfRepeatedFits
 from confide.estimators.shared_parameters import AdviceOnParameters, estimator
 from confide.estimators.unknown_parameters import advice_on
+from confide.expected_noise import wasted
 from confide.guarantee import Circumstances, Guarantee, Search
 from confide.intake import parameters
 from confide.intake.given_rows import rows_given
@@ -368,8 +369,10 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
             noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
+            best = min((wasted(its_plan) or "" for its_plan in plan.plans), key=len)
             stated = trainings[0].guarantee.circumstances
-            before_charge(charge, plan.event.budget, noises, unusual, () if stated is None else stated.learned_steps)
+            learned = () if stated is None else stated.learned_steps
+            before_charge(charge, plan.event.budget, noises, unusual, learned, best or None)
             choice = charge_and_release(
                 lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, charge
             )

@@ -13,8 +13,8 @@ from confide.evaluations.bernstein import weights_of_power
 from confide.evaluations.layouts import LOSS_DEGREE, ClassTables
 from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, shown, written, written_all
 from confide.inference.bands import level_of_each
-from confide.inference.noisy_table import UNKNOWN, NoisyTable, mean_of, transformed
-from confide.inference.rates import Rate
+from confide.inference.noisy_table import NoisyTable, mean_of
+from confide.inference.rate import UNKNOWN, Rate, within
 from confide.types import Array
 
 
@@ -158,7 +158,9 @@ class ClassEvaluation(TablesEvaluation):
             right = 2.0 * self._cell(position, position, groups)
             weights += (right - (rate.value or 0.0) * both) / table.sum(both) / len(each)
         found = table.combination(sum(rate.value or 0.0 for rate in each) / len(each), weights)
-        return Rate(found.value, max(0.0, found.low or 0.0), min(1.0, found.high or 1.0))
+        if found.value is None or found.low is None or found.high is None:
+            return UNKNOWN
+        return within(found.value, found.low, found.high, 0.0, 1.0)
 
     def _counted_in_f1(self, position: int, groups: Array) -> Array:
         """Rows of a class, and rows predicted so: those that are both count twice."""
@@ -175,7 +177,7 @@ class ClassEvaluation(TablesEvaluation):
     def _log_loss(self, groups: Array, clip: float) -> Rate:
         first, second = (np.outer(groups, weights_of_power(power, LOSS_DEGREE)) for power in (1, 2))
         found = self.tables[1].mean(first, np.outer(groups, np.ones(LOSS_DEGREE + 1)), second, 0.0, 1.0)
-        return transformed(found, clip)
+        return found.scaled(clip)
 
     def facts(self) -> dict[str, Any]:
         calibration = None

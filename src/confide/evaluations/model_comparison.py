@@ -15,8 +15,8 @@ from confide.evaluations.bernstein import weights_of_polynomial, weights_of_powe
 from confide.evaluations.layouts import ERROR_DEGREE, LOSS_DEGREE, ClassPairTables, NumberPairTables
 from confide.evaluations.number_errors import ratio_to_spread
 from confide.evaluations.result import ShownTable, TablesEvaluation, shown, written_all
-from confide.inference.noisy_table import NoisyTable, mean_of, transformed
-from confide.inference.rates import Rate
+from confide.inference.noisy_table import NoisyTable, mean_of
+from confide.inference.rate import Rate
 from confide.types import Array
 
 _FIRST_RIGHT, _SECOND_RIGHT = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
@@ -103,15 +103,15 @@ class ModelComparison(TablesEvaluation):
         largest = layout.largest_of_squares
         units = largest / (layout.high - layout.low) ** 2
         return {
-            "R^2": transformed(ratio_to_spread(table, groups, difference, squares), -units),
-            "mean squared error": transformed(table.mean(values, of, squares, -1.0, 1.0), largest),
+            "R^2": ratio_to_spread(table, groups, difference, squares).scaled(-units),
+            "mean squared error": table.mean(values, of, squares, -1.0, 1.0).scaled(largest),
             "MAE": self._of_losses(self.tables[1], groups, layout.largest_difference),
         }
 
     def _of_losses(self, table: NoisyTable, groups: Array, largest: float) -> Rate:
         values, squares = (np.outer(groups, weights_of_polynomial(each, LOSS_DEGREE)) for each in (_DIFFERENCE, _SQUARED))
         of = np.outer(groups, weights_of_power(0, LOSS_DEGREE))
-        return transformed(table.mean(values, of, squares, -1.0, 1.0), largest)
+        return table.mean(values, of, squares, -1.0, 1.0).scaled(largest)
 
     def _marks(self, groups: Array, position: int, right: Array | float = 1.0) -> Array:
         """The rows of one class, or those of them in some of the four cells."""

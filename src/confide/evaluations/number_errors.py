@@ -13,8 +13,8 @@ from confide.evaluations.bernstein import weights_of_polynomial, weights_of_powe
 from confide.evaluations.layouts import ERROR_DEGREE, LOSS_DEGREE, NumberTables
 from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, written
 from confide.inference.bands import level_of_each
-from confide.inference.noisy_table import UNKNOWN, NoisyTable, transformed
-from confide.inference.rates import Rate
+from confide.inference.noisy_table import NoisyTable
+from confide.inference.rate import UNKNOWN, Rate, within
 from confide.types import Array
 
 
@@ -79,7 +79,7 @@ class NumberEvaluation(TablesEvaluation):
         for row in np.eye(self.layout.n_bins):
             of = np.outer(row, np.ones(LOSS_DEGREE + 1))
             mean = table.mean(np.outer(row, first), of, np.outer(row, second), 0.0, 1.0)
-            found.append(transformed(mean, self.layout.high - self.layout.low, self.layout.low))
+            found.append(mean.scaled(self.layout.high - self.layout.low, self.layout.low))
         return tuple(found)
 
     def rates_of(self, groups: Array) -> dict[str, Rate]:
@@ -92,9 +92,9 @@ class NumberEvaluation(TablesEvaluation):
         # Errors are in units of the clip, and targets in units of their range.
         units = (clip / (self.layout.high - self.layout.low)) ** 2
         return {
-            "R^2": transformed(ratio, -units, 1.0),
-            "RMSE": _root(transformed(squared, clip**2)),
-            "MAE": transformed(table.mean(first, of, second, 0.0, 1.0), clip),
+            "R^2": ratio.scaled(-units, 1.0),
+            "RMSE": _root(squared.scaled(clip**2)),
+            "MAE": table.mean(first, of, second, 0.0, 1.0).scaled(clip),
         }
 
     def facts(self) -> dict[str, Any]:
@@ -151,4 +151,7 @@ def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: A
 def _root(rate: Rate) -> Rate:
     if rate.value is None or rate.low is None or rate.high is None:
         return UNKNOWN
-    return Rate(*(math.sqrt(max(0.0, each)) for each in (rate.value, rate.low, rate.high)))
+    known = within(rate.value, rate.low, rate.high, 0.0, math.inf)
+    if known.value is None or known.low is None or known.high is None:
+        return known
+    return Rate(math.sqrt(known.value), math.sqrt(known.low), math.sqrt(known.high))

@@ -11,7 +11,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.inference.noisy_table import NoisyTable, difference_of
-from confide.inference.rates import Rate
+from confide.inference.rate import Rate
 from confide.privacy.tables import TablesPlan
 from confide.types import Array
 

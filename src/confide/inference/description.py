@@ -16,7 +16,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.inference.consistency import common_total, with_margins, with_total
 from confide.inference.noisy_table import quantile_of
-from confide.inference.rate import LEAST_SIGNAL, Rate
+from confide.inference.rate import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, within
 from confide.privacy.tables import ReleasedTables, TablesPlan
 from confide.types import Array
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 NOT_LISTED = "(not listed)"
 """The level of categories that the schema does not list and gives no level. Most often there is none."""
-UNKNOWN = Rate(None, None, None)
-"""A number that the noise hides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,15 @@ class DescribedCategory:
     def cells(self) -> list[tuple[str, str, str, str, str]]:
         """Level, rows, share in percent and its interval, as text. What is not listed is left out where it may be none."""
         return [
-            (level, f"{count.value:,.0f}", *_percent(self.shares[level]))
+            (level, shown_count(count), *_percent(self.shares[level]))
             for level, count in self.counts.items()
             if level != NOT_LISTED or count.low
         ]
+
+
+def shown_count(count: Rate) -> str:
+    """A number of rows as text."""
+    return HIDDEN if count.value is None else f"{count.value:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class DescribedNumber:
         named = [("mean", self.mean), ("standard deviation", self.deviation)]
         named += [(f"quantile {q:g}", rate) for q, rate in self.quantiles.items()]
         unit = "" if self.unit is None else f" in {self.unit}"
-        rows = [(self.name, what + unit, *_digits(rate)) for what, rate in named]
+        rows = [(self.name, what + unit, *rate.texts()) for what, rate in named]
         return rows if self.missing is None else [*rows, (self.name, "missing", *_percent(self.missing))]
 
 
@@ -122,7 +125,9 @@ class Description:
     """A description of private rows. Public: made of one release of noisy sums and of public facts.
 
     Counts are not negative, the counts of each column have the total `n_rows`, and those of cross tables the counts of their
-    columns as margins. Each interval holds its number of these very rows with probability `level`, by itself; it says
+    columns as margins. A number whose interval would hold all that is possible is hidden: its value, low and high
+    are None, and what it would have is part of these totals. Each interval holds its number of these very rows with
+    probability `level`, by itself; it says
     nothing about a population from which the rows came.
 
     Attributes
@@ -178,9 +183,17 @@ class Description:
         """The cross tables, in the order in which they were asked for."""
         if not self.cross:
             return ()
-        columns, noise = self._columns(), _Noise(self.plan, self.level, self.n_rows_is_public)
-        pairs = zip(self.cross, self.released.counts[len(self.tables) :], strict=True)
-        return tuple(_crossed(columns[first], columns[second], counts, noise) for (first, second), counts in pairs)
+        noise, total = _Noise(self.plan, self.level, self.n_rows_is_public), self.n_rows
+        margins = [with_total(self._unbiased(counts), total) for counts in self.released.counts[: len(self.tables)]]
+        found = []
+        for pair, counts in zip(self.cross, self.released.counts[len(self.tables) :], strict=True):
+            first, second = ((self.tables[each], margins[each]) for each in pair)
+            found.append(_crossed(first, second, self._unbiased(counts), noise))
+        return tuple(found)
+
+    def _unbiased(self, released: Array) -> Array:
+        """The counts of one table; the error that the noise made in a public total is taken evenly from all cells."""
+        return released + (self.n_rows - released.sum()) / released.size if self.n_rows_is_public else released
 
     def _columns(self) -> list[DescribedCategory | DescribedNumber]:
         """All columns, in the order of `tables`."""
@@ -188,10 +201,7 @@ class Description:
         moments, found = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
         # The cross tables come after the tables of columns.
         for table, released in zip(self.tables, self.released.counts, strict=False):
-            counts = released
-            if self.n_rows_is_public:
-                # The error that the noise made in the total is taken evenly from all cells.
-                counts = released + (total - released.sum()) / released.size
+            counts = self._unbiased(released)
             if isinstance(table, CategoryTable):
                 found.append(_category(table, counts, total, noise))
             else:
@@ -323,7 +333,7 @@ def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) 
     half = noise.half_width(np.eye(counts.size)[0])
     agreed = with_total(counts, total)
     found = {
-        level: _within(value, raw - half, raw + half, 0.0, total)
+        level: within(value, raw - half, raw + half, 0.0, total)
         for level, value, raw in zip(table.levels, agreed.tolist(), counts.tolist(), strict=True)
     }
     shares = {level: _share(count, total) for level, count in found.items()}
@@ -332,13 +342,7 @@ def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) 
 
 def _share(count: Rate, total: float) -> Rate:
     """A number of rows as a share of all rows."""
-    return UNKNOWN if total < 1.0 else _scaled(count, 1.0 / total, 0.0)
-
-
-def _within(value: float, low: float, high: float, least: float, most: float) -> Rate:
-    """A number with its interval, both within what is possible; the interval holds the number."""
-    value = float(np.clip(value, least, most))
-    return Rate(value, min(value, max(least, low)), max(value, min(most, high)))
+    return UNKNOWN if total < 1.0 else count.scaled(1.0 / total)
 
 
 def _number(
@@ -349,7 +353,7 @@ def _number(
     missing = None
     if table.has_missing:
         raw, half = float(counts[-1]), noise.half_width(np.eye(counts.size)[-1])
-        share = _within(raw, raw - half, raw + half, 0.0, total)
+        share = within(raw, raw - half, raw + half, 0.0, total)
         missing = _share(share, total)
     # Too few cells, or too much noise, to divide by.
     is_hidden = present < max(1.0, LEAST_SIGNAL * noise.plan.deviation_of_moments)
@@ -368,15 +372,14 @@ def _mean_and_deviation(table: NumberTable, moments: Array, present: float, nois
     of_cells = np.array([*np.ones(len(table.edges) - 1), *np.zeros(int(table.has_missing))])
     cells = noise.half_width(of_cells) / present if table.has_missing or not noise.total_is_public else 0.0
     half = math.hypot(noise.of_moments(1.0) / present, first * cells)
-    mean = _within(first, first - half, first + half, -1.0, 1.0)
-    variance = max(0.0, second - first**2)
+    mean = within(first, first - half, first + half, -1.0, 1.0)
+    variance = second - first**2
     doubt = math.hypot(noise.of_moments(1.0 + 4.0 * first**2) / present, (second - 2.0 * first**2) * cells)
-    roots = [math.sqrt(min(1.0, max(0.0, each))) for each in (variance, variance - doubt, variance + doubt)]
-    return _scaled(mean, half_range, middle), _scaled(Rate(*roots), half_range, 0.0)
-
-
-def _scaled(rate: Rate, factor: float, shift: float) -> Rate:
-    return Rate(*(shift + factor * float(each) for each in (rate.value, rate.low, rate.high)))  # type: ignore[arg-type]
+    squared = within(variance, variance - doubt, variance + doubt, 0.0, 1.0)
+    root = UNKNOWN
+    if squared.value is not None and squared.low is not None and squared.high is not None:
+        root = Rate(math.sqrt(squared.value), math.sqrt(squared.low), math.sqrt(squared.high))
+    return mean.scaled(half_range, middle), root.scaled(half_range)
 
 
 def _quantile_of(table: NumberTable, counts: Array, q: float, noise: _Noise) -> Rate:
@@ -399,23 +402,22 @@ def _quantile_of(table: NumberTable, counts: Array, q: float, noise: _Noise) -> 
     high = edges[upper[-1] + 1] if upper.size else edges[1]
     rising = with_total(counts[:bins], max(1.0, float(counts[:bins].sum()))).cumsum()
     value = float(np.interp(q * rising[-1], [0.0, *rising], edges))
-    return Rate(value, float(min(low, value)), float(max(high, value)))
+    if low >= high:
+        return UNKNOWN
+    return within(value, float(low), float(high), float(edges[0]), float(edges[-1]))
 
 
-def _crossed(first: Any, second: Any, counts: Array, noise: _Noise) -> CrossTable:
-    """Rows by the levels of two described columns of categories."""
-    levels = (tuple(first.counts), tuple(second.counts))
-    margins = [np.array([each.value for each in column.counts.values()], dtype=float) for column in (first, second)]
-    total, shape = float(margins[0].sum()), (len(levels[0]), len(levels[1]))
-    if noise.total_is_public:
-        counts = counts + (total - counts.sum()) / counts.size
+def _crossed(one: tuple[Any, Array], other: tuple[Any, Array], counts: Array, noise: _Noise) -> CrossTable:
+    """Rows by the levels of two columns of categories, each a table with its counts, which are the margins."""
+    (first, rows), (second, columns) = one, other
+    total, shape = float(rows.sum()), (len(first.levels), len(second.levels))
     half = noise.half_width(np.eye(1, counts.size)[0])
-    agreed = with_margins(counts.reshape(shape), *margins)
+    agreed = with_margins(counts.reshape(shape), rows, columns)
     made = tuple(
-        tuple(_within(value, raw - half, raw + half, 0.0, total) for value, raw in zip(values, raws, strict=True))
+        tuple(within(value, raw - half, raw + half, 0.0, total) for value, raw in zip(values, raws, strict=True))
         for values, raws in zip(agreed.tolist(), counts.reshape(shape).tolist(), strict=True)
     )
-    return CrossTable((first.name, second.name), levels, made)
+    return CrossTable((first.name, second.name), (first.levels, second.levels), made)
 
 
 def _written(rate: Rate) -> dict[str, float | None]:
@@ -433,19 +435,10 @@ def _written_number(number: DescribedNumber) -> dict[str, Any]:
     }
 
 
-def _digits(rate: Rate) -> tuple[str, str, str]:
-    """A number and its interval, with so many digits that the ends of the interval differ."""
-    if rate.value is None or rate.low is None or rate.high is None:
-        return "hidden by the noise", "", ""
-    width = rate.high - rate.low
-    places = max(0, 1 - math.floor(math.log10(width))) if width > 0.0 else 4
-    return f"{rate.value:,.{places}f}", f"{rate.low:,.{places}f}", f"{rate.high:,.{places}f}"
-
-
 def _percent(rate: Rate) -> tuple[str, str, str]:
-    if rate.value is None or rate.low is None or rate.high is None:
-        return "hidden by the noise", "", ""
-    return f"{100.0 * rate.value:.1f}%", f"{100.0 * rate.low:.1f}%", f"{100.0 * rate.high:.1f}%"
+    """A share in percent, and its interval."""
+    value, low, high = rate.scaled(100.0).texts(1, places_of_exact=1)
+    return (value, low, high) if rate.value is None else (f"{value}%", f"{low}%", f"{high}%")
 
 
 def checked_quantiles(quantiles: Any) -> tuple[float, ...]:

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from confide.inference.rate import LEAST_SIGNAL, Rate
+from confide.inference.rate import LEAST_SIGNAL, UNKNOWN, Rate, within
 from confide.types import Array
 
 LAPLACE_KURTOSIS = 3.0
 """Excess kurtosis of Laplace noise on one count."""
-UNKNOWN = Rate(None, None, None)
-"""A number that the noise hides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +149,7 @@ class NoisyTable:
             return UNKNOWN
         root = math.sqrt(max(b * b - 4.0 * a * c, 0.0))
         ends = ((-b - root) / (2.0 * a), (-b + root) / (2.0 * a))
-        return Rate(value, max(low, min(ends[0], value)), min(high, max(ends[1], value)))
+        return within(value, ends[0], ends[1], low, high)
 
 
 def quantile_of(level: float, kurtosis: float) -> float:
@@ -185,11 +183,3 @@ def combined(rates: list[Rate], weights: list[float]) -> Rate:
         above += (weight * (up if weight > 0.0 else down)) ** 2
         value += weight * rate.value
     return Rate(value, value - math.sqrt(below), value + math.sqrt(above))
-
-
-def transformed(rate: Rate, scale: float, shift: float = 0.0) -> Rate:
-    """The rate in another unit; the scale may be negative."""
-    if rate.value is None or rate.low is None or rate.high is None:
-        return UNKNOWN
-    ends = sorted((shift + scale * rate.low, shift + scale * rate.high))
-    return Rate(shift + scale * rate.value, ends[0], ends[1])

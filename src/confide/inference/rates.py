@@ -14,8 +14,9 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.inference.bands import level_of_each
-from confide.inference.noisy_table import LAPLACE_KURTOSIS, UNKNOWN, NoisyTable, quantile_of
+from confide.inference.noisy_table import LAPLACE_KURTOSIS, NoisyTable, quantile_of
 from confide.inference.rate import LEAST_SIGNAL as LEAST_SIGNAL
+from confide.inference.rate import UNKNOWN, within
 from confide.inference.rate import Rate as Rate
 from confide.privacy.counts import CountsPlan
 from confide.privacy.lattice import LatticeLaplace
@@ -143,8 +144,7 @@ class Evaluation:
             # The part of the noise that changes the total was taken out.
             noise -= self.plan.deviation**2 * gradient.sum() ** 2 / gradient.size
         margin = quantile_of(self.level, 0.0) * math.sqrt(max(sampling + noise, 0.0))
-        value, low, high = (min(1.0, max(0.0, float(x))) for x in (value, value - margin, value + margin))
-        return Rate(value, low, high)
+        return within(float(value), float(value - margin), float(value + margin), 0.0, 1.0)
 
     def errors_of(self, statistic: Callable[[Array], float]) -> Array:
         """Numbers whose squares add up to the variance of a statistic, and their products with others to covariances."""

@@ -65,10 +65,15 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
 
     places = np.linspace(0.0, 1.0, n_places)
     statistics = [_sensitivity_at(place) for place in places.tolist()]
-    band = tuple(map(evaluation.interval_of, statistics))
+    band = tuple(_wide(evaluation.interval_of(each), each(evaluation.counts)) for each in statistics)
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
     together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band]) if simultaneous else ()
     return RocCurve(false_positive_rates, sensitivities, places, band, together)
+
+
+def _wide(rate: Rate, value: float) -> Rate:
+    """The rate; where the noise hides it, the number with all that is possible as its interval."""
+    return Rate(min(1.0, max(0.0, float(value))), 0.0, 1.0) if rate.value is None else rate
 
 
 def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) -> tuple[Rate, ...]:

@@ -11,11 +11,13 @@ from confide.planning.comparison import compare_mechanisms, equivalent_budgets
 from confide.planning.estimator_copies import estimator_with
 from confide.planning.simulation import simulate
 from confide.planning.utility import has_utility_bound, utility_bound
+from confide.privacy.budgets import ApproxDP, PureDP, as_budget
 from confide.privacy.ridges_of_columns import ridge_factors
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.planning.comparison import Compared
+    from confide.planning.simulation import Forecast
     from confide.planning.utility import UtilityBound
     from confide.privacy.budgets import Budget
     from confide.privacy.mechanism import Plan
@@ -31,6 +33,39 @@ _NO_BOUND = (
 _OTHER_WEIGHTS = (
     "another loss, bound, alpha or ridge of a column: distances from other non-private weights cannot be compared"
 )
+
+
+_DELTA = 1e-6
+_LEAST_GAIN, _LEAST_PART = 0.04, 0.25
+"""A delta brings a lot if it lowers the forecast error by this share of that of a constant answer, and by this part of what
+privacy adds to the error."""
+
+
+def with_delta(
+    estimator: Any, n_rows: int | None, n_features: int | None, forecast: Forecast, rate: float | None, is_given: bool
+) -> Forecast | None:
+    """The forecast with a delta beside a pure epsilon, where it brings a lot; None elsewhere.
+
+    Parameters
+    ----------
+    forecast : of the estimator as it is
+    rate, is_given : the share of a class, and whether somebody gave the guess of the error, as for that forecast
+    """
+    budget, added = as_budget(estimator.budget), forecast.error - forecast.non_private_error
+    least = max(_LEAST_GAIN * forecast.constant_error, _LEAST_PART * added)
+    if not isinstance(budget, PureDP) or added < least:
+        return None
+    other = estimator_with(estimator, budget=ApproxDP(budget.epsilon, min(_DELTA, 0.1 / forecast.plan.problem.n_rows_high)))
+    try:
+        asked: dict[str, Any] = {
+            "error": forecast.non_private_error,
+            "positive_rate": rate,
+            "n_designs": None if is_given else 2,
+        }
+        found = simulate(other, n_rows, n_features, **asked)
+    except ParameterError:
+        return None
+    return found if forecast.error - found.error >= least else None
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,10 @@ from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.inference.sampling_design import SamplingDesign
+from confide.plan_text import prior_of
 from confide.planning.checked_arguments import check_whole, is_number
 from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
+from confide.planning.made_up_fits import Outcome, checked_error, errors_of_fits
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.ridges_of_columns import ridge_factors
@@ -45,6 +47,7 @@ from confide.privacy.strongly_convex import PenalisedProblem
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.sampled import Metric
+from confide.training.plan import AnyPlan
 from confide.types import Array
 
 _N_ROWS = 6000
@@ -55,6 +58,9 @@ _MANY_WEIGHTS, _N_DESIGNS_OF_MANY_WEIGHTS = 200, 3
 """Above this many weights there are fewer designs: fits cost more then, and designs with more columns differ less."""
 _MAX_STEPS, _MAX_SLOW_STEPS = 40, 8
 """Limits for fits in the metric of one Hessian, which serves as long as a fit is near the point where it was taken."""
+GUESSED_ERROR = 0.15
+"""The error without privacy that a forecast for two classes assumes if nobody guesses one: about that of Adult and of many
+surveys."""
 _MAX_STRENGTH = 30.0
 """Strength of the signal at which one column alone determines the label."""
 _SMALL_RIDGE = 1e-4
@@ -101,7 +107,9 @@ class Forecast:
         The user's guess of the error without privacy, on which the forecast is based.
     constant_error : float
         Error of a model that always names the more frequent class.
-    plan : Plan
+    plan : Plan or StatisticsPlan
+    kind : str
+        "classes": errors are shares of mistakes. "numbers": of the variance, 1 - R^2. "counts": of the deviance.
     """
 
     error: float
@@ -109,7 +117,8 @@ class Forecast:
     high: float
     non_private_error: float
     constant_error: float
-    plan: Plan
+    plan: AnyPlan
+    kind: str = "classes"
 
 
 def simulate(
@@ -117,23 +126,25 @@ def simulate(
     n_rows: int | None,
     n_features: int | None = None,
     *,
-    error: float,
-    positive_rate: float = 0.5,
+    error: float | None,
+    positive_rate: float | None = None,
     seed: int = 0,
     n_designs: int | None = None,
 ) -> Forecast:
-    """Forecast the test error of a private classifier, before any data.
+    """Forecast the test error of a private model, before any data.
 
     Parameters
     ----------
-    estimator : LogisticRegression, LinearSVC or KernelSVC for two classes, with a finite budget
+    estimator : a classifier or regressor with a finite budget
     n_rows, n_features : int or None
         As in the estimator's `plan`.
-    error : float, in (0, min(positive_rate, 1 - positive_rate))
+    error : float or None, above 0 and below the error of a constant answer
         Test error that a model without privacy is expected to reach. It sets the strength of the signal. Guess it from the
-        literature or a pilot study, not from the data to be protected.
-    positive_rate : float, in (0, 1)
-        Expected share of one of the two classes.
+        literature or a pilot study, not from the data to be protected. For numbers it is 1 - R^2, and for counts the share
+        of the deviance that is left. None stands for 0.15 of two classes, 0.3 of what a constant answer errs by of more,
+        0.5 for numbers and 0.8 for counts: a mere guess.
+    positive_rate : float, in (0, 1), or None
+        Expected share of one of two classes, or of the most frequent of several. None: all are equally frequent.
     seed : int
         Seed of the made-up rows, and of the noise added to them, which no release uses.
     n_designs : int or None
@@ -149,18 +160,17 @@ def simulate(
     ParameterError
         If the guesses contradict each other, or the estimator is of another kind.
     """
-    constant_error = _checked_constant_error(error, positive_rate)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ParameterError("seed must be a whole number of at least 0.")
     # Made-up rows have no middle worth finding, so the forecast is one without a centre: a little too cautious.
     plan = estimator_with(estimator, centre=False).plan(n_rows, n_features)
-    if (
-        not isinstance(plan, Plan)
-        or plan.lattice is None
-        or not hasattr(estimator, "classes")
-        or plan.problem.loss.n_outputs > 1
-    ):
-        raise ParameterError("forecasts are for private classifiers of two classes only.")
+    if plan.lattice is None:
+        raise ParameterError("forecasts are for private models, and an infinite budget adds no noise.")
+    if not hasattr(estimator, "classes") or plan.problem.loss.n_outputs > 1:
+        designs = _N_DESIGNS_OF_MANY_WEIGHTS if n_designs is None else n_designs
+        return _by_fits(estimator, n_rows, n_features, error, positive_rate, seed, designs)
+    error, positive_rate = GUESSED_ERROR if error is None else error, 0.5 if positive_rate is None else positive_rate
+    constant_error = _checked_constant_error(error, positive_rate)
     if isinstance(plan.problem.loss, InterpolatedSlopes):
         raise ParameterError("there are no forecasts for noisy gradients of a loss of your own.")
     problem = plan.problem
@@ -191,6 +201,27 @@ def simulate(
     )
     forecast = float(errors.mean())
     return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
+
+
+def _by_fits(
+    estimator: Any,
+    n_rows: int | None,
+    n_features: int | None,
+    error: float | None,
+    share: float | None,
+    seed: int,
+    n_designs: int,
+) -> Forecast:
+    """The forecast for numbers, counts or several classes, by fits to made-up tables."""
+    plan = estimator.plan(n_rows, n_features)
+    if prior_of(plan):
+        raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
+    outcome = Outcome.of(estimator, plan, share)
+    guess = checked_error(outcome, outcome.usual_error if error is None else error)
+    check_whole(n_designs=n_designs)
+    forecast = guess + float(np.mean(errors_of_fits(estimator, plan, outcome, guess, seed, n_designs)))
+    low, high = _range(forecast, guess, outcome.constant_error)
+    return Forecast(forecast, min(low, high), high, guess, outcome.constant_error, plan, outcome.kind)
 
 
 def _checked_constant_error(error: float, positive_rate: float) -> float:

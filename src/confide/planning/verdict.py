@@ -9,29 +9,34 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
+from confide.expected_noise import noise_in_rows, wasted
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Schema
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.sampling_design import SamplingDesign
-from confide.plan_text import noise_in_rows
+from confide.planning.alternatives import with_delta
 from confide.planning.estimator_copies import estimator_with_chosen_schema
 from confide.planning.simulation import Forecast, design_of, simulate
 from confide.privacy.mechanism import Plan
 
-GUESSED_ERROR = 0.15
-"""The error without privacy that a forecast assumes if nobody guesses one: about that of Adult and of many surveys."""
 _ENOUGH, _FEW = 0.025, 0.2
 """Noise in rows as a share of all rows. On the schema of Adult with a guess of 0.15, simulated fits lose a tenth of what a
 model can learn at the first, and a third at the second (tests/planning/test_verdict.py)."""
+_ENOUGH_COUNTS, _FEW_COUNTS = 0.005, 0.04
+"""The same for counts, whose slopes are most often far below the largest (benchmarks/forecasts.py --wasted)."""
+_ENOUGH_SUMS = 0.1
+"""Noise on sums of products, as a multiple of the curvature of usual rows, up to which it costs little."""
+_LOST, _MOST_LOST = 0.1, 1.0 / 3.0
+"""Of what a model can learn: up to the first a forecast says that rows are enough, and above the second too few."""
 _CLEAR = 4.0
 """A level stands out if its rows, all with one label, pull twice as hard as the noise on its weight. At a probability of one
 half each pulls with half of its largest slope."""
 _MOST_NAMED = 5
-_USUAL_RATE = 0.5
 _DESIGNS_OF_A_GUESS = 2
 
-ENOUGH, FEW, TOO_FEW, UNKNOWN = "enough", "few", "too few", "unknown"
+ENOUGH, FEW, TOO_FEW, WASTED, UNKNOWN = "enough", "few", "too few", "wasted", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,12 @@ class Verdict:
     error : sentences on the expected error, or on why it is not known
     columns : a sentence on columns whose levels the noise hides; empty if nothing is known of them
     rows : a sentence on whether there are enough rows
-    level : "enough", "few", "too few" or "unknown": whether there are enough rows
+    level : "enough", "few", "too few", "wasted" or "unknown": whether there are enough rows. A budget is wasted on rows of
+        which the noise hides all; `confide fit` and `confide run` then refuse to charge it
     rare_columns : names of the columns that `columns` counts
     forecast : the forecast that `error` tells, or None
     weights : a sentence on unequal weights of rows; empty where rows count alike
+    delta : a sentence on what a delta beside a pure epsilon would bring; empty where it would bring little
     """
 
     error: str
@@ -56,6 +63,7 @@ class Verdict:
     rare_columns: tuple[str, ...]
     forecast: Forecast | None
     weights: str = ""
+    delta: str = ""
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -63,7 +71,7 @@ class Verdict:
     @property
     def sentences(self) -> tuple[str, ...]:
         """All that there is to say, one thing each."""
-        return tuple(part for part in (self.error, self.columns, self.rows, self.weights) if part)
+        return tuple(part for part in (self.error, self.columns, self.rows, self.weights, self.delta) if part)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -72,6 +80,7 @@ class Verdict:
             "rows": self.level,
             "rare_columns": list(self.rare_columns),
             "expected_error": None if self.forecast is None else [self.forecast.low, self.forecast.high],
+            "with_delta": self.delta or None,
         }
 
 
@@ -83,6 +92,7 @@ def verdict_of(
     plan: Any = None,
     error: float | None = None,
     positive_rate: float | None = None,
+    with_forecast: bool = True,
 ) -> Verdict:
     """The verdict on what a fit would release.
 
@@ -94,6 +104,8 @@ def verdict_of(
     plan : its plan, if it was made already
     error, positive_rate : as in `simulate`; without an error one of 0.15 is assumed, and without a
         rate one of one half, and the verdict says so
+    with_forecast : bool
+        Whether an error is forecast, which takes a second or more.
 
     Raises
     ------
@@ -101,13 +113,19 @@ def verdict_of(
         If the plan is refused, or the guesses that are given cannot be used.
     """
     decided = estimator.plan(n_rows, n_features) if plan is None else plan
-    forecast, why = _forecast(estimator, n_rows, n_features, error, positive_rate)
+    forecast, why = None, ""
+    if with_forecast:
+        forecast, why = _forecast(estimator, n_rows, n_features, error, positive_rate)
     design = design_of(estimator)
     rare, all_columns, least = _rare_columns(estimator, decided, n_rows, n_features)
-    level, rows = _enough_rows(decided, design)
+    level, rows = _enough_rows(decided, design, forecast)
     weights = "".join(f"Weights of rows are {line}." for name, line in design.lines().items() if name == "weights")
     columns = "" if not all_columns else _on_columns(rare, all_columns, least)
-    return Verdict(_on_error(forecast, why, error, positive_rate), columns, rows, level, rare, forecast, weights)
+    better = (
+        None if forecast is None else with_delta(estimator, n_rows, n_features, forecast, positive_rate, error is not None)
+    )
+    delta = "" if better is None else _on_delta(better)
+    return Verdict(_on_error(forecast, why, error, positive_rate), columns, rows, level, rare, forecast, weights, delta)
 
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
@@ -146,31 +164,50 @@ def _forecast(
     estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, rate: float | None
 ) -> tuple[Forecast | None, str]:
     """A forecast, or None and the reason."""
-    if not hasattr(estimator, "classes"):
-        return None, "there are no forecasts for targets of numbers"
-    positive_rate = _USUAL_RATE if rate is None else rate
-    if error is not None:
-        return simulate(estimator, n_rows, n_features, error=error, positive_rate=positive_rate), ""
+    # A guess that nobody made is not worth more time.
+    asked: dict[str, Any] = {
+        "error": error,
+        "positive_rate": rate,
+        "n_designs": None if error is not None else _DESIGNS_OF_A_GUESS,
+    }
     try:
-        few = _DESIGNS_OF_A_GUESS  # a guess that nobody made is not worth more time
-        guessed = simulate(estimator, n_rows, n_features, error=GUESSED_ERROR, positive_rate=positive_rate, n_designs=few)
-        return guessed, ""
+        return simulate(estimator, n_rows, n_features, **asked), ""
     except ParameterError:
+        if error is not None:
+            raise
         return None, "there are no forecasts for this model and this budget"
 
 
 def _on_error(forecast: Forecast | None, why: str, error: float | None, rate: float | None) -> str:
     if forecast is None:
-        return f"Expected error: unknown, because {why}."
-    # Real rows may be easier than made-up ones, but nobody should expect privacy to lower the error.
-    lowest = max(forecast.low, forecast.non_private_error)
-    low, high = (f"{100.0 * _rounded(value):.3g}" for value in (lowest, forecast.high))
-    range_ = f"{low}%" if low == high else f"{low} to {high}%"
-    without = f"{100.0 * forecast.non_private_error:.3g}%"
-    said = f"Expected error: {range_}, where it would be {without} without privacy."
+        return f"Expected error: unknown, because {why}." if why else ""
+    name, range_, without = in_words(forecast)
     if error is None:
-        said = f"Expected error: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
+        said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
+    else:
+        said = f"{name}: {range_}, where it would be {without} without privacy."
     return f"{said} {constant_answer(forecast, is_given=rate is not None)}"
+
+
+def _on_delta(better: Forecast) -> str:
+    (name, range_, _), delta = in_words(better), better.plan.event.budget.to_dict()["delta"]
+    return (
+        f"With a delta of {delta:g} beside this epsilon noise is much smaller. {name}: {range_}. The guarantee may then "
+        f"fail with that probability, and a ledger takes such a charge if its limit has a delta."
+    )
+
+
+def in_words(forecast: Forecast) -> tuple[str, str, str]:
+    """What is forecast, its range, and what it would be without privacy."""
+    # Real rows may be easier than made-up ones, but nobody should expect privacy to lower the error.
+    ends = [max(forecast.low, forecast.non_private_error), forecast.high]
+    if forecast.kind == "classes":
+        low, high = (f"{100.0 * _rounded(value):.3g}" for value in ends)
+        range_ = f"{low}%" if low == high else f"{low} to {high}%"
+        return "Expected error", range_, f"{100.0 * forecast.non_private_error:.3g}%"
+    low, high = (f"{1.0 - value:.2f}" if value < 1.0 else "0 or less" for value in reversed(ends))
+    name = "Expected R^2" if forecast.kind == "numbers" else "Expected share of the deviance that is explained"
+    return name, low if low == high else f"{low} to {high}", f"{1.0 - forecast.non_private_error:.3g}"
 
 
 def constant_answer(forecast: Forecast, *, is_given: bool) -> str:
@@ -181,7 +218,9 @@ def constant_answer(forecast: Forecast, *, is_given: bool) -> str:
     forecast : it holds that error
     is_given : whether somebody said how frequent the classes are
     """
-    if is_given:
+    if forecast.kind != "classes":
+        return "A model that always answers the mean has 0."
+    if is_given or forecast.constant_error != 0.5:
         return f"A model that always answers the same errs by {100.0 * forecast.constant_error:.3g}%."
     return (
         "This takes both classes to be equally frequent. If they are not, a model that always answers the same errs by less "
@@ -194,24 +233,34 @@ def _rounded(share: float) -> float:
     return round(share, 2 if share >= 0.1 else 3)
 
 
-def _enough_rows(plan: Any, design: SamplingDesign) -> tuple[str, str]:
+def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -> tuple[str, str]:
     budget = plan.event.budget if hasattr(plan, "event") else plan.budget
     if not budget.is_private:
         return ENOUGH, "NOT PRIVATE: an infinite budget adds no noise."
+    if sentence := wasted(plan, design.effective_share):
+        return WASTED, sentence
+    if forecast is not None and (forecast.kind != "classes" or plan.problem.loss.n_outputs > 1):
+        lost = (forecast.error - forecast.non_private_error) / (forecast.constant_error - forecast.non_private_error)
+        if lost <= _LOST:
+            return ENOUGH, "Enough rows."
+        level, said = (FEW, "Few") if lost <= _MOST_LOST else (TOO_FEW, "Too few")
+        return level, f"{said} rows for this budget: noise hides about {min(lost, 1.0):.0%} of what a model could learn."
     if not isinstance(plan, Plan):
         if plan.forecast is None:
             return UNKNOWN, ""
         if plan.forecast.is_poor:
             return TOO_FEW, "Too few rows for this budget: the noise hides most of the sums."
-        return ENOUGH, "Enough rows."
+        return (ENOUGH, "Enough rows.") if plan.forecast.ratio <= _ENOUGH_SUMS else (FEW, "Few rows for this budget.")
+    is_count = isinstance(plan.problem.loss, PoissonLoss)
+    enough, few = (_ENOUGH_COUNTS, _FEW_COUNTS) if is_count else (_ENOUGH, _FEW)
     # In rows of the mean weight, of which there are `n_rows`.
     noise, n_rows = noise_in_rows(plan) / design.effective_share, plan.problem.n_rows_low
-    if noise <= _ENOUGH * n_rows:
+    if noise <= enough * n_rows:
         return ENOUGH, "Enough rows."
-    missing = noise / _ENOUGH / n_rows
+    missing = noise / enough / n_rows
     times = f"{math.ceil(10.0 * missing) / 10.0 if missing < 10.0 else _two_digits(missing):,}"
     needed = f"about {_two_digits(missing * n_rows):,} rows, or {times} times the budget, would be enough."
-    if noise <= _FEW * n_rows:
+    if noise <= few * n_rows:
         return FEW, f"Few rows for this budget: {needed}"
     return TOO_FEW, f"Too few rows for this budget: {needed}"
 

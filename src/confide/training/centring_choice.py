@@ -14,7 +14,7 @@ from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.plan_text import noise_in_rows
+from confide.expected_noise import noise_in_rows
 from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.centring import CentringPlan, centring_plan
 from confide.privacy.mechanism import Plan, Problem

@@ -14,7 +14,7 @@ from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.cautions import SEEDED, of_learned_steps, tell_of_repeats, warn
 from confide.data.threads import one_blas_thread
-from confide.errors import ConfideError, LedgerError, NotCertified
+from confide.errors import BudgetWarning, ConfideError, LedgerError, NotCertified
 from confide.features.persons import RowsPerPerson
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.lattice import LatticeNoise
@@ -47,10 +47,11 @@ def before_charge(
     lattices: Iterable[LatticeNoise | None],
     unusual: tuple[str, ...] = (),
     learned_steps: tuple[str, ...] = (),
+    wasted: str | None = None,
 ) -> None:
-    """Do what must come before a charge: have OpenDP check the noise, and warn of what is unusual.
+    """Do what must come before a charge: have OpenDP check the noise, and warn of what is unusual, or of a wasted budget.
 
-    Both can stop the fit, the second if warnings are errors. After the charge they would cost budget for nothing.
+    All can stop the fit, warnings if they are errors. After the charge they would cost budget for nothing.
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ def before_charge(
     lattices : all noise on a grid that the release draws
     unusual : what is unusual about the budget, see `cautions`; a batch warned of it when it was planned
     learned_steps : the classes of the steps before a fit that learned from the rows
+    wasted : why the budget buys nothing; None if it buys something
 
     Raises
     ------
@@ -79,6 +81,7 @@ def before_charge(
         warn((of_learned_steps(learned_steps),) if learned_steps else ())
         if not is_batch:
             tell_of_repeats(charge.purpose, str(budget), is_charged=charge.ledger is not None)
+    warn(() if wasted is None else (f"{wasted} The budget is wasted.",), BudgetWarning)
 
 
 def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:

@@ -16,6 +16,7 @@ from confide.data.source import RowSource
 from confide.effects.monotone import monotone_weights
 from confide.erm.class_losses import OneVsRest
 from confide.errors import ParameterError
+from confide.expected_noise import wasted
 from confide.features.penalised_bounds import ShortenedInNorm
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
@@ -73,7 +74,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
         tell_of_many_classes(_classes_against_all_others(plan))
-        before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps)
+        waste = wasted(plan, settings.sampling_design(problem.n_rows_low).effective_share)
+        before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps, waste)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError
-from confide.plan_text import noise_in_rows
+from confide.expected_noise import noise_in_rows
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.mechanism import Plan
 from confide.training.alpha import strength

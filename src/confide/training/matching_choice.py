@@ -15,7 +15,7 @@ from dataclasses import replace
 from confide.accounting.events import Event, PureMechanism
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
-from confide.plan_text import noise_in_rows
+from confide.expected_noise import noise_in_rows
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.matching import MatchingPlan, matching_plan

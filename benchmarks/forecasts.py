@@ -1,0 +1,176 @@
+"""Forecasts for numbers, counts and several classes beside fits of real tables, and where a fit is worth nothing.
+
+A cell is a table, an estimator, a budget and a number of rows. Forecasts know the schema, the number of rows, the error
+without privacy, and for classes the share of the most frequent one. With --wasted a cell shows the noise on a
+weight beside errors: from `confide.expected_noise.WASTED` on, a model should be no better than a constant answer.
+
+Run: CONFIDE_DATA_DIR=... python benchmarks/forecasts.py [--tables diamonds ...] [--wasted]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from public_data import folder
+
+from confide import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    ApproxDP,
+    HuberRegressor,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    Schema,
+)
+from confide.expected_noise import noise_in_rows
+from confide.planning.simulation import simulate
+
+BUDGETS: dict[str, Any] = {
+    "0.01": 0.01,
+    "0.1": 0.1,
+    "0.3": 0.3,
+    "1": 1.0,
+    "(0.3, 1e-6)": ApproxDP(0.3, 1e-6),
+    "(1, 1e-6)": ApproxDP(1.0, 1e-6),
+}
+SIZES, WASTED_SIZES = (3_000, 15_000), (20, 50, 200, 1_000, 15_000)
+N_TEST, N_FITS = 4_000, 3
+MODELS: dict[str, tuple[Any, ...]] = {
+    "numbers": (Ridge, HuberRegressor, AdditiveRegressor),
+    "counts": (PoissonRegressor,),
+    "classes": (LogisticRegression, LinearSVC, AdditiveClassifier),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its schema, and the share of its most frequent class."""
+
+    name: str
+    kind: str
+    schema: Schema
+    rows: pd.DataFrame
+    share: float | None = None
+
+    @property
+    def target(self) -> str:
+        """The column that is predicted."""
+        assert self.schema.target is not None
+        return self.schema.target.column
+
+
+def listed(rows: pd.DataFrame, name: str) -> dict[str, Any]:
+    """A column of categories."""
+    return {"categories": sorted(rows[name].unique().tolist())}
+
+
+def numbers(bounds: dict[str, tuple[float, float]]) -> dict[str, Any]:
+    """Columns of numbers."""
+    return {name: {"low": low, "high": high} for name, (low, high) in bounds.items()}
+
+
+def tables() -> Iterator[Table]:
+    """Prices, delays, visits to doctors, forests and ratings."""
+    rows = pd.read_parquet(folder() / "diamonds.parquet")
+    columns = {name: listed(rows, name) for name in ("cut", "color", "clarity")}
+    columns |= numbers({"carat": (0, 5), "depth": (50, 75), "table": (50, 75)})
+    yield Table("diamonds", "numbers", schema_of({"column": "price", "low": 0, "high": 20_000}, columns), rows)
+    rows = pd.read_parquet(folder() / "flights.parquet")
+    columns = {name: listed(rows, name) for name in ("month", "carrier", "origin")}
+    columns |= numbers({"day": (1, 31), "hour": (5, 23), "distance": (80, 5000), "dep_delay": (-30, 300)})
+    yield Table("flights", "numbers", schema_of({"column": "arr_delay", "low": -60, "high": 300}, columns), rows)
+    rows = pd.read_parquet(folder() / "randhie.parquet")
+    bounds: dict[str, tuple[float, float]] = dict.fromkeys(
+        ("black", "female", "physlm", "child", "hlthg", "hlthf", "hlthp"), (0, 1)
+    )
+    bounds |= {"coins": (0, 100), "xage": (0, 65), "educdec": (0, 25), "mhi": (0, 100), "disea": (0, 60)}
+    bounds |= {"lpi": (0, 8), "linc": (0, 11), "lnum": (0, 3)}
+    rows = rows[[*bounds, "mdvis"]].dropna()
+    yield Table("randhie", "counts", schema_of({"column": "mdvis", "low": 0, "high": 20}, numbers(bounds)), rows)
+    rows = pd.read_parquet(folder() / "covertype_sample.parquet")
+    bounds = {"Elevation": (1800, 4000), "Aspect": (0, 360), "Slope": (0, 60), "Hillshade_9am": (0, 255)}
+    bounds |= {"Horizontal_Distance_To_Hydrology": (0, 1500), "Horizontal_Distance_To_Roadways": (0, 7500)}
+    bounds |= {name: (0, 1) for name in rows.columns if "Wilderness" in name}
+    yield Table(
+        "covertype",
+        "classes",
+        schema_of({"column": "Cover_Type", "classes": [1, 2, 3, 4, 5, 6, 7]}, numbers(bounds)),
+        rows,
+        0.49,
+    )
+    rows = pd.read_parquet(folder() / "clothing_reviews.parquet")
+    names = ["Age", "Positive Feedback Count", "Recommended IND", "Division Name", "Department Name", "Class Name"]
+    rows = rows[[*names, "Rating"]].dropna()
+    rows["star"] = np.select([rows["Rating"] <= 3, rows["Rating"] == 4], ["low", "middle"], "top")
+    columns = {name: listed(rows, name) for name in names[3:]}
+    columns |= numbers({"Age": (18, 99), "Positive Feedback Count": (0, 50), "Recommended IND": (0, 1)})
+    yield Table(
+        "clothing", "classes", schema_of({"column": "star", "classes": ["low", "middle", "top"]}, columns), rows, 0.55
+    )
+
+
+def schema_of(target: dict[str, Any], columns: dict[str, Any]) -> Schema:
+    """A schema with a target."""
+    return Schema.from_dict({"target": target, "columns": columns})
+
+
+def error_of(table: Table, model: Any, fresh: pd.DataFrame) -> float:
+    """Mistakes, or what is left of the variance or of the deviance."""
+    targets = fresh[table.target].to_numpy()
+    if table.kind != "counts":
+        return float(1.0 - model.score(fresh, targets))
+    means = np.maximum(model.predict(fresh), 1e-9)
+
+    def deviance(means: Any) -> float:
+        logs = np.where(targets > 0, targets * np.log(np.maximum(targets, 1e-9) / means), 0.0)
+        return float(np.sum(logs - (targets - means)))
+
+    return deviance(means) / deviance(np.full(len(targets), targets.mean()))
+
+
+def main() -> None:
+    """Print one line a cell."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--wasted", action="store_true")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(0)
+    for table in tables():
+        if asked.tables and table.name not in asked.tables:
+            continue
+        rows = table.rows.iloc[rng.permutation(len(table.rows))]
+        fresh, rest = rows.iloc[:N_TEST], rows.iloc[N_TEST:]
+        for kind in MODELS[table.kind]:
+            part = rest.iloc[: SIZES[-1]]
+            without = error_of(table, kind(math.inf, schema=table.schema).fit(part, part[table.target]), fresh)
+            for (name, budget), n in (
+                (each, n) for each in BUDGETS.items() for n in (WASTED_SIZES if asked.wasted else SIZES)
+            ):
+                errors = []
+                for _ in range(N_FITS):
+                    part = rest.iloc[rng.permutation(len(rest))[:n]]
+                    errors.append(error_of(table, kind(budget, schema=table.schema).fit(part, part[table.target]), fresh))
+                said = f"{table.name} {kind.__name__} {name} n={n}: without {without:.3f}, private {np.mean(errors):.3f}"
+                plan = kind(budget, schema=table.schema).plan(n)
+                if not asked.wasted:
+                    found = simulate(kind(budget, schema=table.schema), n, error=without, positive_rate=table.share)
+                    said += f", forecast {found.error:.3f} [{found.low:.3f}, {found.high:.3f}]"
+                elif hasattr(plan, "product_deviation"):
+                    said += f", noise on sums {plan.forecast.ratio:.3g}"
+                else:
+                    said += f", noise on a weight {noise_in_rows(plan) / math.sqrt(plan.problem.n_weights) / n:.3g}"
+                print(said, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+"""Forecasts for numbers, counts and three or more classes, by fits of the very estimator to made-up tables.
+
+1. A table is drawn that knows only the schema, or the bound on rows. Columns depend on each other through a common cause.
+2. What is predicted is a sum of effects of single columns, and chance. There is so much chance that a model that knows these
+   effects errs as often as the user expects. For numbers and counts this error is what is left of the variance, 1 - R^2, or
+   of the deviance.
+3. The estimator is fitted to a table with its budget and without privacy. Where there are more rows than made-up ones, its
+   budget is as much larger as there are fewer rows, so that noise is as large beside them.
+4. This is repeated, and what privacy adds to the error is averaged.
+
+benchmarks/forecasts.py compares forecasts with fits of real tables; benchmarks/README.md has the results.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri, softmax
+
+from confide.cautions import of_made_up_rows
+from confide.erm.group_bounds import GroupBound
+from confide.erm.target_losses import PoissonLoss
+from confide.errors import ParameterError
+from confide.expected_noise import noise_in_rows
+from confide.features.columns import CategoryColumn
+from confide.planning.estimator_copies import estimator_with
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, as_budget
+from confide.privacy.gaussian import mu_within
+from confide.privacy.noise import Entropy
+from confide.types import Array
+
+if TYPE_CHECKING:
+    from confide.features.columns import Column
+    from confide.features.schema import Schema
+
+_N_ROWS, _N_TEST = 6000, 3000
+"""Made-up rows to train on, at most, and to test on."""
+_N_FITS = 2
+"""Private fits for each made-up table."""
+_CORRELATION, _SIGNAL_DECAY = 0.3, 0.5
+"""As in `simulation`: of two columns, and of the importance of columns."""
+_DEVIATIONS = {"numbers": 0.12, "counts": 0.35, "classes": 0.35}
+"""Of a number whose bounds are -1 and 1: chosen on Diamonds, confirmed on flights (benchmarks/forecasts.py)."""
+_TARGET_MEAN, _TARGET_DEVIATION = -0.3, 0.3
+"""Of targets whose bounds are -1 and 1. Prices, incomes and delays lie in the lower half of their range."""
+_COUNT_MEAN = 0.125
+"""The mean of counts as a share of the largest."""
+_MOST_SIGNAL = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is predicted: public facts.
+
+    Attributes
+    ----------
+    kind : "numbers", "counts" or "classes"
+    bounds : of numbers and counts; (0, 0) for classes
+    labels : of classes
+    largest_share : of rows in the most frequent class; the others are equally frequent
+    """
+
+    kind: str
+    bounds: tuple[float, float]
+    labels: tuple[Any, ...] = ()
+    largest_share: float = 1.0
+
+    @classmethod
+    def of(cls, estimator: Any, plan: Any, largest_share: float | None) -> Outcome:
+        """The outcome that an estimator predicts."""
+        target = None if estimator.schema is None else estimator.schema.target
+        if hasattr(estimator, "classes"):
+            labels = tuple(target.labels) if target is not None else tuple(estimator.classes)
+            share = 1.0 / len(labels) if largest_share is None else max(largest_share, 1.0 / len(labels))
+            return cls("classes", (0.0, 0.0), labels, share)
+        is_count = isinstance(getattr(plan.problem, "loss", None), PoissonLoss)
+        bounds = None if target is None else target.bounds
+        ends = (getattr(estimator, "target_low", None), getattr(estimator, "target_high", None))
+        if bounds is None and ends[0] is not None and ends[1] is not None:
+            bounds = ends
+        if bounds is None:
+            bounds = (0.0 if is_count else -float(estimator.target_bound), float(estimator.target_bound))
+        return cls("counts" if is_count else "numbers", bounds)
+
+    @property
+    def usual_error(self) -> float:
+        """What a forecast assumes of the error without privacy where nobody guesses it."""
+        return {"numbers": 0.5, "counts": 0.8}.get(self.kind, 0.3 * self.constant_error)
+
+    @property
+    def constant_error(self) -> float:
+        """The error of an answer that is always the same."""
+        return 1.0 - self.largest_share if self.kind == "classes" else 1.0
+
+
+def errors_of_fits(estimator: Any, plan: Any, outcome: Outcome, error: float, seed: int, n_designs: int) -> list[float]:
+    """What privacy adds to the error on new rows, once for each private fit.
+
+    Raises
+    ------
+    ParameterError
+        If such an estimator cannot be fitted to made-up rows.
+    """
+    n_rows = min(_N_ROWS, plan.problem.n_rows_low)
+    plain = {"ledger": None, "random_state": None, **({"n_rows_bounds": _bounds(plan, n_rows)} if _is_private(plan) else {})}
+    smaller = estimator_with(estimator, **plain)
+    smaller = estimator_with(smaller, budget=_budget_for(smaller, plan, n_rows))
+    exact = estimator_with(smaller, budget=math.inf, mechanism="auto")
+    added = []
+    with of_made_up_rows():
+        for design in range(seed, seed + n_designs):
+            table = _table(estimator.schema, plan.problem.row_bound, plan.problem.n_features, outcome, error, n_rows, design)
+            best = _fitted(exact, table, outcome, design)
+            seeds = range(_N_FITS * design, _N_FITS * (design + 1))
+            added += [max(0.0, _fitted(smaller, table, outcome, each) - best) for each in seeds]
+    return added
+
+
+def _is_private(plan: Any) -> bool:
+    return bool(plan.problem.n_rows_low != plan.problem.n_rows_high)
+
+
+def _bounds(plan: Any, n_rows: int) -> tuple[int, int]:
+    """Bounds on the number of made-up rows, as far apart as those that were declared."""
+    return n_rows, math.ceil(n_rows * plan.problem.n_rows_high / plan.problem.n_rows_low)
+
+
+def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
+    """The budget at which noise is as large beside so many rows as the plan's is beside its own."""
+    budget = as_budget(estimator.budget)
+    times = plan.problem.n_rows_low / n_rows
+    if times == 1.0:
+        return budget
+    if isinstance(budget, ZCDP):
+        return ZCDP(budget.rho * times**2)
+    candidates = [replace(budget, epsilon=budget.epsilon * times)]
+    if isinstance(budget, ApproxDP):
+        wanted = times * mu_within(budget)
+        found = brentq(lambda log: mu_within(ApproxDP(math.exp(log), budget.delta)) - wanted, -18.0, 18.0)
+        candidates.append(ApproxDP(math.exp(found), budget.delta))
+
+    def distance(candidate: Budget) -> float:
+        smaller = estimator_with(estimator, budget=candidate).plan(
+            None if _is_private(plan) else n_rows, _columns(estimator, plan)
+        )
+        return abs(math.log(_share(smaller) / _share(plan)))
+
+    return min(candidates, key=distance) if len(candidates) > 1 else candidates[0]
+
+
+def _columns(estimator: Any, plan: Any) -> int | None:
+    """The number of columns, where the schema does not say it."""
+    return None if estimator.schema is not None else int(plan.problem.n_features)
+
+
+def _share(plan: Any) -> float:
+    noise = plan.diagonal_deviation if hasattr(plan, "diagonal_deviation") else noise_in_rows(plan)
+    return float(noise) / float(plan.problem.n_rows_low)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Made-up rows and targets: `n_rows` to train on, then those to test on."""
+
+    rows: Any
+    targets: Any
+    n_rows: int
+
+
+def _fitted(estimator: Any, table: _Table, outcome: Outcome, seed: int) -> float:
+    """The error of a fit on the test rows."""
+    model = estimator_with(estimator, random_state=seed)
+    model.fit(table.rows[: table.n_rows], table.targets[: table.n_rows])
+    fresh, targets = table.rows[table.n_rows :], np.asarray(table.targets[table.n_rows :])
+    predicted = np.asarray(model.predict(fresh))
+    if outcome.kind == "classes":
+        return float(np.mean(predicted != targets))
+    mean = float(np.mean(targets))
+    if outcome.kind == "counts":
+        return _deviance(targets, predicted) / _deviance(targets, np.full(len(targets), mean))
+    return float(np.mean((predicted - targets) ** 2) / np.mean((targets - mean) ** 2))
+
+
+def _deviance(counts: Array, means: Array) -> float:
+    """Half the mean Poisson deviance."""
+    means = np.maximum(means, 1e-9)
+    logs = np.where(counts > 0.0, counts * np.log(np.maximum(counts, 1e-9) / means), 0.0)
+    return float(np.mean(logs - (counts - means)))
+
+
+@lru_cache(maxsize=8)
+def _table(
+    schema: Schema | None, bound: Any, n_features: int, outcome: Outcome, error: float, n_rows: int, seed: int
+) -> _Table:
+    """A made-up table of a public seed, whose best prediction errs as given."""
+    entropy, size = Entropy.seeded(seed), n_rows + _N_TEST
+
+    def uniform(*shape: int) -> Array:
+        words = np.frombuffer(entropy.read(8 * math.prod(shape)), dtype="<u8").reshape(shape)
+        return np.asarray(((words >> 11) + 0.5) * 2.0**-53, dtype=np.float64)
+
+    n_columns = n_features if schema is None else len(schema.columns)
+    latent = math.sqrt(_CORRELATION) * ndtri(uniform(size, 1)) + math.sqrt(1.0 - _CORRELATION) * ndtri(
+        uniform(size, n_columns)
+    )
+    n_signals = len(outcome.labels) or 1
+    importance = (1.0 + uniform(n_columns).argsort()) ** -_SIGNAL_DECAY
+    signals = np.zeros((size, n_signals))
+    if schema is None:
+        rows: Any = _in_bound(bound, latent, _DEVIATIONS[outcome.kind])
+        signals = rows / rows.std(axis=0) * importance @ ndtri(uniform(n_columns, n_signals))
+    else:
+        cells: dict[str, Any] = {}
+        for place, column in enumerate(schema.columns):
+            cells[column.name], effects = _column(column, latent[:, place], _DEVIATIONS[outcome.kind], uniform, n_signals)
+            signals += importance[place] * effects
+        if schema.person is not None:
+            cells[schema.person] = np.arange(size)
+        if schema.weight is not None:
+            cells[schema.weight.column] = np.full(size, schema.weight.mean or schema.weight.high)
+        rows = pd.DataFrame(cells)
+    signals = (signals - signals.mean(axis=0)) / signals.std(axis=0)
+    return _Table(rows, _targets(outcome, signals, error, uniform), n_rows)
+
+
+def _in_bound(bound: Any, latent: Array, deviation: float) -> Array:
+    """Rows of numbers within a bound: in a ball, a few directions hold most of the length, and half of it is the mean."""
+    size = latent.shape[1]
+    if isinstance(bound, GroupBound):
+        return np.asarray(bound.clip(deviation * latent))
+    rows = (
+        latent
+        * bound.l2_norm
+        * np.sqrt(0.5 * np.arange(1.0, size + 1.0) ** -1.0 / np.sum(np.arange(1.0, size + 1.0) ** -1.0))
+    )
+    rows[:, -1] += bound.l2_norm * math.sqrt(0.5)
+    return np.asarray(bound.clip(rows))
+
+
+def _column(column: Column, latent: Array, deviation: float, uniform: Any, n_signals: int) -> tuple[Any, Array]:
+    """Cells of a column (n,), and what they add to each signal (n, signals), with a variance of about 1."""
+    if isinstance(column, CategoryColumn):
+        shares = (1.0 + uniform(len(column.categories)).argsort()) ** -1.0
+        levels = np.searchsorted(np.cumsum(shares / shares.sum())[:-1], ndtr(latent))
+        effects = ndtri(uniform(len(column.categories), n_signals))[levels]
+        return np.array(column.categories)[levels], effects
+    if (column.low, column.high) == (0.0, 1.0):
+        # Such a column is most often a flag.
+        values = np.where(latent > ndtri(0.5 + 0.4 * float(uniform(1)[0])), 1.0, -1.0)
+    else:
+        values = np.clip(1.4 * float(uniform(1)[0]) - 0.7 + deviation * latent, -1.0, 1.0)
+    spread = max(float(values.std()), 1e-9)
+    slopes = np.ones(1) if n_signals == 1 else ndtri(uniform(n_signals))
+    return column.numbers_at(0.5 + 0.5 * values), (values - values.mean())[:, None] / spread * slopes
+
+
+def _targets(outcome: Outcome, signals: Array, error: float, uniform: Any) -> Any:
+    """Targets (n,) that a model which knows the signals predicts with this error."""
+    size, (low, high) = len(signals), outcome.bounds
+    if outcome.kind == "numbers":
+        mixed = math.sqrt(1.0 - error) * signals[:, 0] + math.sqrt(error) * ndtri(uniform(size))
+        return low + (high - low) * np.clip(0.5 + 0.5 * (_TARGET_MEAN + _TARGET_DEVIATION * mixed), 0.0, 1.0)
+    chance = uniform(size)
+    if outcome.kind == "counts":
+
+        def counts_at(strength: float) -> tuple[Array, Array]:
+            means = _COUNT_MEAN * high * np.exp(strength * signals[:, 0] - 0.5 * strength**2)
+            found = np.zeros(size)
+            below, term = np.exp(-means), np.exp(-means)
+            for count in range(1, math.floor(high) + 1):
+                found += chance > below
+                term = term * means / count
+                below = below + term
+            return found, means
+
+        def left(strength: float) -> float:
+            counts, means = counts_at(strength)
+            return _deviance(counts, means) / _deviance(counts, np.full(size, counts.mean())) - error
+
+        return counts_at(_strength(left, 4.0))[0]
+    rest = (1.0 - outcome.largest_share) / (len(outcome.labels) - 1)
+    priors = np.log(np.array([outcome.largest_share] + [rest] * (len(outcome.labels) - 1)))
+
+    def mistakes(strength: float) -> float:
+        return float(np.mean(1.0 - softmax(priors + strength * signals, axis=1).max(axis=1))) - error
+
+    cumulated = softmax(priors + _strength(mistakes, _MOST_SIGNAL) * signals, axis=1).cumsum(axis=1)
+    return np.array(outcome.labels)[(chance[:, None] > cumulated[:, :-1]).sum(axis=1)]
+
+
+def _strength(excess: Any, most: float) -> float:
+    """The least strength of a signal at which an error is as wanted; a large one if none is found."""
+    # Counts end at a largest one, so their error rises again where the signal is strong.
+    below = next((most / 2.0**step for step in range(7, -1, -1) if excess(most / 2.0**step) < 0.0), None)
+    return most if below is None else float(brentq(excess, 1e-3, below, xtol=1e-3))
+
+
+def checked_error(outcome: Outcome, error: float) -> float:
+    """The guess of the error without privacy.
+
+    Raises
+    ------
+    ParameterError
+        If it is not below that of a constant answer.
+    """
+    if not 0.0 < error < outcome.constant_error:
+        raise ParameterError(
+            f"error must lie between 0 and {outcome.constant_error:g}, the error of a model that always answers the same. "
+            f"For numbers it is 1 - R^2, and for counts what is left of the deviance. Give the error that you expect "
+            f"without privacy."
+        )
+    return error

@@ -1,0 +1,90 @@
+"""Forecasts by fits to made-up tables: what the tables say, whom they charge, and how near they are to fits of real rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import confide
+from confide.expected_noise import noise_in_rows
+from confide.planning.made_up_fits import Outcome, _budget_for, _deviance, _table
+from confide.planning.simulation import simulate
+
+COLUMNS = {"a": {"low": 0, "high": 10}, "b": {"categories": ["u", "v", "w"]}, "c": {"low": 0, "high": 1}}
+TARGETS = {
+    "numbers": {"column": "y", "low": 0, "high": 100},
+    "counts": {"column": "y", "low": 0, "high": 20},
+    "classes": {"column": "y", "classes": ["p", "q", "r"]},
+}
+SCHEMAS = {kind: confide.Schema.from_dict({"target": target, "columns": COLUMNS}) for kind, target in TARGETS.items()}
+MODELS = {"numbers": confide.HuberRegressor, "counts": confide.PoissonRegressor, "classes": confide.LogisticRegression}
+
+
+def made_up(kind, error, n_rows=4_000):
+    """A made-up table and what is predicted."""
+    model = MODELS[kind](1.0, schema=SCHEMAS[kind])
+    plan = model.plan(n_rows)
+    outcome = Outcome.of(model, plan, 0.5 if kind == "classes" else None)
+    return _table(model.schema, plan.problem.row_bound, plan.problem.n_features, outcome, error, n_rows, 0), outcome
+
+
+@pytest.mark.parametrize(("kind", "error"), [("numbers", 0.3), ("counts", 0.7), ("classes", 0.3)])
+def test_a_model_without_privacy_errs_as_guessed_on_made_up_rows(kind, error):
+    """The best prediction does, and with one number of straight effect, one flag and three levels a linear model is it."""
+    table, outcome = made_up(kind, error)
+    model = MODELS[kind](math.inf, schema=SCHEMAS[kind], alpha=1e-5).fit(table.rows[:4_000], table.targets[:4_000])
+    predicted, fresh = model.predict(table.rows[4_000:]), np.asarray(table.targets[4_000:])
+    if kind == "classes":
+        found = np.mean(predicted != fresh)
+        assert np.mean(fresh == outcome.labels[0]) == pytest.approx(0.5, abs=0.15)
+    elif kind == "counts":
+        found = _deviance(fresh, predicted) / _deviance(fresh, np.full(len(fresh), fresh.mean()))
+    else:
+        found = np.mean((fresh - predicted) ** 2) / fresh.var()
+    assert found == pytest.approx(error, abs=0.06)
+
+
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_a_forecast_falls_to_the_guess_as_rows_are_added(kind):
+    """It is between the guess and about that of a constant answer, and its range holds it."""
+    few, many = (simulate(MODELS[kind](1.0, schema=SCHEMAS[kind]), n, error=0.4, n_designs=1) for n in (400, 2_000_000))
+    assert few.kind == many.kind == kind
+    assert many.error == pytest.approx(0.4, abs=0.02)
+    assert few.error > many.error + 0.02
+    assert many.low <= many.error <= many.high
+    assert few.constant_error == (pytest.approx(2 / 3) if kind == "classes" else 1.0)
+
+
+@pytest.mark.parametrize(
+    "budget", [confide.PureDP(0.5), confide.ApproxDP(0.5, 1e-6), confide.ZCDP(0.02)], ids=lambda b: b.kind
+)
+def test_fewer_made_up_rows_have_noise_as_large_beside_them(budget):
+    """At a tenth of the rows the noise in rows is a tenth, within 15%."""
+    model = confide.LogisticRegression(budget, schema=SCHEMAS["classes"])
+    plan = model.plan(60_000)
+    smaller = confide.LogisticRegression(_budget_for(model, plan, 6_000), schema=SCHEMAS["classes"]).plan(6_000)
+    assert noise_in_rows(smaller) / 6_000 == pytest.approx(noise_in_rows(plan) / 60_000, rel=0.15)
+
+
+def test_a_forecast_charges_nothing(tmp_path):
+    """Though the estimator has a ledger, and made-up fits are fits."""
+    ledger = confide.Ledger(tmp_path / "study.db", limit=1.0)
+    simulate(confide.HuberRegressor(1.0, schema=SCHEMAS["numbers"], ledger=ledger), 1_000, error=0.4, n_designs=1)
+    assert len(ledger.entries()) == 0
+
+
+def test_a_guess_that_no_model_can_have_is_refused():
+    """An error of a constant answer or more."""
+    with pytest.raises(confide.ParameterError, match="error must lie between 0 and 1, "):
+        simulate(confide.HuberRegressor(1.0, schema=SCHEMAS["numbers"]), 1_000, error=1.0)
+    with pytest.raises(confide.ParameterError, match=r"error must lie between 0 and 0\.4,"):
+        simulate(confide.LogisticRegression(1.0, schema=SCHEMAS["classes"]), 1_000, error=0.5, positive_rate=0.6)
+
+
+def test_rows_without_a_schema_are_forecast_too():
+    """Within a ball, for numbers and three classes."""
+    assert simulate(confide.HuberRegressor(1.0, target_bound=5.0), 50_000, 4, error=0.4, n_designs=1).error < 0.7
+    three = confide.LogisticRegression(1.0, classes=[0, 1, 2])
+    assert 0.3 < simulate(three, 50_000, 4, error=0.3, n_designs=1).error < 0.5
