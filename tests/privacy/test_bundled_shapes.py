@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from confide.errors import ParameterError
+from confide.privacy import group_shapes
 from confide.privacy.bundled_shapes import (
     Bundles,
     Contrasts,
@@ -339,3 +340,35 @@ def test_a_linked_group_of_one_column_is_not_treated_as_linked():
     shape = Bundles((1, 2, 1), (1.0, 1.0, 0.5), (True, True, False), ((0,), (1, 2)), (512, 512))
     assert shape.linked == (False, True, False)
     assert shape.free_dimension == 3
+
+
+@pytest.mark.parametrize("levels", [(20,), (7, 3, 3, 50), (100, 100), (200, 3), (30, 29, 28, 1, 1, 5)], ids=str)
+def test_mean_squares_made_of_doubles_are_those_of_whole_numbers(levels):
+    """To within far less than any choice depends on."""
+    exact, found = group_shapes._section_mean_squares(levels), group_shapes._section_mean_squares_of_doubles(levels)
+    assert found[0] == pytest.approx(exact[0], rel=1e-11)
+    assert found[1] == pytest.approx(exact[1], rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(100_000,), (100_000, 5, 1, 1), (5_000, 5_000), tuple(range(2, 62))], ids=lambda sizes: len(sizes)
+)
+def test_shapes_of_very_many_levels_take_little_time(sizes):
+    """A category of ICD-10 has 70,000 levels. Their noise is divided from that of the constant."""
+    start = time.process_time()
+    linked = tuple(size > 1 for size in sizes)
+    shapes = shapes_of_groups((*sizes, 1), (1.0,) * (len(sizes) + 1), (*linked, False))
+    assert time.process_time() - start < 4.0
+    best = min(shapes, key=lambda shape: shape.laplace_norm(1.0))
+    assert isinstance(best, Bundles)
+    assert best.laplace_norm(1.0) < 0.8 * shapes[0].laplace_norm(1.0)
+
+
+def test_too_many_levels_are_not_linked_with_the_constant():
+    """Up to 2,000 after the first, together or in the bundle of the constant."""
+    for size, is_linked in ((2_001, True), (2_002, False)):
+        shapes = shapes_of_groups((size, 1), (1.0, 1.0), (True, False))
+        assert any(isinstance(shape, Linked) for shape in shapes) == is_linked
+        homes = [shape.shape_of(shape.home) for shape in shapes if isinstance(shape, Bundles)]
+        assert homes
+        assert all(not isinstance(home, Linked) or sum(home.levels) <= 2_000 for home in homes)

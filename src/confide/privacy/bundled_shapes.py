@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,6 +21,9 @@ _UNIT = 2.0**-53
 _UPWARDS = 1.0 + 2.0**-45
 UNITS = 1024
 """Shares are whole numbers of units, and so many units are the whole rate: then their sum is exact."""
+_MOST_LINKED = 2000
+"""At most so many levels after the first are linked with the constant: the whole numbers from which a draw is chosen grow
+with their square. More levels have noise of their own (`Contrasts`), which is hardly larger."""
 _MOST_CUTS = 31
 """At most so many places at which the sorted groups may be divided, so that a plan takes little time."""
 
@@ -168,14 +172,28 @@ def shapes_of_groups(sizes: tuple[int, ...], scales: tuple[float, ...], linked: 
     Where groups are linked, the last one is the constant.
     """
     linked = tuple(flag and size > 1 for size, flag in zip(sizes, linked, strict=True))
-    together = (Groups(sizes, scales), *((Linked(sizes, scales, linked),) if any(linked) else ()))
+    few = _n_linked(sizes, linked) <= _MOST_LINKED
+    together = (Groups(sizes, scales), *((Linked(sizes, scales, linked),) if any(linked) and few else ()))
     bundles = _divided(sizes, scales, linked)
-    if len(bundles) == 1:
+    if len(bundles) == 1 and few:
         return together
     # The bundle that the constant joins has the smaller noise of `Linked`.
-    homes = range(len(bundles)) if any(linked) else (None,)
-    found = [_with_shares(sizes, scales, linked, _moved(bundles, len(sizes) - 1, home)) for home in homes]
+    homes = [home for home in range(len(bundles)) if _may_join(bundles[home], sizes, linked)] if any(linked) else [None]
+    tried = [_moved(bundles, len(sizes) - 1, home) for home in homes]
+    if not few:
+        tried.append(_moved([*bundles, []], len(sizes) - 1, len(bundles)))
+    found = [_with_shares(sizes, scales, linked, each) for each in tried]
     return (*together, min(found, key=lambda shape: shape.laplace_norm(1.0)))
+
+
+def _n_linked(sizes: Sequence[int], linked: Sequence[bool]) -> int:
+    """The number of levels after the first of all linked groups."""
+    return sum(size - 1 for size, flag in zip(sizes, linked, strict=True) if flag)
+
+
+def _may_join(bundle: list[int], sizes: tuple[int, ...], linked: tuple[bool, ...]) -> bool:
+    """Whether the constant may be linked with the groups of a bundle."""
+    return _n_linked([sizes[g] for g in bundle], [linked[g] for g in bundle]) <= _MOST_LINKED
 
 
 def _divided(sizes: tuple[int, ...], scales: tuple[float, ...], linked: tuple[bool, ...]) -> list[list[int]]:
