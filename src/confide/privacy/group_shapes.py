@@ -157,8 +157,9 @@ def _scaled_squares(n: int) -> Array:
     """binomial(n, j)^2 for j = 0 to n, as shares of their sum."""
     steps = np.arange(n)
     logs = np.concatenate([[0.0], np.cumsum(np.log(n - steps) - np.log(steps + 1.0))])
-    squares: Array = np.exp(2.0 * (logs - logs.max()))
-    return squares / squares.sum()
+    squares = np.exp(2.0 * (logs - logs.max()))
+    shares: Array = squares / squares.sum()
+    return shares
 
 
 def _logs(shares: Array) -> Array:
