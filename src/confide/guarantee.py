@@ -81,6 +81,8 @@ class Circumstances:
         How the model was chosen; None for a single fit.
     learned_steps : tuple of str
         The classes of the steps before the fit that learned from the rows, as far as that was noticed.
+    attempts : int
+        Number of this attempt under its charge; above 1 if earlier ones were interrupted.
     """
 
     n_rows: tuple[int, int]
@@ -92,6 +94,7 @@ class Circumstances:
     prior_in_ledger: bool = False
     search: Search | None = None
     learned_steps: tuple[str, ...] = ()
+    attempts: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

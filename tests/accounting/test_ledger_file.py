@@ -305,7 +305,7 @@ def foreign_database(path):
 def newer_ledger(path):
     Ledger(path, limit=1.0)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from functools import reduce
 import pytest
 
 import confide
+from confide.accounting.attempts import Mark
 from confide.accounting.events import Event, PureMechanism
 from confide.accounting.ledger_records import (
     Entry,
@@ -292,7 +293,7 @@ def opens(texts):
     return True
 
 
-FREE_TEXTS = {"purpose", "release", "user", "model", "sha256"}
+FREE_TEXTS = {"purpose", "release", "user", "model", "sha256", "intent"}
 MAY_BE_INFINITE = {"kappa", "bend", "mu", "curvature", "seal_mu", "beside_mu", "evenness", "even_bend"}
 WRONG = (None, True, False, 0, 1, -1, 2.5, -2.5, math.nan, "", "x", "inf", "\ud800", [], {}, [1], {"a": 1}, 10**400)
 
@@ -306,7 +307,12 @@ def may_be_right(name, before, value):
         return is_number and (value > 0 or (value == 0 and name in MAY_BE_INFINITE - {"mu"}))
     if isinstance(before, bool) or value == {}:
         return isinstance(value, bool) or name == "details"
-    return isinstance(before, int) and type(value) is int and value >= 1
+    return (
+        isinstance(before, int)
+        and type(value) is int
+        and value >= 1
+        and (name not in {"mark_on", "attempt"} or value == before)
+    )
 
 
 def test_each_field_of_each_record_has_its_type_and_its_range():
@@ -318,11 +324,13 @@ def test_each_field_of_each_record_has_its_type_and_its_range():
         GaussianObjective(0.125, 0.5, math.inf, 0.0625, relation, n_outputs=3, monotone=True),
     )
     events = tuple(Event(ApproxDP(1.5, 1e-6), curve, 3) for curve in curves)
-    details = {"release": "fit", "user": "Ana", "model": "m.json"}
+    details = {"release": "fit", "user": "Ana", "model": "m.json", "intent": "cd"}
     texts = (
         Header("0123" * 8, limit, relation, "renyi", 3).text,
         Entry(1, "2026-01-01T00:00:00+00:00", "mean", "renyi", events, details).text,
         Note(1, {"sha256": "ab"}).text,
+        Mark(1, 2, ended=False).text,
+        Mark(1, 2, ended=True).text,
     )
     assert opens(texts)
     admitted, tried = [], 0

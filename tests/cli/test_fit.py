@@ -19,10 +19,12 @@ from tests.cli.commands import (
     SENTINEL,
     SENTINEL_NUMBER,
     fit,
+    line_of,
     read_rows,
     refused,
     rows_of,
     run,
+    spent,
     spoil,
     write_kinds,
     write_rows,
@@ -301,3 +303,21 @@ def test_an_earlier_release_is_the_prior_of_new_rows(folder):
         "plan", "--schema", "people.toml", "--rows", 800, "--epsilon", 1, "--prior", "before.json", "--details"
     ).stdout
     assert "the ridge pulls towards public weights of length" in planned
+
+
+def test_a_fit_that_was_interrupted_is_finished_under_its_charge(folder_with_ledger, monkeypatch):
+    """With the same options; without a ledger, or with nothing to finish, it is refused."""
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    fit = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "0.5")
+    with monkeypatch.context() as patched:
+        patched.setattr("confide.training.fit.released", stopped)
+        run(*fit, "--ledger", "study.db", code=130)
+    assert "give it with --ledger" in refused(*fit, "--finish")
+    other = line_of(*fit, "--alpha", "0.25", "--ledger", "study.db", "--finish", code=2)
+    assert "parameters or version differ" in other
+    assert "Finished a charge of epsilon = 0.5" in run(*fit, "--ledger", "study.db", "--finish").stdout
+    assert "nothing to be finished" in line_of(*fit, "--ledger", "study.db", "--finish", "--force", code=2)
+    assert spent() == 0.5

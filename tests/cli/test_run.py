@@ -130,6 +130,22 @@ def test_a_run_that_stopped_between_charge_and_model_says_so(study, monkeypatch)
     assert "All of it is done" in run("run", "study.toml").stdout
 
 
+def test_a_run_that_stopped_before_its_release_is_finished_under_its_charge(study, monkeypatch):
+    """The same command goes on, charges nothing anew for the fit, and the model says that an attempt preceded."""
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("confide.training.fit.released", stopped)
+        run("run", "study.toml", code=130)
+    assert "to finish, under the charge of the run that stopped" in run("run", "study.toml", "--dry-run").stdout
+    assert "Finished a charge of epsilon = 0.5" in run("run", "study.toml").stdout
+    assert spent() == 0.75
+    assert "An earlier attempt" in confide.load("model.json").guarantee_.statement()
+    assert "All of it is done" in run("run", "study.toml").stdout
+
+
 def test_a_run_that_stopped_after_the_model_goes_on(study, monkeypatch):
     """Before the ledger noted the checksum of the model, and before the evaluation."""
 

@@ -45,7 +45,7 @@ def test_the_steps_of_a_fit_come_in_the_order_of_its_docstring(monkeypatch):
 
     def recorded(name):
         original = getattr(fit, name)
-        monkeypatch.setattr(fit, name, lambda *given: called.append(name) or original(*given))
+        monkeypatch.setattr(fit, name, lambda *given, **named: called.append(name) or original(*given, **named))
 
     for name in (*STEPS, "released"):
         recorded(name)

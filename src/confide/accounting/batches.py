@@ -50,6 +50,11 @@ class Shared:
         """
         return getattr(self._of_thread, "last_charge", None)
 
+    @property
+    def last_attempt(self) -> int:
+        """The number of the attempt that the last charge of this thread began; above 1 if it finished an earlier charge."""
+        return getattr(self._of_thread, "last_attempt", 1)
+
     def __copy__(self) -> Self:
         return self
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from confide.accounting.batches import amounts_of, costs_of, listed
 from confide.accounting.events import Event
-from confide.accounting.filters import Filter, SumFilter
+from confide.accounting.filters import Amount, Filter, SumFilter, total_amount
 from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
-from confide.errors import ParameterError
+from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 
 ACCOUNTINGS = ("sum", "renyi")
@@ -53,3 +56,27 @@ def accounting_for(limit: Budget, accounting: str) -> str:
     if isinstance(limit, ApproxDP):
         return accounting
     return "sum" if isinstance(limit, PureDP) else "renyi"
+
+
+def refusal(filter_: Filter, events: tuple[Event, ...], total: Amount) -> LedgerError:
+    """Why a filter does not admit events after a total."""
+    foreign = why_foreign(filter_, events)
+    if foreign is not None:
+        return LedgerError(f"{foreign} Nothing was used or charged.")
+    share = ""
+    if isinstance(filter_, RenyiFilter) and any(event.slack for event in events):
+        share = (
+            " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
+            "without a finer account."
+        )
+    return BudgetExceeded(
+        f"this asks for {listed(costs_of(events))}; the ledger has {amounts_of(filter_.remaining(total))} left of "
+        f"{amounts_of(filter_.limit)}.{share} Lower `budget`; a limit is fixed once. Nothing was used or charged."
+    )
+
+
+@lru_cache(maxsize=256)
+def cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> Amount:
+    """What events cost together under a limit."""
+    # Cached, since a process that shares a file adds up the charges of all others, which are often equal.
+    return total_amount(filter_for(limit, accounting), events)

@@ -10,17 +10,17 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from confide.accounting import filter_choice, filters
-from confide.accounting.batches import CURRENCIES, Batch, Shared, amounts_of, costs_of, events_of_charge, listed
+from confide.accounting.attempts import Attempts, Mark, is_mark
+from confide.accounting.batches import CURRENCIES, Batch, Shared, amounts_of, costs_of, events_of_charge
 from confide.accounting.events import Event, checked_rows
 from confide.accounting.joint_loss import joint_events
 from confide.accounting.ledger_database import stored_records
 from confide.accounting.ledger_records import (
     DETAILS,
+    INTENT,
     NOTED,
     Entry,
     Header,
@@ -32,9 +32,9 @@ from confide.accounting.ledger_records import (
     checked_details,
     checked_purpose,
     is_note,
+    now,
 )
-from confide.accounting.renyi_filters import RenyiFilter
-from confide.errors import BudgetExceeded, LedgerError, ParameterError
+from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
 
 __all__ = ["Batch", "Ledger"]
@@ -74,6 +74,11 @@ class Ledger(Shared):
         approximate ones. "renyi" adds Rényi divergences of one order, and suits many releases with Gaussian noise.
         "auto" is fixed by the first charge: "renyi" for a ZCDP charge, "sum" for others and for a plan. It is fixed once,
         because whoever could take the better of the two after seeing outcomes might spend delta twice.
+    finish : bool, default False
+        Whether fits through this object finish charges in place of making new ones. A fit is then refused unless the ledger
+        holds a charge for this very fit whose run was interrupted before it released anything, such as by a kill. Its
+        guarantee says so, and rests on an interruption that depended neither on the rows nor on the noise
+        (confide/accounting/proofs/finishing.md).
 
     Raises
     ------
@@ -104,6 +109,7 @@ class Ledger(Shared):
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
         max_rows_per_person: int = 1,
         accounting: str = "auto",
+        finish: bool = False,
     ) -> None:
         relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)
         if accounting not in ("auto", *filter_choice.ACCOUNTINGS):
@@ -121,6 +127,7 @@ class Ledger(Shared):
         self._last: Record | None = None
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
+        self._attempts, self.finish = Attempts(), finish
         super().__init__()
         self.dated_like: str | None = None  # the time that charges through this object are given
         self._total = filters.Amount()
@@ -164,6 +171,62 @@ class Ledger(Shared):
         """Whether charges may have details, and notes. Ledgers that older versions of confide made keep a purpose alone."""
         return self._header.format > 1
 
+    @property
+    def keeps_intents(self) -> bool:
+        """Whether interrupted fits can be finished. Ledgers that older versions of confide made cannot do that."""
+        return self.keeps_details and self._header.format > 2
+
+    def unfinished(self) -> list[int]:
+        """The numbers of the charges whose fits released nothing: they were interrupted, or still go on.
+
+        Returns
+        -------
+        list of int
+        """
+        with self._up_to_date():
+            return self._attempts.charges
+
+    def attempts(self, event: object, intent: str) -> int:
+        """The number of the attempt at a release that its charge will begin: 1, unless an interrupted one is finished.
+
+        Parameters
+        ----------
+        event : plan, event or budget
+            What the release costs.
+        intent : str
+            A checksum of what decides it.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is to finish a charge, and has none for this release.
+        """
+        with self._up_to_date():
+            events = events_of_charge(self, event, None)
+            return self._attempts.next(self._entries, events, intent).attempt if self.finish else 1
+
+    def end(self, charge: int, attempt: int) -> None:
+        """Mark that an attempt under a charge ends: before what it made, or its error, is seen. It cannot be finished then.
+
+        Parameters
+        ----------
+        charge : int
+            The number of the charge, such as `last_charge`.
+        attempt : int
+            The number of the attempt, such as `last_attempt`.
+
+        Raises
+        ------
+        LedgerError
+            If another attempt took the charge up meanwhile, or the ledger cannot be written. Then nothing may be shown.
+        """
+        with self._up_to_date(writing=True) as session:
+            session.append(Record.after(self._last, self._attempts.end(charge, attempt).text))
+
     def charge(
         self,
         budget: object,
@@ -185,7 +248,8 @@ class Ledger(Shared):
             The relation the release is private under; None means what a plan or an event says, or else the ledger's own.
         details : mapping or None
             What was bought, as texts: "release", "user", "model" (a file) and "sha256" (its checksum). Public like the
-            purpose; they change no amount, and nothing checks that they are true.
+            purpose; they change no amount, and nothing checks that they are true. "intent", a checksum of what decides the
+            release, is for fits: whoever gives it calls `end` before the release is seen.
 
         Raises
         ------
@@ -198,7 +262,7 @@ class Ledger(Shared):
             a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
             is another process.
         """
-        self._append(events_of_charge(self, budget, neighbours), purpose, self._checked(details or {}))
+        self._append(events_of_charge(self, budget, neighbours), purpose, self._checked(details or {}, (*DETAILS, INTENT)))
 
     def check(self, items: Iterable[object]) -> None:
         """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
@@ -259,7 +323,7 @@ class Ledger(Shared):
         return any(known.get(name, text) != text for name, text in details.items())
 
     def _checked(self, details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
-        if details and not self.keeps_details:
+        if (details and not self.keeps_details) or (INTENT in details and not self.keeps_intents):
             raise LedgerError(
                 f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. "
                 f"Leave the details out. Nothing was used or charged."
@@ -368,10 +432,15 @@ class Ledger(Shared):
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
-            accounting = self._refuse_excess(events)
-            entry = Entry(len(self._entries) + 1, self.dated_like or _now(), said, accounting, events, details or {})
-            session.append(Record.after(self._last, entry.text))
-        self._of_thread.last_charge = entry.number
+            written: Entry | Mark
+            if self.finish:
+                written = self._attempts.next(self._entries, events, (details or {}).get(INTENT))
+                number, attempt = written.charge, written.attempt
+            else:
+                accounting, number, attempt = self._refuse_excess(events), len(self._entries) + 1, 1
+                written = Entry(number, self.dated_like or now(), said, accounting, events, details or {})
+            session.append(Record.after(self._last, written.text))
+        self._of_thread.last_charge, self._of_thread.last_attempt = number, attempt
 
     def _refuse_excess(self, events: tuple[Event, ...]) -> str:
         """Raise unless the events fit under the limit; otherwise say how they add up."""
@@ -382,24 +451,9 @@ class Ledger(Shared):
                 f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
                 f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
             )
-        if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
-            raise self._refusal(filter_, events)
+        if not filter_.admits(self._total + filter_choice.cost(self.limit, accounting, events)):
+            raise filter_choice.refusal(filter_, events, self._total)
         return accounting
-
-    def _refusal(self, filter_: filters.Filter, events: tuple[Event, ...]) -> LedgerError:
-        foreign = filter_choice.why_foreign(filter_, events)
-        if foreign is not None:
-            return LedgerError(f"{foreign} Nothing was used or charged.")
-        share = ""
-        if isinstance(filter_, RenyiFilter) and any(event.slack for event in events):
-            share = (
-                " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
-                "without a finer account."
-            )
-        return BudgetExceeded(
-            f"this asks for {listed(costs_of(events))}; the ledger has {amounts_of(filter_.remaining(self._total))} left of "
-            f"{amounts_of(self.limit)}.{share} Lower `budget`; a limit is fixed once. Nothing was used or charged."
-        )
 
     @property
     def _accounting(self) -> str:
@@ -447,15 +501,20 @@ class Ledger(Shared):
                 return False
             self._notes[note.charge] = {**self._notes.get(note.charge, {}), **note.details}
             return True
+        if is_mark(record.text):
+            mark = Mark.from_text(record.text)
+            return mark.text == record.text and self._attempts.take(mark)
         entry, number = Entry.from_text(record.text), len(self._entries) + 1
         if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
             return False
-        if entry.details and not self.keeps_details:
+        if (entry.details and not self.keeps_details) or (INTENT in entry.details and not self.keeps_intents):
             return False
         if filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
             return False
-        self._total = self._total + _cost(self.limit, entry.accounting, entry.events)
+        self._total = self._total + filter_choice.cost(self.limit, entry.accounting, entry.events)
         self._entries.append(entry)
+        if INTENT in entry.details:
+            self._attempts.begin(number)
         return True
 
     def _check_agreement(self, header: Header | None, relation: Neighbours, rows: int, accounting: str) -> None:
@@ -486,19 +545,14 @@ class Ledger(Shared):
         unit = f"{self.neighbours}, max_rows_per_person={self.max_rows_per_person}"
         return f"<Ledger {place}: limit {amounts_of(self.limit)}, {unit}>"
 
-    def __reduce__(self) -> tuple[Callable[[str, str], Ledger], tuple[str, str]]:
+    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, bool]]:
         if self._records.path is None:
             raise LedgerError(
                 "an in-memory ledger cannot be pickled or sent to another process: the copy would spend the same budget "
                 "again. Use a ledger in a file, confide.Ledger(path, limit=...), or run the work in this process (n_jobs=1 "
                 "or threads)."
             )
-        return _reopened, (str(self._records.path), self._header.identity)
-
-
-def _now() -> str:
-    """The time, in whole seconds: the exact time between two charges would tell how long a fit took."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+        return _reopened, (str(self._records.path), self._header.identity, self.finish)
 
 
 def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
@@ -506,15 +560,9 @@ def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: st
     return Header(uuid.uuid4().hex, limit, neighbours, filter_choice.accounting_for(limit, accounting), rows)
 
 
-def _reopened(path: str, identity: str) -> Ledger:
+def _reopened(path: str, identity: str, finish: bool = False) -> Ledger:
     """The ledger that was pickled, if its file is still the same."""
-    ledger = Ledger(path)
+    ledger = Ledger(path, finish=finish)
     if ledger._header.identity != identity:
         raise LedgerError(f"{path} is another ledger than the one that was pickled. Put the right one back.")
     return ledger
-
-
-@lru_cache(maxsize=256)
-def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> filters.Amount:
-    # Cached, since a process that shares a file adds up the charges of all others, which are often equal.
-    return filters.total_amount(filter_choice.filter_for(limit, accounting), events)

@@ -15,19 +15,22 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 from confide.accounting.events import Event, checked_rows
 from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
-FORMAT_VERSION = 2
-"""The format of new ledgers. In format 1 a charge has a purpose and no details, and there are no notes."""
-READABLE_FORMATS = (1, FORMAT_VERSION)
+FORMAT_VERSION = 3
+"""The format of new ledgers. In format 1 a charge has a purpose and no details, and there are no notes. In formats 1 and 2
+no charge has an intent, and there are no marks."""
+READABLE_FORMATS = (1, 2, FORMAT_VERSION)
 
 DETAILS = ("release", "user", "model", "sha256")
 """What may stand beside a charge: what was released, by whom, into which file, and the SHA-256 checksum of that file."""
+INTENT = "intent"
+"""The detail that says, as a checksum, what decides the release, so that an interrupted one can be finished."""
 NOTED = ("model", "sha256")
 """What a note may add, where the charge does not say it."""
 _LONGEST_DETAIL = 1000
@@ -94,7 +97,7 @@ class Header:
     def text(self) -> str:
         """Canonical JSON."""
         facts = asdict(self) | {"limit": self.limit.to_dict()}
-        return _canonical({name: fact for name, fact in facts.items() if fact is not None})
+        return canonical({name: fact for name, fact in facts.items() if fact is not None})
 
     @classmethod
     def from_text(cls, text: str) -> Header:
@@ -126,13 +129,13 @@ class Entry:
         """Canonical JSON."""
         facts = {name: getattr(self, name) for name in ("number", "time", "purpose", "accounting")}
         details = {"details": dict(self.details)} if self.details else {}
-        return _canonical(facts | {"events": [event.to_dict() for event in self.events]} | details)
+        return canonical(facts | {"events": [event.to_dict() for event in self.events]} | details)
 
     @classmethod
     def from_text(cls, text: str) -> Entry:
         """Read `text`."""
         facts = json.loads(text)
-        details = checked_details(facts.get("details", {}))
+        details = checked_details(facts.get("details", {}), (*DETAILS, INTENT))
         if type(facts["number"]) is not int or facts["accounting"] not in ("sum", "renyi") or not facts["events"]:
             raise ValueError
         if datetime.fromisoformat(facts["time"]).utcoffset() != timedelta(0) or not isinstance(facts["events"], list):
@@ -154,7 +157,7 @@ class Note:
     @property
     def text(self) -> str:
         """Canonical JSON."""
-        return _canonical({"note_on": self.charge, "details": dict(self.details)})
+        return canonical({"note_on": self.charge, "details": dict(self.details)})
 
     @classmethod
     def from_text(cls, text: str) -> Note:
@@ -179,7 +182,7 @@ def checked_details(details: Mapping[str, str], names: Sequence[str] = DETAILS) 
         If they are not.
     """
     if not isinstance(details, Mapping) or not set(details) <= set(names):
-        what = "charge" if names is DETAILS else "note"
+        what = "note" if names is NOTED else "charge"
         raise ParameterError(f"the details of a {what} may have the names {', '.join(names)}, and no other.")
     if not all(isinstance(text, str) and len(text) <= _LONGEST_DETAIL for text in details.values()):
         raise ParameterError(f"a detail of a charge must be a text of at most {_LONGEST_DETAIL} characters.")
@@ -202,6 +205,11 @@ def checked_purpose(purpose: object) -> str:
             f" Nothing was used or charged."
         )
     return text.encode(errors="replace").decode()  # half a surrogate pair cannot be shown
+
+
+def now() -> str:
+    """The time, in whole seconds: the exact time between two charges would tell how long a fit took."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def current_user() -> str:
@@ -312,5 +320,6 @@ def damaged(place: object, what: str) -> LedgerError:
     )
 
 
-def _canonical(facts: dict[str, Any]) -> str:
+def canonical(facts: dict[str, Any]) -> str:
+    """The text of a record: JSON that the same facts always give."""
     return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)

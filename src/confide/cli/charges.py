@@ -116,6 +116,7 @@ class Charges:
     purpose : what the ledger records as the purpose; None for what the library says
     model_file : the file that will hold the model, for the ledger
     rows : the largest number of rows of a person that are protected; a warning says if the ledger is for fewer
+    finish : whether the fit finishes a charge that was interrupted, in place of a new one
 
     Attributes
     ----------
@@ -123,10 +124,18 @@ class Charges:
     """
 
     def __init__(
-        self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None, rows: int = 1
+        self,
+        place: str | None,
+        *,
+        purpose: str | None = None,
+        model_file: Path | None = None,
+        rows: int = 1,
+        finish: bool = False,
     ) -> None:
+        if finish and place is None:
+            raise ParameterError("--finish is for a fit that was charged to a ledger: give it with --ledger.")
         self._place = place
-        self.ledger = None if place is None else _WatchedLedger(place)
+        self.ledger = None if place is None else _WatchedLedger(place, finish=finish)
         if self.ledger is not None:
             self.ledger.purpose, self.ledger.model_file = purpose, model_file
             if note := unit_note(self.ledger.max_rows_per_person, rows):
@@ -239,6 +248,8 @@ class Charges:
             return "No ledger was given, so nothing was charged."
         if self.ledger.charged is None:
             return "Nothing was charged."
+        if self.ledger.is_certain and self.ledger.finish:
+            return f"Finished a charge of {amounts_text(self.ledger.charged)} to {self._place}; nothing was charged anew."
         if self.ledger.is_certain:
             return f"Charged {amounts_text(self.ledger.charged)} to {self._place}."
         amounts = amounts_text(self.ledger.charged)

@@ -45,6 +45,16 @@ ReportOut = Annotated[
 ]
 
 
+Finish = Annotated[
+    bool,
+    typer.Option(
+        "--finish",
+        help="Finish a fit that was charged to the ledger and interrupted before it released anything, such as by a kill. "
+        "Nothing is charged anew. Data, schema and options must be the same.",
+    ),
+]
+
+
 @takes_model_options(without=("row_norm",))
 def fit(
     data: DataFiles,
@@ -62,6 +72,7 @@ def fit(
     out: ModelOut = Path("model.json"),
     report: ReportOut = None,
     force: Force = False,
+    finish: Finish = False,
     output_format: Format = "text",
 ) -> None:
     """Train a private model and write it to a file.
@@ -78,7 +89,7 @@ def fit(
 
     asked = Fitting(
         data=data, schema=schema, options=options, budget=chosen_budget(epsilon, delta, rho), out=out, ledger=ledger,
-        purpose=purpose, cache=cache, report=report, force=force,
+        purpose=purpose, cache=cache, report=report, force=force, finish=finish,
     )  # fmt: skip
     prepared = asked.prepared()
     model, charges = prepared.model, prepared.charges

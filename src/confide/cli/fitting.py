@@ -38,6 +38,7 @@ class Fitting:
     cache : folder for encoded rows; None for none
     report : file of the report; None for none
     force : whether files that exist are replaced
+    finish : whether a charge whose run was interrupted is finished, in place of a new one
     """
 
     data: str
@@ -50,6 +51,7 @@ class Fitting:
     cache: Path | None = None
     report: Path | None = None
     force: bool = False
+    finish: bool = False
 
     def prepared(self) -> PreparedFit:
         """The fit, once files, schema and options are known to fit together. No row is read."""
@@ -67,7 +69,7 @@ class Fitting:
             check_report_out(self.report, [*inputs, self.out], force=self.force)
         columns = schema_with_target(self.schema)
         rows = self.options.max_rows_per_person
-        charges = Charges(self.ledger, purpose=self.purpose, model_file=self.out, rows=rows)
+        charges = Charges(self.ledger, purpose=self.purpose, model_file=self.out, rows=rows, finish=self.finish)
         return PreparedFit(self, files, self.options.estimator(self.budget, columns, charges.ledger), charges)
 
 

@@ -125,7 +125,8 @@ class StudyRun:
                 self.plan = self.prepared.planned()
             except ParameterError as error:
                 raise _in_its_words(self.study, error) from None
-            events[self.study.ledger_place].append(self.plan.event)
+            if self.fit.standing is not Standing.FINISH:
+                events[self.study.ledger_place].append(self.plan.event)
         if self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
             # Before the fit is charged, so that its charge is not followed by a refusal of these rows.
             schema = schema_with_target(self.study.located(self.study.data.schema))
@@ -283,6 +284,7 @@ def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
         out=study.located(study.outputs.model),
         ledger=study.ledger_place,
         purpose=_purpose(study, fit),
+        finish=fit.standing is Standing.FINISH,
     )
     try:
         return asked.prepared()
@@ -310,7 +312,8 @@ def _facts_of_ledger(place: str) -> LedgerFacts:
     from confide.accounting.ledger import Ledger
 
     opened = Ledger(place)
-    return LedgerFacts(opened.identity, place, tuple(opened.entries()["purpose"]))
+    purposes = tuple(opened.entries()["purpose"])
+    return LedgerFacts(opened.identity, place, purposes, tuple(purposes[number - 1] for number in opened.unfinished()))
 
 
 def _refuse_unrated(study: Study, schema: Schema) -> None:

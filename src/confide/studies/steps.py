@@ -21,6 +21,7 @@ class Standing(StrEnum):
 
     TO_DO = "to do"
     AGAIN = "to do again, charged anew"
+    FINISH = "to finish, under the charge of the run that stopped"
     DONE = "done"
 
 
@@ -33,15 +34,21 @@ class LedgerFacts:
     identity : identity of the ledger
     place : where it is, for messages
     purposes : the purposes of all charges, in order
+    unfinished : the purposes of those that released nothing and can be finished
     """
 
     identity: str
     place: str
     purposes: Sequence[str]
+    unfinished: Sequence[str] = ()
 
     def charges_of(self, mark: str) -> int:
         """How many charges carry the mark of a step."""
         return sum(purpose_mark(mark) in purpose for purpose in self.purposes)
+
+    def can_finish(self, mark: str) -> bool:
+        """Whether a charge with the mark of a step released nothing."""
+        return any(purpose_mark(mark) in purpose for purpose in self.unfinished)
 
 
 def purpose_mark(mark: str) -> str:
@@ -89,6 +96,8 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
         return Step(Standing.AGAIN, begun)
     same = before is not None and before.fingerprint == mark
     if before is not None and same and charges > before.earlier:
+        if found is None and before.sha256 is None and not again and ledger.can_finish(mark):
+            return Step(Standing.FINISH, before)
         return _charged_fit(study, before, begun, found, out, again=again)
     if charges and not again:
         # The state of that run is gone, or a run that was to charge anew stopped before it did.
@@ -138,7 +147,9 @@ def refuse_charged_meanwhile(study: Study, step: Step, purposes: Iterable[str]) 
     StudyError
         If a copy of the study in another folder was charged meanwhile. This run charged nothing.
     """
-    if sum(step.mark in purpose for purpose in purposes) != step.begun.earlier:
+    # A charge that is to be finished is refused by the ledger itself if another run took it up.
+    is_new = step.standing is not Standing.FINISH
+    if is_new and sum(step.mark in purpose for purpose in purposes) != step.begun.earlier:
         raise StudyError(
             f"{study.path}: another run charged the ledger for this very study meanwhile, and this run did not charge it. "
             f"See `confide ledger show`, and run the study again."

@@ -141,6 +141,7 @@ def guarantee_of(
         *_released_centre(plan),
         *_released_means(plan),
         *(_private_release(plan, budget, ledger, unusual) if is_guaranteed else ()),
+        *_interrupted(circumstances.attempts - 1),
     )
     rows = problem.rows_per_person
     return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
@@ -273,6 +274,19 @@ def _private_release(plan: AnyPlan, budget: Budget, ledger: NamedLedger | None, 
         *([_failure(budget, draws)] if draws else []),
         _ledger(ledger, problem),
     )
+
+
+def _interrupted(attempts: int) -> tuple[str, ...]:
+    """What is assumed of earlier attempts under the same charge."""
+    if attempts == 0:
+        return ()
+    earlier = "An earlier attempt" if attempts == 1 else f"{attempts} earlier attempts"
+    sentence = (
+        f"{earlier} at this release, under the same charge, ended before anything was released. What ended it depended "
+        f"neither on the rows nor on its noise; an attempt of which this is not true counts as one more release at the same "
+        f"cost."
+    )
+    return (sentence,)
 
 
 def _ledger(ledger: NamedLedger | None, problem: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
+from confide.accounting.ledger_records import INTENT
 from confide.cautions import SEEDED, of_learned_steps, tell_of_repeats, warn
 from confide.data.threads import one_blas_thread
 from confide.errors import BudgetWarning, ConfideError, LedgerError, NotCertified
@@ -111,13 +113,38 @@ def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
 Released = TypeVar("Released")
 
 
+def intent_of(charge: Charge, *deciding: object) -> str:
+    """A checksum of what decides a release, by which an interrupted one is known; empty where it cannot be finished."""
+    ledger = charge.ledger
+    if not isinstance(ledger, Ledger) or not ledger.keeps_intents or charge.seed is not None:
+        return ""
+    return hashlib.sha256("\n".join([charge.purpose, *map(repr, deciding)]).encode(errors="replace")).hexdigest()
+
+
 def charge_and_release(
-    release: Callable[[Entropy], Released], event: Event, neighbours: Neighbours, charge: Charge
+    release: Callable[[Entropy], Released],
+    event: Event,
+    neighbours: Neighbours,
+    charge: Charge,
+    *,
+    intent: str = "",
+    attempts: int = 1,
 ) -> Released:
     """Charge the event, and then release. The release starts only after the charge is recorded for good.
 
+    With an intent, the ledger marks that the release has ended before anything of it is returned or raised.
+
+    Parameters
+    ----------
+    release : what is done after the charge
+    event, neighbours, charge : what is charged, and where
+    intent : what decides the release, see `intent_of`
+    attempts : the number of this attempt under its charge, as the guarantee states it
+
     Raises
     ------
+    LedgerError
+        If another run took up the same charge meanwhile. Nothing is released.
     NotCertified
         If the release ends with any error that confide does not raise on purpose. Its message, which may tell of rows, is
         not shown, unless CONFIDE_DEBUG=1 asks for it.
@@ -128,14 +155,20 @@ def charge_and_release(
         if charge.ledger is not None:
             void = "" if charge.seed is None else VOID_MARK
             # When this call returns, the charge is recorded for good. If it raises, no row has been used.
-            charge.ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours)
+            details = {"details": {INTENT: intent}} if intent else {}
+            charge.ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours, **details)
         try:
-            return release(entropy)
+            made = release(entropy)
         except Exception as error:
+            with suppress(LedgerError):  # that it failed is seen
+                _end(charge, intent, attempts)
             if os.environ.get("CONFIDE_DEBUG") == "1":
                 raise
             kind = type(error).__name__
             refusal = error if isinstance(error, ConfideError) else None
+        else:
+            _end(charge, intent, attempts)
+            return made
     if refusal is None:
         refusal = NotCertified(
             f"the release failed with {kind}, so nothing is released; what was charged stays charged. Its message may tell "
@@ -144,6 +177,16 @@ def charge_and_release(
     # What was handled on the way may tell of rows.
     refusal.__context__ = None
     raise refusal from None
+
+
+def _end(charge: Charge, intent: str, attempts: int) -> None:
+    """Mark that this attempt has ended, if it is the one that the guarantee states and nobody took its charge up since."""
+    ledger = charge.ledger
+    if not intent or not isinstance(ledger, Ledger) or ledger.last_charge is None:
+        return
+    if ledger.last_attempt != attempts:
+        raise LedgerError("another run took up this charge meanwhile, so nothing is released. Try again.")
+    ledger.end(ledger.last_charge, attempts)
 
 
 def entropy_of(seed: int | None) -> Entropy:

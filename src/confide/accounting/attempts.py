@@ -1,0 +1,110 @@
+"""Attempts at one release under one charge: a charge whose attempt was interrupted may be finished, once.
+
+A charge with an intent says, as a checksum, what is to be released. The ledger marks when another attempt takes it up, and
+when one has ended: before anything of it is seen. Proof: proofs/finishing.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from confide.accounting.events import Event
+from confide.accounting.ledger_records import INTENT, Entry, canonical
+from confide.errors import LedgerError
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far the attempts under a charge are. It has no events and, for the reason that a note has none, no time.
+
+    Parameters
+    ----------
+    charge : number of the charge
+    attempt : number of the attempt; the charge itself begins the first
+    ended : True where this attempt releases, or fails by an error that is seen; False where it begins
+    """
+
+    charge: int
+    attempt: int
+    ended: bool
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        return canonical({"mark_on": self.charge, "attempt": self.attempt, "ended": self.ended})
+
+    @classmethod
+    def from_text(cls, text: str) -> Mark:
+        """Read `text`."""
+        facts = json.loads(text)
+        if type(facts["mark_on"]) is not int or type(facts["attempt"]) is not int or not isinstance(facts["ended"], bool):
+            raise ValueError
+        return cls(facts["mark_on"], facts["attempt"], facts["ended"])
+
+
+def is_mark(text: str) -> bool:
+    """Whether the text of a record is that of a mark."""
+    return "mark_on" in json.loads(text)
+
+
+class Attempts:
+    """The last attempt under each charge with an intent, as long as it has not ended."""
+
+    def __init__(self) -> None:
+        self._going_on: dict[int, int] = {}
+
+    def begin(self, charge: int) -> None:
+        """Count a charge with an intent: it begins its first attempt."""
+        self._going_on[charge] = 1
+
+    def take(self, mark: Mark) -> bool:
+        """Count a mark. False unless it is that of the next attempt, or of the end of the last one."""
+        last = self._going_on.get(mark.charge)
+        if last is None or mark.attempt != last + (not mark.ended):
+            return False
+        if mark.ended:
+            del self._going_on[mark.charge]
+        else:
+            self._going_on[mark.charge] = mark.attempt
+        return True
+
+    def end(self, charge: int, attempt: int) -> Mark:
+        """The mark of the end of an attempt.
+
+        Raises
+        ------
+        LedgerError
+            If it is not the last one under its charge, or that has ended.
+        """
+        if self._going_on.get(charge) != attempt:
+            raise LedgerError(
+                f"charge {charge} was taken up by another attempt while this one went on, so nothing of this one is "
+                f"released."
+            )
+        return Mark(charge, attempt, ended=True)
+
+    def next(self, entries: Sequence[Entry], events: tuple[Event, ...], intent: str | None) -> Mark:
+        """The mark of a further attempt at a release, under the newest charge for this very release that has not ended.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such charge.
+        """
+        for number in sorted(self._going_on, reverse=True):
+            entry = entries[number - 1]
+            # Events of records do not state the relation, which is that of the ledger.
+            if entry.details[INTENT] == intent and [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]:
+                return Mark(number, self._going_on[number] + 1, ended=False)
+        raise LedgerError(
+            "this ledger has no charge for this very release that released nothing, so there is nothing to be finished: it "
+            "was never charged, it has released, or data, schema, parameters or version differ. Nothing was used or charged."
+            " To charge a new release, do not ask to finish one."
+        )
+
+    @property
+    def charges(self) -> list[int]:
+        """The numbers of all charges with an intent that have not ended."""
+        return sorted(self._going_on)

@@ -1,0 +1,228 @@
+"""A charge whose release was interrupted is finished once, and never after anything of it was seen."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+
+import confide
+from confide import Ledger, LogisticRegression
+from confide.accounting.attempts import Attempts, Mark, is_mark
+from confide.accounting.ledger_records import Record
+from confide.errors import LedgerError
+from confide.privacy.budgets import PureDP
+from confide.training import charge as training_charge
+from confide.training import fit as training_fit
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning", "ignore::confide.BudgetWarning")
+
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture
+def path(tmp_path):
+    Ledger(tmp_path / "study.db", limit=2.0)
+    return tmp_path / "study.db"
+
+
+def fitted(ledger, *, n_rows=200, **parameters):
+    """A fit at epsilon 0.5 of rows that are always the same."""
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, size=(n_rows, 3))
+    options = {"budget": 0.5, "classes": [0, 1], "ledger": ledger, **parameters}
+    return LogisticRegression(**options).fit(rows, (rows[:, 0] > 0).astype(int))
+
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_before(owner, name, monkeypatch):
+    """From now on, who calls this function is killed."""
+    monkeypatch.setattr(owner, name, die)
+
+
+def dies_after(owner, name, monkeypatch):
+    """From now on, who returns from this function is killed."""
+    whole = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *given, **options: die(whole(*given, **options)))
+
+
+def killed(path, monkeypatch, kill, owner, name, **options):
+    """A fit in a process of its own, which is killed at a step."""
+    with monkeypatch.context() as patched:
+        kill(owner, name, patched)
+        child = FORK.Process(target=lambda: fitted(Ledger(path, **options)))
+        child.start()
+        child.join()
+    assert child.exitcode == -signal.SIGKILL
+
+
+STEPS = [
+    (dies_after, Ledger, "charge"),
+    (dies_before, training_fit, "released"),
+    (dies_after, training_fit, "released"),
+    (dies_before, Ledger, "end"),
+]
+
+
+@pytest.mark.parametrize(("kill", "owner", "name"), STEPS)
+def test_a_fit_that_was_killed_before_its_release_is_finished_under_its_charge(path, monkeypatch, kill, owner, name):
+    """Once: the model says that an attempt preceded, and what this rests on; a second time there is nothing to finish."""
+    killed(path, monkeypatch, kill, owner, name)
+    assert Ledger(path).unfinished() == [1]
+    model = fitted(Ledger(path, finish=True))
+    assert "An earlier attempt at this release, under the same charge, ended before" in model.guarantee_.statement()
+    assert Ledger(path).spent() == PureDP(0.5)
+    assert Ledger(path).verify() == 1
+    assert Ledger(path).unfinished() == []
+    with pytest.raises(LedgerError, match=r"nothing to be finished.*Nothing was used or charged"):
+        fitted(Ledger(path, finish=True))
+
+
+def test_a_fit_that_was_killed_after_its_release_was_marked_is_not_finished(path, monkeypatch):
+    """Somebody may have seen it."""
+    killed(path, monkeypatch, dies_after, Ledger, "end")
+    assert Ledger(path).unfinished() == []
+    with pytest.raises(LedgerError, match="nothing to be finished"):
+        fitted(Ledger(path, finish=True))
+    assert Ledger(path).spent() == PureDP(0.5)
+
+
+def test_a_fit_that_is_killed_again_while_it_is_finished_is_finished_by_a_third(path, monkeypatch):
+    """As long as nothing was released; the model says how many attempts preceded."""
+    killed(path, monkeypatch, *STEPS[1])
+    killed(path, monkeypatch, *STEPS[3], finish=True)
+    model = fitted(Ledger(path, finish=True))
+    assert "2 earlier attempts at this release" in model.guarantee_.statement()
+    assert model.guarantee_.circumstances.attempts == 3
+    assert Ledger(path).spent() == PureDP(0.5)
+
+
+def test_of_two_runs_under_one_charge_one_releases(path, monkeypatch):
+    """A run that was believed dead goes on: the one that took its charge up releases, and what it made is dropped."""
+    release, models = training_fit.released, []
+
+    def slow(*given):
+        monkeypatch.setattr(training_fit, "released", release)
+        models.append(fitted(Ledger(path, finish=True)))
+        return release(*given)
+
+    monkeypatch.setattr(training_fit, "released", slow)
+    with pytest.raises(LedgerError, match="was taken up by another attempt while this one went on, so nothing of this one"):
+        fitted(Ledger(path))
+    assert len(models) == 1
+    assert Ledger(path).spent() == PureDP(0.5)
+    assert Ledger(path).unfinished() == []
+
+
+def test_a_fit_that_failed_by_an_error_is_not_finished(path, monkeypatch):
+    """That it failed is seen, and may depend on the rows."""
+
+    def fail(*_):
+        raise confide.NotCertified("no certificate")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(training_fit, "released", fail)
+        with pytest.raises(confide.NotCertified):
+            fitted(Ledger(path))
+    assert Ledger(path).unfinished() == []
+
+
+def test_a_fit_in_memory_that_was_stopped_by_hand_is_finished(monkeypatch):
+    """The ledger lives as long as its process, so control-C is what may interrupt a fit."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    ledger = Ledger(limit=1.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(training_fit, "released", stop)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(ledger)
+    ledger.finish = True
+    assert fitted(ledger).guarantee_.circumstances.attempts == 2
+    assert ledger.spent() == PureDP(0.5)
+
+
+@pytest.mark.parametrize("other", [{"budget": 0.25}, {"alpha": 0.125}, {"n_rows": 201}, {"random_state": 0}])
+def test_nothing_else_is_released_under_the_charge(path, monkeypatch, other):
+    """Another budget, another parameter, another table, or noise that somebody knows."""
+    killed(path, monkeypatch, *STEPS[1])
+    with pytest.raises(LedgerError, match="data, schema, parameters or version differ"):
+        fitted(Ledger(path, finish=True), **other)
+    assert Ledger(path).unfinished() == [1]
+    with pytest.raises(LedgerError, match="nothing to be finished"):
+        Ledger(path, finish=True).charge(0.5)
+
+
+def test_a_charge_by_hand_or_from_a_seed_cannot_be_finished(path):
+    """The one has no fit, and of the other everybody may know the noise."""
+    ledger = Ledger(path)
+    ledger.charge(0.5)
+    with pytest.warns(confide.PrivacyWarning):
+        fitted(ledger, random_state=0)
+    assert ledger.unfinished() == []
+
+
+def test_an_older_ledger_has_no_intents():
+    """It is charged as its version did, so that it can still be read by it, and reads no mark."""
+    ledger = Ledger(limit=1.0)
+    first = ledger._records._records[0]
+    ledger._records._records[0] = Record.after(None, first.text.replace('"format":3', '"format":2'))
+    ledger._last = None
+    assert (ledger.verify(), ledger.keeps_intents) == (0, False)
+    fitted(ledger)
+    texts = [record.text for record in ledger._records._records]
+    assert len(texts) == 2
+    assert "intent" not in texts[1]
+    assert not is_mark(texts[1])
+    with pytest.raises(LedgerError, match="older version of confide"):
+        ledger.charge(0.25, details={"intent": "ab"})
+
+
+def test_a_ledger_that_finishes_stays_one_when_it_is_pickled(path):
+    """Otherwise a worker would charge anew."""
+    assert pickle.loads(pickle.dumps(Ledger(path, finish=True))).finish
+    assert not pickle.loads(pickle.dumps(Ledger(path))).finish
+
+
+def test_the_end_is_marked_before_anything_is_returned(monkeypatch):
+    """Whatever the release made: if the mark cannot be written, nothing is seen."""
+    ledger, order = Ledger(limit=1.0), []
+    monkeypatch.setattr(ledger, "end", lambda *_: order.append("marked"))
+    made = training_charge.charge_and_release(
+        lambda _: order.append("made") or "model",
+        confide.accounting.events.Event(PureDP(0.5)),
+        ledger.neighbours,
+        training_charge.Charge(ledger, None, "fit"),
+        intent="ab",
+    )
+    assert (made, order) == ("model", ["made", "marked"])
+
+
+@pytest.mark.parametrize(
+    ("marks", "admitted"),
+    [
+        ([Mark(1, 1, ended=True)], True),
+        ([Mark(1, 2, ended=False), Mark(1, 2, ended=True)], True),
+        ([Mark(1, 2, ended=False), Mark(1, 3, ended=False), Mark(1, 3, ended=True)], True),
+        ([Mark(1, 2, ended=True)], False),
+        ([Mark(1, 1, ended=False)], False),
+        ([Mark(1, 3, ended=False)], False),
+        ([Mark(2, 1, ended=True)], False),
+        ([Mark(1, 1, ended=True), Mark(1, 1, ended=True)], False),
+        ([Mark(1, 1, ended=True), Mark(1, 2, ended=False)], False),
+        ([Mark(1, 2, ended=False), Mark(1, 1, ended=True)], False),
+    ],
+)
+def test_marks_come_in_order(marks, admitted):
+    """Each attempt begins after the one before, the last one alone ends, and nothing comes after the end."""
+    attempts = Attempts()
+    attempts.begin(1)
+    assert all(attempts.take(mark) for mark in marks) is admitted
+    assert [Mark.from_text(mark.text) for mark in marks] == marks
