@@ -38,7 +38,12 @@ LONG, OF_LONG = GroupBound((9, 1, 1), (0.3, 1.3, 0.6), (True, False, False)), (*
 def facts_of(bound=GROUPS, factors=FACTORS, **others):
     """A small problem whose weights have ridges of their own."""
     plain = problem(12, bound.n_features, row_bound=bound, intercept=CONSTANT, **{"l2": 60.0, **others})
-    return ProblemWithRidges.of(plain, factors)
+    return ProblemWithRidges.of(plain, of_groups(bound, factors))
+
+
+def of_groups(bound, factors):
+    """The factors of groups, from those of weights."""
+    return tuple(factors[end - 1] for end in np.cumsum((*bound.sizes, 1)))
 
 
 @pytest.mark.parametrize(("neighbours", "shift"), [(Neighbours.REPLACE_ONE, 2.0), (Neighbours.ADD_OR_REMOVE_ONE, 1.0)])
@@ -82,11 +87,9 @@ def test_the_budget_is_reached_by_the_longest_row_and_exceeded_if_its_length_wer
 
 
 def test_the_longest_row_beside_the_ridges_is_that_of_the_groups():
-    """Of a group the least factor counts. Without factors it is the norm of a row."""
+    """Without factors it is the norm of a row."""
     assert facts_of().curved_norm == pytest.approx(BESIDE, rel=1e-9)
     assert facts_of().curved_norm >= BESIDE
-    mixed = (1.0, 5.0, 5.0, 9.0, 25.0, 4.0, 16.0)
-    assert facts_of(factors=mixed).curved_norm == pytest.approx(BESIDE, rel=1e-9)
     plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT)
     assert curved_norm(plain) == plain.row_norm
     assert curved_norm(facts_of()) == facts_of().curved_norm
@@ -194,13 +197,21 @@ def test_the_tolerance_is_reached_and_the_minimiser_is_within_its_bound(seed):
 
 @pytest.mark.parametrize(
     "factors",
-    [(), (1.0,) * 6, (*(1.0,) * 6, 0.5), (2.0,) * 7, (*(1.0,) * 6, 2.0 * LARGEST_RIDGE_FACTOR), (*(1.0,) * 6, math.nan)],
+    [
+        (),
+        (1.0,) * 3,
+        (1.0, 1.0, 1.0, 0.5),
+        (2.0,) * 4,
+        (1.0, 1.0, 1.0, 2.0 * LARGEST_RIDGE_FACTOR),
+        (1.0, 1.0, 1.0, math.nan),
+    ],
     ids=["none", "too few", "less than the least", "no least", "too large", "not a number"],
 )
 def test_ridges_below_the_one_that_the_guarantee_rests_on_are_refused(factors):
     """And others that are none."""
-    with pytest.raises(ParameterError, match="7 factors"):
-        facts_of(factors=factors)
+    plain = problem(12, GROUPS.n_features, row_bound=GROUPS, intercept=CONSTANT, l2=60.0)
+    with pytest.raises(ParameterError, match="4 factors"):
+        ProblemWithRidges.of(plain, factors)
 
 
 def test_ridges_are_for_one_score_groups_and_no_prior():
@@ -244,5 +255,5 @@ def test_what_no_problem_may_be_is_refused_with_ridges_too():
 def test_the_largest_ridge_that_is_allowed_is_a_million_times_the_least():
     """2^20 exactly; what is above it is refused elsewhere."""
     assert facts_of(factors=(*(1.0,) * 6, 2.0**20)).ridge_factors[-1] == 2.0**20
-    with pytest.raises(ParameterError, match="7 factors"):
+    with pytest.raises(ParameterError, match="4 factors"):
         facts_of(factors=(*(1.0,) * 6, 2.0**20 * (1.0 + 2.0**-52)))

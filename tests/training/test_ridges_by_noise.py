@@ -52,15 +52,14 @@ def facts(**others):
 
 
 def test_factors_follow_the_size_of_drawn_noise():
-    """Root mean squares of draws, to the power of three quarters, over the least; equal in a group; 15% off is noticed."""
+    """Root mean squares of draws, to the power of three quarters, over the least, for each group; 15% off is noticed."""
     shape = bundles()
     sample = Entropy.seeded(3).laplace(shape, 4000, 1.0)
     parts = np.split(sample, np.cumsum(shape.sizes)[:-1], axis=1)
-    sizes = np.repeat([np.sqrt(np.square(part).mean()) for part in parts], shape.sizes)
+    sizes = np.array([np.sqrt(np.square(part).mean()) for part in parts])
     found = factors_by_noise(shape)
     np.testing.assert_allclose(found, (sizes / sizes.min()) ** 0.75, rtol=0.05)
     assert min(found) == 1.0
-    assert len({*found[:30]}) == 1
     assert max(found) > 2.0
 
 
@@ -132,7 +131,7 @@ def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
 
 def test_where_several_ridges_have_no_plan_there_is_one_for_all(monkeypatch):
     """A plan that one ridge allows is not refused for several."""
-    monkeypatch.setattr(ridges_by_noise, "factors_by_noise", lambda shape: (1.0, *(2.0**20,) * (shape.dimension - 1)))
+    monkeypatch.setattr(ridges_by_noise, "factors_by_noise", lambda shape: (1.0, *(2.0**20,) * (len(shape.sizes) - 1)))
     assert not ridge_factors(LogisticRegression(4.0, schema=SCHEMA).plan(5_000_000).problem)
 
 

@@ -1,4 +1,4 @@
-"""A ridge for each weight, for rows in groups of columns. Proof: proofs/objective_perturbation.md, section 11.
+"""A ridge for each group of weights, for rows in groups of columns. Proof: proofs/objective_perturbation.md, section 11.
 
 The least ridge is `l2`, on which certificate and seal rest. What the curvature of a row may cost is counted beside the
 ridges.
@@ -6,7 +6,6 @@ ridges.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, fields
 
@@ -28,18 +27,19 @@ LARGEST_RIDGE_FACTOR = 2.0**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemWithRidges(Problem):
-    """The public facts of a problem whose weights have ridges of their own.
+    """The public facts of a problem whose groups of weights have ridges of their own.
 
     Attributes
     ----------
-    ridge_factors : (D,), how many times as strong as `l2` the ridge of each weight is; the least of them is 1
+    group_factors : for each group of columns, and for the constant if there is one, how many times as strong as `l2` the
+        ridge of its weights is; the least of them is 1
     """
 
-    ridge_factors: tuple[float, ...]
+    group_factors: tuple[float, ...]
 
     def __post_init__(self) -> None:
         Problem.__post_init__(self)
-        factors = self.ridge_factors
+        factors = self.group_factors
         one_score = self.loss.n_outputs == 1 and not self.loss.by_length
         if type(self.row_bound) is not GroupBound or not one_score or self.prior:
             raise ParameterError(
@@ -48,31 +48,41 @@ class ProblemWithRidges(Problem):
             )
         # Written so that what is not a number is refused.
         are_in_range = min(factors, default=0.0) == 1.0 and all(1.0 <= factor <= LARGEST_RIDGE_FACTOR for factor in factors)
-        if len(factors) != self.n_weights or not are_in_range:
+        if len(factors) != len(self._sizes) or not are_in_range:
             raise ParameterError(
-                f"ridges need {self.n_weights} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}."
+                f"ridges need {len(self._sizes)} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}."
             )
 
     @classmethod
-    def of(cls, problem: Problem, ridge_factors: tuple[float, ...]) -> ProblemWithRidges:
+    def of(cls, problem: Problem, group_factors: tuple[float, ...]) -> ProblemWithRidges:
         """The same problem, its ridge the least one."""
         facts = {each.name: getattr(problem, each.name) for each in fields(problem)}
-        return cls(**facts, ridge_factors=ridge_factors)
+        return cls(**facts, group_factors=group_factors)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        """The number of weights of each group, the constant's among them."""
+        assert isinstance(self.row_bound, GroupBound)  # noqa: S101 - checked when the problem was made
+        return self.row_bound.sizes + (1,) * (self.intercept > 0.0)
+
+    @property
+    def ridge_factors(self) -> tuple[float, ...]:
+        """(D,), the factor of each weight."""
+        return tuple(np.repeat(self.group_factors, self._sizes).tolist())
 
     @property
     def largest_ridge_factor(self) -> float:
         """The largest ridge of a weight over `l2`."""
-        return max(self.ridge_factors)
+        return max(self.group_factors)
 
     @property
     def curved_norm(self) -> float:
         """R of the curvature of a row beside its ridges: the largest root of the sum of x_d^2 / r_d, r the factors."""
         bound = self.row_bound
         assert isinstance(bound, GroupBound)  # noqa: S101 - checked when the problem was made
-        sizes, scales = (*bound.sizes, 1), (*bound.scales, self.intercept)
-        ends = list(itertools.accumulate(sizes))
-        least = [min(self.ridge_factors[end - size : end], default=1.0) for size, end in zip(sizes, ends, strict=True)]
-        return math.sqrt(math.fsum(scale**2 / factor for scale, factor in zip(scales, least, strict=True))) * _UP
+        scales = bound.scales + (self.intercept,) * (self.intercept > 0.0)
+        squares = (scale**2 / factor for scale, factor in zip(scales, self.group_factors, strict=True))
+        return math.sqrt(math.fsum(squares)) * _UP
 
     def rounding(self, l2: float) -> PenaltyRounding:
         """The rounding bound of the gradients at a given least ridge: theorem 4 of proofs/strongly_convex.md."""
@@ -99,4 +109,4 @@ def ridge_factors(problem: Problem) -> tuple[float, ...]:
 
 def largest_ridge_factor(problem: Problem) -> float:
     """The largest ridge of a weight over the least."""
-    return max(ridge_factors(problem), default=1.0)
+    return problem.largest_ridge_factor if isinstance(problem, ProblemWithRidges) else 1.0

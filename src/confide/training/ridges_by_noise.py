@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from confide.erm.group_bounds import GroupBound
 from confide.privacy.budgets import Budget, PureDP
 from confide.privacy.bundled_shapes import Bundles, squares_of_groups
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.ridges_of_columns import LARGEST_RIDGE_FACTOR, ProblemWithRidges, ridge_factors
+from confide.privacy.ridges_of_columns import LARGEST_RIDGE_FACTOR, ProblemWithRidges
 
 _POWER = 0.75
 """The factor of a ridge is this power of the noise on its column, over the least noise. Chosen on Bank, Adult and Covertype
@@ -42,22 +40,21 @@ def with_ridges_by_noise(problem: Problem, mechanism: Mechanism, budget: Budget)
 
 
 def factors_by_noise(shape: Bundles) -> tuple[float, ...]:
-    """(D,): a power of the root mean square of the noise on each entry, over that of the least of them."""
+    """For each group a power of the root mean square of the noise on its entries, over that of the least of them."""
     groups = zip(squares_of_groups(shape), shape.sizes, strict=True)
     sizes_of_noise = [math.sqrt(square / size) for square, size in groups]
     least = min(sizes_of_noise)
-    factors = [min((noise / least) ** _POWER, LARGEST_RIDGE_FACTOR) for noise in sizes_of_noise]
-    return tuple(np.repeat(factors, shape.sizes).tolist())
+    return tuple(min((noise / least) ** _POWER, LARGEST_RIDGE_FACTOR) for noise in sizes_of_noise)
 
 
 def noise_beside_ridges(plan: Plan) -> float:
     """The root mean square norm of the noise where each entry counts over the root of its ridge's factor."""
-    noise, factors = plan.noise, ridge_factors(plan.problem)
+    noise, problem = plan.noise, plan.problem
     assert noise is not None  # noqa: S101 - such ridges are made for noise in bundles
     assert isinstance(noise.shape, Bundles)  # noqa: S101 - for the same reason
-    lasts = np.cumsum(noise.shape.sizes) - 1
-    squares = squares_of_groups(noise.shape)
-    return math.sqrt(math.fsum(square / factors[d] for square, d in zip(squares, lasts, strict=True))) / noise.scale
+    assert isinstance(problem, ProblemWithRidges)  # noqa: S101 - as the name says
+    squares = zip(squares_of_groups(noise.shape), problem.group_factors, strict=True)
+    return math.sqrt(math.fsum(square / factor for square, factor in squares)) / noise.scale
 
 
 def typical_norm_beside_ridges(problem: ProblemWithRidges, usual: float) -> float:
@@ -68,11 +65,10 @@ def typical_norm_beside_ridges(problem: ProblemWithRidges, usual: float) -> floa
     problem : the problem with its ridges
     usual : the L2 norm of a typical row without the intercept
     """
-    bound, factors = problem.row_bound, problem.ridge_factors
+    bound, factors = problem.row_bound, problem.group_factors
     assert isinstance(bound, GroupBound)  # noqa: S101 - such ridges are made for groups
     of_groups = usual_squares_of_groups(bound)
-    lasts = np.cumsum(bound.sizes) - 1
-    counted = math.fsum(square / factors[d] for square, d in zip(of_groups, lasts, strict=True))
+    counted = math.fsum(square / factor for square, factor in zip(of_groups, factors, strict=False))
     square = usual**2 * counted / math.fsum(of_groups)
     return math.sqrt(square + (problem.intercept**2 / factors[-1] if problem.intercept > 0.0 else 0.0))
 
