@@ -62,7 +62,7 @@ def test_each_charge_is_noted_before_and_after(study, monkeypatch):
 def test_the_ledger_does_not_tell_how_long_the_fit_took(study, monkeypatch):
     """The evaluation follows the fit at once, so its charge is given the time of the fit's charge."""
     seconds = itertools.count()
-    monkeypatch.setattr("confide.accounting.ledger._now", lambda: f"2026-01-01T00:00:{next(seconds):02d}+00:00")
+    monkeypatch.setattr("confide.accounting.ledger.now", lambda: f"2026-01-01T00:00:{next(seconds):02d}+00:00")
     run = started()
     run.planned()
     run.evaluated(run.fitted())
