@@ -374,3 +374,18 @@ def test_a_prior_too_long_for_any_ridge_is_refused_in_words():
     """From public facts: the message names the prior."""
     with pytest.raises(confide.ParameterError, match="fewer rows, a shorter prior or a larger budget"):
         LogisticRegression(1.0, prior=(np.full(3, 1e12), 0.0)).plan(3000, 3)
+
+
+def test_long_categories_have_a_plan_or_a_refusal_at_once():
+    """Under a pure budget: 20,000 levels; 100,000, where doubles do not suffice; and sixty categories of other sizes."""
+
+    def schema(*sizes):
+        columns = {
+            f"z{i}": {"categories": [f"{i}:{k:06d}" for k in range(size)], "other": True} for i, size in enumerate(sizes)
+        }
+        return confide.Schema.from_dict({"target": {"column": "y", "negative": 0, "positive": 1}, "columns": columns})
+
+    assert confide.LogisticRegression(1.0, schema=schema(20_000)).plan(30_000).alpha > 0.0
+    with pytest.raises(confide.ParameterError, match="each level of a category is one"):
+        confide.LogisticRegression(1.0, schema=schema(100_000)).plan(1_000_000)
+    assert confide.LogisticRegression(1.0, schema=schema(*range(3, 63))).plan(30_000).alpha > 0.0

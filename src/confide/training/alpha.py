@@ -259,7 +259,8 @@ def _first_possible_plan(
     shorter = ", a shorter prior" if any(problem.prior) else ""
     raise ParameterError(
         f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget, because double precision cannot "
-        f"certify the minimiser closely enough. Narrow n_rows_bounds, or use fewer rows{shorter} or a larger budget."
+        f"certify the minimiser closely enough. Use ApproxDP or ZCDP in place of PureDP, fewer columns (each level of a "
+        f"category is one), narrower n_rows_bounds, fewer rows{shorter} or a larger budget."
     )
 
 
