@@ -63,7 +63,7 @@ def test_a_seed_makes_it_void(folder):
         (("--cross", "work:age"), "is a number; cross tables"),
         (("--column", "weight"), "names of columns"),
         (("--quantile", "1.5"), "strictly between 0 and 1"),
-        (("--rho", "0.1"), "either --epsilon"),
+        (("--rho", "0.1"), "both state the budget; give one of them"),
         (("--out", "a.csv"), ".json"),
     ],
 )

@@ -104,7 +104,7 @@ def test_init_fixes_the_persons_and_show_names_them():
     assert "rows_per_person" not in text
     assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["max_rows_per_person"] == 5
     assert "--max-rows-per-person 5" in fit("--ledger", "study.db", "--epsilon", 0.25, code=2).stderr
-    fit("--ledger", "study.db", "--epsilon", 0.25, "--max-rows-per-person", 6)
+    fit("--ledger", "study.db", "--epsilon", 0.25, "--max-rows-per-person", 6, "--force-budget")
     assert "rows_per_person" in run("ledger", "show", "study.db").stdout
     assert "--max-rows-per-person" in refused("ledger", "init", "new.db", "--epsilon", 1, "--max-rows-per-person", 0)
 

@@ -100,6 +100,9 @@ NOT_BY_A_COMMAND_EITHER = (
     "give the file to write the model to",
     "so give their price: budget=",
     "private_bounds releases quantiles",
+    "target_low and target_high must both be given",  # a schema says the range
+    "target_low and target_high are not needed",
+    "set CONFIDE_DEBUG=1",
     "must be a confide.",
     "max_sample_weight must be",
     "mean_sample_weight must be",

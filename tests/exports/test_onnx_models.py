@@ -76,7 +76,7 @@ def test_a_bound_with_groups_is_refused():
 
 def test_without_onnx_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(confide.ParameterError, match=r"pip install 'confide\[onnx\]'"):
+    with pytest.raises(confide.ParameterError, match=r"pip install '\.\[onnx\]'"):
         example("logistic")[0].to_onnx()
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confide.errors import InputError
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -244,7 +244,7 @@ def test_mixed_columns_are_read_or_refused_and_never_fail_otherwise(cells):
     """Levels agree with the canonical form of each cell, whatever a column of Python objects holds."""
     column = CategoryColumn("x", ("a", 1, True), other=True, missing=True)
     codes = Encoder(Schema([column])).read(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
-    levels = {"a": 0, "1": 1, "true": 2, None: 4}
+    levels = {"a": 0, "1": 1, "true": 2, None: 4, **dict.fromkeys(MISSING_WORDS, 4)}
     assert codes.others[0].tolist() == [levels.get(canonical_label(cell), 3) for cell in cells]
 
 

@@ -184,7 +184,7 @@ class RecordsInFile:
         if status is not None and status.st_nlink > 1:
             raise LedgerError(
                 f"{self.path} has a second name (a hard link), and what is charged by one name could be lost by the other. "
-                f"Remove the other name; `find FOLDER -samefile {self.path.name}` finds it. Nothing was used or charged."
+                f"Remove the other name, which find -samefile shows. Nothing was used or charged."
             )
         if _is_mount(self.path):
             raise LedgerError(

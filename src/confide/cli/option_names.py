@@ -11,6 +11,7 @@ import re
 from confide.cli.parameters import OPTION_OF
 
 _PHRASES = {
+    " If targets are far from 0, give target_low and target_high in its place.": "",
     "n_rows_bounds=(low, high)": "--n-rows-bounds LOW HIGH",
     "evaluation must be what confide.evaluate gives, or the": "--evaluation must be the",
     "class_weight must be a dict of public weights, label: number": "class_weight must give public weights, as label:number",

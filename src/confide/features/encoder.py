@@ -34,7 +34,7 @@ from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_kept_as_is, is_plain
 from confide.features.column_names import listed
 from confide.features.curves_and_features import CurvesAndFeatures
-from confide.features.layout import Group, Layout, curves_beside
+from confide.features.layout import Group, Layout
 from confide.features.persons import RowsPerPerson
 from confide.features.plain_numbers import PlainNumbers, rows_of
 from confide.features.products import Product, write_products
@@ -111,7 +111,7 @@ class Encoder:
         # Interactions come after all columns.
         placed = tuple(zip(encodings, layout.groups, strict=False))
         features = self.schema.random_features
-        beside = curves_beside(self.schema, layout)
+        beside = layout.curves_beside
         coded = None if len(beside) < len(layout.products) else CodedColumns(len(layout.names), placed, beside)
         kept = tuple((each, group.place) for each, group in placed if is_kept_as_is(each))
         made = {

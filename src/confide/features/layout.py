@@ -44,12 +44,15 @@ class Layout:
     groups : one for each column of the schema, in its order, then one for each interaction
     row_bound : the bound that every encoded row obeys in exact arithmetic
     products : the interactions
+    curves_beside : the curves beside lines that coded rows may hold: the place of a column, the encoding of its hats, and
+        their group
     """
 
     names: tuple[str, ...]
     groups: tuple[Group, ...]
     row_bound: GroupBound
     products: tuple[Product, ...]
+    curves_beside: tuple[tuple[int, NumberEncoding, Group], ...]
 
     @classmethod
     def of(cls, schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
@@ -85,26 +88,22 @@ class Layout:
         titles = [*schema.column_names, *(interaction.title for interaction in schema.interact)]
         linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
         scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]
+        groups = tuple(map(Group, titles, starts, sizes))
+        beside = []
+        for interaction, product, group in zip(schema.interact, products, groups[len(encodings) :], strict=True):
+            hats = product.members[0].factor
+            if not (interaction.is_curve and interaction.scale == 1.0 and isinstance(hats, NumberEncoding)):
+                continue
+            # The codes of a line on a linear scale are the numbers as they are.
+            if hats.is_kept_as_is or hats.column.scale != "linear":
+                beside.append((positions[interaction.columns[0]], hats, group))
         return cls(
             tuple(chain.from_iterable(names)),
-            tuple(map(Group, titles, starts, sizes)),
+            groups,
             GroupBound(tuple(sizes), tuple(scales), tuple(linked)),
             tuple(products),
+            tuple(beside),
         )
-
-
-def curves_beside(schema: Schema, layout: Layout) -> list[tuple[int, NumberEncoding, Group]]:
-    """The curves beside lines that coded rows may hold: the place of a column, the encoding of its hats, and their group."""
-    found = []
-    of_products = zip(schema.interact, layout.products, layout.groups[len(schema.columns) :], strict=True)
-    for interaction, product, group in of_products:
-        hats, place = product.members[0].factor, schema.column_names.index(interaction.columns[0])
-        if not (interaction.is_curve and interaction.scale == 1.0 and isinstance(hats, NumberEncoding)):
-            continue
-        # The codes of a line on a linear scale are the numbers as they are.
-        if hats.is_kept_as_is or hats.column.scale != "linear":
-            found.append((place, hats, group))
-    return found
 
 
 def _refuse_repeated(names: Sequence[Sequence[str]]) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -113,12 +113,14 @@ def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
 Released = TypeVar("Released")
 
 
-def intent_of(charge: Charge, *deciding: object) -> str:
+def intent_of(charge: Charge, plan: Any, *deciding: object) -> str:
     """A checksum of what decides a release, by which an interrupted one is known; empty where it cannot be finished."""
     ledger = charge.ledger
     if not isinstance(ledger, Ledger) or not ledger.keeps_intents or charge.seed is not None:
         return ""
-    return hashlib.sha256("\n".join([charge.purpose, *map(repr, deciding)]).encode(errors="replace")).hexdigest()
+    return hashlib.sha256(
+        "\n".join([charge.purpose, repr(plan.to_dict()), *map(repr, deciding)]).encode(errors="replace")
+    ).hexdigest()
 
 
 def charge_and_release(

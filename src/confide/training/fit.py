@@ -72,7 +72,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
         columns = None if rows.encoder is None else rows.encoder.schema.columns
-        intent = intent_of(charge, plan.to_dict(), settings, columns, rows.target_sentence, rows.domain, rows.fourier)
+        intent = intent_of(charge, plan, settings, columns, rows.target_sentence, rows.domain, rows.fourier)
         attempts = charge.ledger.attempts(plan.event, intent) if isinstance(charge.ledger, Ledger) else 1
         facts = replace(circumstances_of(problem, rows, settings.prior, charge), attempts=attempts)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
