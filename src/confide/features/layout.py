@@ -89,21 +89,28 @@ class Layout:
         linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
         scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]
         groups = tuple(map(Group, titles, starts, sizes))
-        beside = []
-        for interaction, product, group in zip(schema.interact, products, groups[len(encodings) :], strict=True):
-            hats = product.members[0].factor
-            if not (interaction.is_curve and interaction.scale == 1.0 and isinstance(hats, NumberEncoding)):
-                continue
-            # The codes of a line on a linear scale are the numbers as they are.
-            if hats.is_kept_as_is or hats.column.scale != "linear":
-                beside.append((positions[interaction.columns[0]], hats, group))
         return cls(
             tuple(chain.from_iterable(names)),
             groups,
             GroupBound(tuple(sizes), tuple(scales), tuple(linked)),
             tuple(products),
-            tuple(beside),
+            _curves_beside(schema, products, groups[len(encodings) :]),
         )
+
+
+def _curves_beside(
+    schema: Schema, products: Sequence[Product], groups: Sequence[Group]
+) -> tuple[tuple[int, NumberEncoding, Group], ...]:
+    """The curves beside lines that coded rows may hold, of the interactions of a schema."""
+    beside = []
+    for interaction, product, group in zip(schema.interact, products, groups, strict=True):
+        hats = product.members[0].factor
+        if not (interaction.is_curve and interaction.scale == 1.0 and isinstance(hats, NumberEncoding)):
+            continue
+        # The codes of a line on a linear scale are the numbers as they are.
+        if hats.is_kept_as_is or hats.column.scale != "linear":
+            beside.append((schema.column_names.index(interaction.columns[0]), hats, group))
+    return tuple(beside)
 
 
 def _refuse_repeated(names: Sequence[Sequence[str]]) -> None:
