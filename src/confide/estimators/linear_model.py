@@ -304,9 +304,8 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         )
         if isinstance(penalty, StronglyConvex):
             return with_own_penalty(settings, penalty)
-        if form is None:
-            return settings
-        return penalised(settings, form, encoder, of_two_classes=self._has_two_classes(encoder))
+        two = form is not None and self._has_two_classes(encoder)
+        return settings if form is None else penalised(settings, form, encoder, of_two_classes=two)
 
     def _shift_of_targets(self, encoder: Encoder | None) -> float:
         """The public number that is subtracted from all targets."""
