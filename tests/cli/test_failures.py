@@ -81,3 +81,38 @@ def test_warnings_of_other_packages_are_not_shown(folder, monkeypatch):
 
     monkeypatch.setattr(AdditiveClassifier, "plan", warn)
     assert SENTINEL not in fit().output
+
+
+OPTIONS_THAT_NAME_COLUMNS = [
+    ("plan", "--rows", "999", "--epsilon", "1", "--monotone", "Age:up"),
+    ("plan", "--rows", "999", "--epsilon", "1", "--knots", "Age:3"),
+    ("plan", "--rows", "999", "--epsilon", "1", "--penalty", "Age:3"),
+    ("plan", "--rows", "999", "--epsilon", "1", "--interactions", "Age:work"),
+    ("plan", "--rows", "999", "--epsilon", "1", "--model", "logistic", "--interest", "Age"),
+    ("describe", "people.csv", "--epsilon", "1", "--no-ledger", "--column", "Age"),
+    ("describe", "people.csv", "--epsilon", "1", "--no-ledger", "--cross", "Age:work"),
+]
+
+
+@pytest.mark.parametrize("words", OPTIONS_THAT_NAME_COLUMNS, ids=lambda words: words[-2])
+def test_an_option_that_names_a_column_in_another_case_is_asked_about_it(folder, words):
+    """Whichever option it is."""
+    assert '"Age" (did you mean "age"?)' in refused(*words, "--schema", "people.toml")
+
+
+def test_an_unknown_option_is_followed_by_the_one_that_was_meant(folder):
+    """Options and names given to `confide new`, and weights of labels that the schema does not have, are asked about."""
+    assert 'no such option: --Shema (did you mean "--schema"?)' in refused("plan", "--Shema", "people.toml")
+    assert '"Income" (did you mean "income"?)' in refused("new", "people.csv", "--target", "Income", "--out-dir", "new")
+    weights = ("plan", "--schema", "people.toml", "--rows", "999", "--epsilon", "1", "--class-weight", "low:1,High:2")
+    assert '"High" (did you mean "high"?)' in refused(*weights)
+
+
+def test_keys_of_a_study_and_addresses_are_named_as_they_were_written(folder):
+    """No option takes the place of a key, and an address keeps both slashes."""
+    parts = "[study]\nname = 'a'\n[outputs]\nmodel = 'm.json'\n[ledger]\nfile = 'l.db'\n[budget]\nEpsilon = 1\n"
+    Path("study.toml").write_text(parts + "[data]\nfile = 'people.csv'\nschema = 'people.toml'\n", encoding="utf-8")
+    assert "n_rows_bounds, max_rows_per_person." in refused("run", "study.toml")
+    assert "https://a.org/p.csv is an address" in refused("new", "https://a.org/p.csv")
+    assert "s3://a/p.toml is an address" in refused("fit", "people.csv", "--schema", "s3://a/p.toml", "--epsilon", "1")
+    assert "/database?schema=name" in refused("ledger", "init", "s3://a/l.db", "--epsilon", "1")

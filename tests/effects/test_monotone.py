@@ -95,7 +95,7 @@ def test_in_the_metric_of_noise_the_projection_is_nearest():
     ("monotone", "message"),
     [
         (["age"], "monotone must map names"),
-        ({"size": "up"}, 'one of the model\'s columns: "age"'),
+        ({"size": "up"}, 'which is no column. The columns are "age"'),
         ({"age": "rising"}, 'say "up" or "down" for column "age"'),
         ({"sex": "up"}, 'column "sex" is a category'),
     ],

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
 
-from confide.features.column_names import closest, listed, listed_absent, looks_like_number
+import confide
+from confide.features.column_names import closest, listed, listed_absent, listed_unknown, looks_like_number, words_of
 
 
 def test_names_are_listed_in_quotes():
@@ -45,3 +50,24 @@ def test_absent_names_are_listed_with_those_that_differ_by_case_or_blanks_alone(
     """Others are not shown, however alike: they may be cells."""
     said = listed_absent(["Age", "education"], ["age", "educatio", 3])
     assert said == '"Age" (did you mean "age"?), "education"'
+
+
+def test_unknown_names_and_words_are_followed_by_what_was_meant():
+    """Each unknown name by the known one that is like it, and a list of words by one question."""
+    assert listed_unknown(["Age", "zip"], ["age", "sex"]) == '"Age" (did you mean "age"?), "zip"'
+    assert words_of(("rbf", "cauchy"), "Cauchy ") == "'rbf', 'cauchy' (did you mean \"cauchy\"?)"
+    assert words_of((1, 2), None) == "'1', '2'"
+
+
+def test_every_refusal_that_lists_words_or_columns_asks_which_was_meant():
+    """In the source: where a text says that something must be one of several, or is no column, a suggestion is filled in."""
+    lists = re.compile(r"must be one of \{|(?:is|are) no (?:number )?column|there is no column|\{what\}\. The")
+    asks = re.compile(r"suggestion\(|words_of\(|listed_unknown\(|listed_absent\(|\{near\}|\{meant\}")
+    seen, silent = 0, []
+    for path in Path(confide.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr) and lists.search(text := ast.unparse(node)):
+                seen += 1
+                silent += [] if asks.search(text) else [(path.name, text)]
+    assert seen > 15
+    assert silent == []

@@ -247,7 +247,8 @@ def _read(url: str) -> tuple[URL, str]:
         parsed = None
     if parsed is None or not parsed.database:
         raise ParameterError(
-            "the URL of a ledger must have the form postgresql://user@host:port/database, and may end in ?schema=name."
+            "a ledger is a file, which is given by its path, or a PostgreSQL database, whose URL has the form "
+            "postgresql://user@host:port/database?schema=name; the schema may be left out."
         )
     query = dict(parsed.query)
     schema = query.pop("schema", "confide_ledger")

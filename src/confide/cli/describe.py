@@ -13,6 +13,7 @@ from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile
 from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
+from confide.features.column_names import listed_unknown
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
@@ -109,8 +110,12 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
         ends = [place for place, sign in enumerate(text) if sign == ":"]
         found = [(text[:place], text[place + 1 :]) for place in ends if {text[:place], text[place + 1 :]} <= names]
         if len(found) != 1:
+            unknown = [name for name in text.split(":") if name not in names]
             raise ParameterError(
-                "--cross must name two columns of the schema with a colon between them, such as sex:income."
+                f"--cross must name two columns of the schema with a colon between them, such as sex:income. No columns are "
+                f"{listed_unknown(unknown, names)}."
+                if unknown
+                else "--cross must name two columns of the schema with a colon between them, such as sex:income."
             )
         pairs += found
     return pairs

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from confide.cli.option_names import in_words_of_options
-from confide.errors import BudgetExceeded, ConfideError, NotCertified, SchemaError
+from confide.errors import BudgetExceeded, ConfideError, NotCertified, SchemaError, StudyError
 
 BAD_INPUT = 2
 NO_GUARANTEE = 3
@@ -82,14 +82,19 @@ def _message(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "stopped by control-C."
     if isinstance(error, ConfideError):
-        # What a schema says is named by its keys, which are no options.
-        return str(error) if isinstance(error, SchemaError) else in_words_of_options(str(error))
+        # What a schema or a study says is named by its keys, which are no options.
+        return str(error) if isinstance(error, SchemaError | StudyError) else in_words_of_options(str(error))
     if _is_usage_error(error):
-        from confide.features.schema_checks import suggestion
+        from confide.features.column_names import suggestion
 
         context = getattr(error, "ctx", None)
         advice = "" if context is None else f" Try '{context.command_path} --help'."
         text = str(error.format_message()).replace("Value error, ", "")  # type: ignore[attr-defined]
+        if wrong := getattr(error, "option_name", None):
+            known = (
+                [name for each in context.command.params for name in (*each.opts, *each.secondary_opts)] if context else []
+            )
+            text = f"no such option: {wrong}{suggestion(wrong, known)}"
         if choice := re.search(r"'([^']*)' is not one of (.*?)\.?$", text):
             text = text.rstrip(".") + suggestion(choice[1], tuple(re.findall("'([^']+)'", choice[2])))
         return text[:1].lower() + text[1:] + ("" if text.endswith((".", "?")) else ".") + advice

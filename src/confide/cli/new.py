@@ -12,6 +12,7 @@ import typer
 from confide.cli.options import Force
 from confide.cli.outputs import is_dialogue
 from confide.errors import ParameterError
+from confide.features.column_names import listed_absent
 
 if TYPE_CHECKING:
     from confide.curation.table_names import TableNames
@@ -87,7 +88,10 @@ def new(
     table, suggested = _table(data, columns, public_file=public_file, has_header=header)
     for option, column in (("--target", target), ("--person", person)):
         if column is not None and column not in table.names:
-            raise ParameterError(f'{option}: there is no column "{column}"; give the name of a column of the table.')
+            raise ParameterError(
+                f"{option}: there is no column {listed_absent([column], table.names)}; give the name of a column of the "
+                f"table."
+            )
     if target is not None and target == person:
         raise ParameterError("--target and --person name the same column; give two different ones.")
     study = replace(_first_settings(data, out_dir, name, epsilon, delta, rho), n_rows=rows)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from confide.cli.budgets import chosen_budget
 from confide.cli.charges import Charges
 from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
+from confide.cli.option_names import in_words_of_options
 from confide.cli.options import ModelOptions
 from confide.cli.study_options import in_words_of_keys, options_of, words_of_too_little
 from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
@@ -136,7 +137,7 @@ class StudyRun:
             try:
                 self.expected = expected_of(counts, rows, otherwise=None if self._allows_hidden else _WAYS_OUT)
             except ParameterError as error:
-                raise StudyError(f"{self.study.path}: [evaluation]: {error}") from None
+                raise StudyError(f"{self.study.path}: [evaluation]: {in_words_of_options(str(error))}") from None
             events[self.study.ledger_place_of_evaluation].append(counts.event)
         for place, charges in events.items():
             try:

@@ -18,6 +18,7 @@ from confide.curation.text_form import form_of, is_text_table, text_endings
 from confide.data.on_disk import attempt, opened
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.column_names import looks_like_number
+from confide.features.toml_form import refuse_address
 
 DeclaredType: TypeAlias = Literal["number", "text", "boolean", "other"]
 
@@ -61,6 +62,7 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
     InputError
         If its first line looks like data. The message shows nothing of it.
     """
+    refuse_address(path)
     if path.name.lower().endswith(_ENDINGS_OF_TYPED_FILES):
         return _names_of_typed_file(path)
     if not is_text_table(path):

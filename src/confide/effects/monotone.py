@@ -22,7 +22,7 @@ from scipy.optimize import isotonic_regression, nnls
 
 from confide.effects.effects import has_effects
 from confide.errors import ParameterError
-from confide.features.column_names import listed
+from confide.features.column_names import listed, listed_unknown, suggestion
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -66,9 +66,11 @@ def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0
     columns = {} if schema is None else {column.name: column for column in schema.columns}
     for name, direction in monotone.items():
         if name not in columns:
-            raise ParameterError(f"monotone: each column must be one of the model's columns: {listed(columns)}.")
+            raise ParameterError(
+                f"monotone names {listed_unknown([name], columns)}, which is no column. The columns are {listed(columns)}."
+            )
         if direction not in DIRECTIONS:
-            raise ParameterError(f'monotone: say "up" or "down" for column "{name}".')
+            raise ParameterError(f'monotone: say "up" or "down" for column "{name}"{suggestion(direction, DIRECTIONS)}.')
         if not isinstance(columns[name], NumberColumn):
             raise ParameterError(f'monotone: column "{name}" is a category, whose levels have no order; leave it out.')
         if schema is not None and any(name in interaction.columns for interaction in schema.interact):

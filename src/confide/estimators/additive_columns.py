@@ -15,7 +15,7 @@ from confide.errors import ParameterError, SchemaError
 from confide.estimators.column_effects import ColumnEffects
 from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel
 from confide.estimators.shared_parameters import AdditiveParameters
-from confide.features.column_names import listed
+from confide.features.column_names import listed_unknown, suggestion
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -160,8 +160,11 @@ def _checked_knots(knots: Any, schema: Schema) -> Any:
     names = [column.name for column in schema.columns if isinstance(column, NumberColumn)]
     if isinstance(knots, Mapping):
         if unknown := [name for name in knots if name not in names]:
-            raise ParameterError(f"knots: {listed(map(str, unknown))} is no number column of the schema; take it out.")
+            raise ParameterError(f"knots: {listed_unknown(unknown, names)} is no number column of the schema; take it out.")
         return {name: tuple(value) if isinstance(value, (list, np.ndarray)) else value for name, value in knots.items()}
     if isinstance(knots, Integral) and not isinstance(knots, bool):
         return int(knots)
-    raise ParameterError('knots must be "auto", a whole number, or a dict from names of columns to a number or a list.')
+    near = suggestion(knots, ("auto",)) if isinstance(knots, str) else ""
+    raise ParameterError(
+        f'knots must be "auto"{near}, a whole number, or a dict from names of columns to a number or a list.'
+    )

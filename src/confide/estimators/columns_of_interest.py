@@ -10,7 +10,7 @@ import numpy as np
 from confide.effects.decomposition import members_of_groups
 from confide.effects.original_units import in_original_units
 from confide.errors import ParameterError
-from confide.features.column_names import listed
+from confide.features.column_names import listed, listed_unknown
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.inference.interest import Combination
@@ -45,7 +45,9 @@ def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Se
     unknown = [each for each in given if each not in known]
     if unknown:
         what = "is no column" if len(unknown) == 1 else "are no columns"
-        raise ParameterError(f"interest names {listed(unknown)}, which {what}. The columns are {listed(known)}.")
+        raise ParameterError(
+            f"interest names {listed_unknown(unknown, known)}, which {what}. The columns are {listed(known)}."
+        )
     if encoder is None:
         found = [Combination(each, "per 1, as given", (each,), 1.0, ((known.index(each), 1.0),)) for each in given]
     else:

@@ -14,6 +14,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.data.raw_columns import ReadColumns, checked_columns
 from confide.errors import ParameterError
 from confide.expected_noise import sentence_of_waste
+from confide.features.column_names import listed_unknown
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
@@ -186,8 +187,13 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
     if schema.target is not None:
         known[schema.target.column] = _column_of_target(schema)
     names = list(known) if columns is None else columns
-    if not is_list(names) or not all(isinstance(name, str) and name in known for name in names):
+    if not is_list(names) or not all(isinstance(name, str) for name in names):
         raise ParameterError("columns must list names of columns of the schema, or its target.")
+    if unknown := [name for name in names if name not in known]:
+        raise ParameterError(
+            f"columns must list names of columns of the schema, or its target, and {listed_unknown(unknown[:1], known)} is "
+            f"none."
+        )
     names = list(names)
     if not names or len(set(names)) < len(names):
         raise ParameterError("columns must name at least one column, and each once.")

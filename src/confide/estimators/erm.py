@@ -12,6 +12,7 @@ from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
 from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
+from confide.features.column_names import words_of
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.user_losses import declared_loss, loss_with_slopes
@@ -31,7 +32,7 @@ def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -
     loss = model.loss
     if isinstance(loss, str) or loss is None:
         # A file cannot hold a loss that a user wrote, so a model that was read from a file has None in its place.
-        raise ParameterError(f"loss must be one of {', '.join(map(repr, names))}, or an object with a loss of your own.")
+        raise ParameterError(f"loss must be one of {words_of(names, loss)}, or an object with a loss of your own.")
     if model.mechanism == "gradient" and as_budget(model.budget).is_private:
         return loss_with_slopes(loss, target_bound)
     return declared_loss(loss, target_bound)

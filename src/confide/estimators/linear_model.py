@@ -273,7 +273,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             mean_sample_weight=mean,
             cluster_effect=parameters.checked_cluster_effect(getattr(self, "cluster_effect", None)),
             population_size=parameters.checked_population_size(getattr(self, "population_size", None), persons, encoder),
-            class_weight=parameters.checked_class_weight(getattr(self, "class_weight", None)),
+            class_weight=self._checked_class_weight(encoder),
             inference_share=inference_share,
             target_shift=self._shift_of_targets(encoder),
             set_aside=set_aside,
@@ -326,6 +326,11 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
     def _has_two_classes(self, encoder: Encoder | None) -> bool:
         """Whether two classes, and no more, were declared."""
         return False
+
+    def _checked_class_weight(self, encoder: Encoder | None) -> tuple[tuple[Any, float], ...] | None:
+        """Public weights of classes; their labels are those that are declared, if some are."""
+        classes = getattr(self._target(encoder), "domain", None)
+        return parameters.checked_class_weight(getattr(self, "class_weight", None), classes)
 
     def _interest_in(self, encoder: Encoder | None, names: NamesOfColumns | None) -> tuple[Combination, ...]:
         """The combinations of weights that the parameter `interest` stands for; empty without it."""

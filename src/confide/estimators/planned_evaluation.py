@@ -26,6 +26,7 @@ from confide.evaluations.layouts import (
 )
 from confide.evaluations.result import NOT_LISTED, Groups
 from confide.evaluations.scorers import Scorer
+from confide.features.column_names import suggestion
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.persons import RowsPerPerson
@@ -244,9 +245,10 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
     if isinstance(groups, CategoryColumn) and columns.get(groups.name, groups) != groups:
         raise ParameterError("the model's schema describes this column in another way; give groups its name alone.")
     if not isinstance(column, CategoryColumn):
+        near = suggestion(groups, [name for name, each in columns.items() if isinstance(each, CategoryColumn)])
         raise ParameterError(
             'groups must be the name of a column of categories of the model\'s schema, such as "sex", or a CategoryColumn '
-            "for a column that the model does not use."
+            f"for a column that the model does not use{near}."
         )
     taken = (schema.person, None if schema.target is None else schema.target.column)
     if column.name in taken:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.errors import ParameterError
+from confide.features.column_names import suggestion
 from confide.inference.noisy_table import NoisyTable, difference_of
 from confide.inference.rate import Rate
 from confide.privacy.tables import TablesPlan
@@ -147,7 +148,7 @@ class TablesEvaluation(ABC):
         if first not in found or second not in found or first == second:
             raise ParameterError(f"first and second must be two different groups out of {', '.join(found) or 'none'}.")
         if rate not in found[first]:
-            raise ParameterError(f"rate must be one of {', '.join(found[first])}.")
+            raise ParameterError(f"rate must be one of {', '.join(found[first])}{suggestion(rate, found[first])}.")
         return difference_of(found[first][rate], found[second][rate])
 
     def to_dict(self) -> dict[str, Any]:

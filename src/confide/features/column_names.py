@@ -29,6 +29,23 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     return plain[close[0]] if wanted and close else ""
 
 
+def suggestion(given: object, known: Iterable[object]) -> str:
+    """A question about a known name that looks like the given one, or nothing."""
+    meant = closest(str(given), map(str, known))
+    return f' (did you mean "{meant}"?)' if meant else ""
+
+
+def listed_unknown(unknown: Iterable[object], known: Collection[object]) -> str:
+    """Unknown names in quotes, each with the known name that was probably meant. All known names may be shown."""
+    return ", ".join(f'"{name}"{suggestion(name, known)}' for name in unknown)
+
+
+def words_of(known: Iterable[object], given: object) -> str:
+    """The words that a parameter takes, and which of them was probably meant."""
+    words = [str(word) for word in known]
+    return ", ".join(map(repr, words)) + suggestion(given, words)
+
+
 def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:
     """Absent names in quotes, each with the present name that differs from it by case, blanks or separators alone.
 

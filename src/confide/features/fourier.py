@@ -40,6 +40,7 @@ from scipy.special import ndtri
 
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import InputError, ParameterError
+from confide.features.column_names import words_of
 from confide.types import Array, Rows
 
 # For each kernel with length scale 1: the absolute value that a coordinate of a frequency exceeds with a given probability.
@@ -116,7 +117,7 @@ class FourierMap:
         if n_inputs * (n_features // 2) > _MOST_COORDINATES:
             raise ParameterError("the map is too large: columns of a row times number of features may be up to 2^25.")
         if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
-            raise ParameterError(f"kernel must be one of {', '.join(map(repr, KERNELS))}.")
+            raise ParameterError(f"kernel must be one of {words_of(KERNELS, self.kernel)}.")
         scale = self.length_scale
         if not isinstance(scale, Real) or isinstance(scale, bool) or not SMALLEST_BOUND <= scale <= LARGEST_BOUND:
             raise ParameterError("length_scale must be a positive number between 2^-300 and 2^300.")

@@ -9,8 +9,9 @@ from numbers import Integral, Real
 from typing import Any
 
 from confide.errors import SchemaError
+from confide.features.column_names import suggestion
 from confide.features.columns import MOST_EVEN_KNOTS, Column, NumberColumn, shown_number
-from confide.features.schema_checks import check_fields, column_title, is_list, suggestion
+from confide.features.schema_checks import check_fields, column_title, is_list
 
 _SHAPE = (
     'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]]; in place of a list of names '
@@ -126,7 +127,7 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
             if name not in columns:
                 known = suggestion(name, tuple(columns))
                 raise SchemaError(
-                    f"interact: {column_title(name)} is not among the columns{known}; describe it below [columns]."
+                    f"interact: {column_title(name)}{known} is not among the columns; describe it below [columns]."
                 )
             column = columns[name]
             if interaction.is_curve and not (isinstance(column, NumberColumn) and not column.knots):

@@ -16,7 +16,7 @@ import numpy as np
 
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
-from confide.features.column_names import closest
+from confide.features.column_names import suggestion
 
 LONGEST_UNIT = 30
 """Units stand in headings and on axes."""
@@ -105,9 +105,3 @@ def check_fields(where: str, description: Mapping[Any, Any], kind: type[Any], gi
     for field in fields:
         if field.default is dataclasses.MISSING and field.name not in description:
             raise SchemaError(f'{where}: the key "{field.name}" is missing; add it.')
-
-
-def suggestion(given: object, known: tuple[str, ...]) -> str:
-    """A question about a known name that looks like the given one, or nothing."""
-    meant = closest(str(given), known)
-    return f' (did you mean "{meant}"?)' if meant else ""

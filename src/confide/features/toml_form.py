@@ -56,8 +56,9 @@ def refuse_address(path: object) -> None:
         return
     if found[1].lower() == "file":
         raise FileError(f"{path} is an address; give the path of the file, without {found[1]}://.")
+    shown = re.sub(r":/+", "://", str(path), count=1)
     raise FileError(
-        f"{path} is an address ({found[1]}), and confide reads and writes files by their paths alone; it opens no "
+        f"{shown} is an address ({found[1]}), and confide reads and writes files by their paths alone; it opens no "
         f"connection. Copy the file to this machine, or mount the folder, and give the path."
     )
 

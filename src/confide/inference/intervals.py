@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from confide.errors import ParameterError
+from confide.features.column_names import words_of
 from confide.inference.evidence import Evidence
 from confide.privacy.mechanism import Noise
 from confide.privacy.moments import directions_of
@@ -527,7 +528,7 @@ def checked_level(level: float) -> float:
 def checked_target(target: str) -> str:
     """The target. Raises ParameterError unless it is one of `TARGETS`."""
     if target not in TARGETS:
-        raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
+        raise ParameterError(f"target must be one of {words_of(TARGETS, target)}.")
     return target
 
 

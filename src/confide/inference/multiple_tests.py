@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.errors import ParameterError
-from confide.features.schema_checks import suggestion
+from confide.features.column_names import suggestion
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.types import Array
 

@@ -14,9 +14,9 @@ from joblib import effective_n_jobs
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import ParameterError
+from confide.features.column_names import listed, listed_unknown, words_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
-from confide.features.schema_checks import suggestion
 from confide.features.target import Target
 from confide.privacy.budgets import Budget, Neighbours
 
@@ -398,8 +398,8 @@ def refuse_uncounted_rows(encoder: Encoder | None) -> None:
         )
 
 
-def checked_class_weight(class_weight: Any) -> tuple[tuple[Any, float], ...] | None:
-    """Pairs of label and weight, or None."""
+def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = None) -> tuple[tuple[Any, float], ...] | None:
+    """Pairs of label and weight, or None. `classes` are those that are declared, or None if none are."""
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -416,6 +416,12 @@ def checked_class_weight(class_weight: Any) -> tuple[tuple[Any, float], ...] | N
         ok = isinstance(weight, Real) and not isinstance(weight, bool)
         if not ok or not 1.0 / _LARGEST_SAMPLE_WEIGHT <= weight <= _LARGEST_SAMPLE_WEIGHT:
             raise ParameterError(message)
+    if classes is not None and set(class_weight) != set(classes):
+        unknown = [label for label in class_weight if label not in classes]
+        named = f" These are none: {listed_unknown(unknown, classes)}." if unknown else ""
+        raise ParameterError(
+            f"class_weight must name all classes and no other label. The classes are {listed(map(str, classes))}.{named}"
+        )
     return tuple((label, float(weight)) for label, weight in class_weight.items())
 
 
@@ -447,7 +453,7 @@ def checked_ledger(ledger: Any) -> Batch | Ledger | None:
 def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of a closed list of words."""
     if not isinstance(value, str) or value not in choices:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}{suggestion(value, choices)}.")
+        raise ParameterError(f"{name} must be one of {words_of(choices, value)}.")
     return value
 
 

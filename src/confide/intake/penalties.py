@@ -16,6 +16,7 @@ import numpy as np
 from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
 from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, NumberEncoding
+from confide.features.column_names import listed_unknown, words_of
 from confide.features.encoder import Encoder
 from confide.features.layout import Group
 from confide.features.quadratic_forms import QuadraticForm
@@ -90,7 +91,7 @@ def checked_penalty(penalty: Any) -> Penalty | None:
 def _named(name: str) -> Penalty:
     if name == "smooth":
         return GivenForm(smooths_curves=True)
-    raise ParameterError(f"penalty must be one of {', '.join(map(repr, _NAMES))} if it is a name.")
+    raise ParameterError(f"penalty must be one of {words_of(_NAMES, name)} if it is a name.")
 
 
 def _of_column(name: Any, value: Any) -> float | Smooth:
@@ -235,4 +236,6 @@ def _refuse_unknown(by_column: Mapping[str, Any], known: Sequence[str]) -> None:
     unknown = [name for name in by_column if name not in known]
     if unknown:
         shown = ", ".join(f'"{name}"' for name in known[:_MANY_NAMES]) + (", ..." if len(known) > _MANY_NAMES else "")
-        raise ParameterError(f'the penalty names "{unknown[0]}", which is no column of the fit. Columns are {shown}.')
+        raise ParameterError(
+            f"the penalty names {listed_unknown(unknown[:1], known)}, which is no column of the fit. Columns are {shown}."
+        )

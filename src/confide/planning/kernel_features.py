@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from confide.errors import ParameterError
+from confide.features.column_names import words_of
 from confide.features.fourier import KERNELS
 from confide.planning.checked_arguments import check_failure, check_positive, check_whole
 
@@ -248,7 +249,7 @@ def features_for_kernel(
 
 def _check_kernel(kernel: str) -> None:
     if kernel not in KERNELS:
-        raise ParameterError(f"kernel must be one of {', '.join(map(repr, KERNELS))}.")
+        raise ParameterError(f"kernel must be one of {words_of(KERNELS, kernel)}.")
 
 
 def _log_kernel_error(accuracy: float, alpha: float, lipschitz: float, dual_norm: float | None) -> float:

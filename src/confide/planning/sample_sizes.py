@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.features.column_names import words_of
 from confide.planning.checked_arguments import check_failure, check_positive
 from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, may_suffice, plan_without_centre
 from confide.planning.utility import UtilityBound, utility_bound
@@ -80,7 +81,7 @@ def sample_size(
     check_positive(reference_norm=reference_norm, excess=excess)
     check_failure(failure)
     if by not in BOUNDS:
-        raise ParameterError(f"by must be one of {', '.join(map(repr, BOUNDS))}.")
+        raise ParameterError(f"by must be one of {words_of(BOUNDS, by)}.")
     if estimator.get_params(deep=False).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
         raise ParameterError(
             "sample_size needs neighbours='replace-one': the noise of add-or-remove-one depends on the declared "

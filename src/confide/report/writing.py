@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import ParameterError
+from confide.features.column_names import words_of
 from confide.files import write_text
 from confide.report.card import card_of
 from confide.report.contents import Contents, contents_of
@@ -49,7 +50,7 @@ def write_report(
 def format_of(path: str | os.PathLike[str], asked: str | None) -> str:
     """The format that was asked for, or that the ending of the file says."""
     if asked is not None and asked not in FORMATS:
-        raise ParameterError(f"file_format must be one of {', '.join(map(repr, FORMATS))}.")
+        raise ParameterError(f"file_format must be one of {words_of(FORMATS, asked)}.")
     return asked or ENDINGS.get(Path(path).suffix.lower(), "html")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confide.errors import StudyError
-from confide.features.schema_checks import suggestion
+from confide.features.column_names import suggestion
 from confide.features.toml_form import read_toml
 from confide.inference.multiple_tests import METHODS
 

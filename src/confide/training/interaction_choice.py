@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from confide.errors import ParameterError
+from confide.features.column_names import suggestion
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.interactions import Interaction
@@ -69,7 +70,10 @@ def with_interactions(
     """
     if isinstance(interactions, str):
         if interactions not in CHOICES:
-            raise ParameterError(f"interactions must be a list of lists of names of columns, or {_listed_choices()}.")
+            raise ParameterError(
+                f"interactions must be a list of lists of names of columns, or {_listed_choices()}"
+                f"{suggestion(interactions, CHOICES)}."
+            )
         if interactions == "pairs":
             return with_pairs(schema)
         if interactions == "all":
