@@ -166,7 +166,7 @@ def test_a_url_with_a_password_is_refused_and_not_repeated(text, options):
 def test_without_the_extra_a_url_is_refused_with_advice(monkeypatch):
     """No file of that name is made instead."""
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(ParameterError, match=r"confide\[postgres\]"):
+    with pytest.raises(ParameterError, match=r"pip install '\.\[postgres\]'"):
         Ledger("postgresql://user@127.0.0.1/db", limit=1.0)
 
 

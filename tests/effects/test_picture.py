@@ -61,5 +61,5 @@ def test_axes_of_the_caller_are_used():
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ParameterError, match=r"pip install 'confide\[plot\]'"):
+    with pytest.raises(ParameterError, match=r"pip install '\.\[plot\]'"):
         drawn()
