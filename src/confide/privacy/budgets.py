@@ -5,7 +5,6 @@ The values are frozen and hold public facts alone. Conversions go from stronger 
 
 from __future__ import annotations
 
-import difflib
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -43,10 +42,7 @@ class Neighbours(StrEnum):
         try:
             return cls(str(value))
         except ValueError:
-            words = [str(each) for each in cls]
-            near = difflib.get_close_matches(str(value).casefold(), words, n=1)
-            meant = f' (did you mean "{near[0]}"?)' if near else ""
-            raise ParameterError(f"neighbours must be one of {', '.join(map(repr, words))}{meant}.") from None
+            raise ParameterError(f"neighbours must be one of {', '.join(repr(str(n)) for n in cls)}.") from None
 
 
 @dataclass(frozen=True, slots=True)
