@@ -179,6 +179,36 @@ def test_so_does_every_other_function_of_a_loss(name):
     assert no_word_of_it(caught.value)
 
 
+class Ends(BaseException):
+    """An error of a user's own that no `except Exception` catches."""
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, Ends, KeyboardInterrupt])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_would_end_the_program_says_nothing_either(kind, n_jobs):
+    """It is a failure like others. An interrupt goes on as one, without what was said in it or handled before it."""
+    ledger = confide.Ledger(limit=2.0)
+
+    class Stops(Smooth):
+        def derivative(self, score, target=0.0):
+            if len(self.ledger.entries()) > 0:
+                try:
+                    failing("raises", score)
+                except ValueError:
+                    raise kind(PRIVATE) from None
+            return super().derivative(score, target)
+
+    loss = Stops(ledger, "", "")
+    model = confide.ERMClassifier(
+        1.0, loss=loss, ledger=ledger, classes=[-1, 1], mechanism="objective", alpha=0.1, n_jobs=n_jobs
+    )
+    expected = KeyboardInterrupt if kind is KeyboardInterrupt else NotCertified
+    with pytest.raises(expected) as caught:
+        model.fit(ROWS, LABELS)
+    assert no_word_of_it(caught.value)
+    assert len(ledger.entries()) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("gradient", "raises"), ("gradient", "an object"), ("value", "text"), ("copied", "raises")]
 )
@@ -277,7 +307,19 @@ def test_a_connection_of_the_users_own_says_nothing():
         def recv_bytes(self, maxlength=None):
             raise ConnectionAbortedError(PRIVATE) if maxlength is None else TypeError(PRIVATE)
 
-    for use in (lambda: send(Cut(), b""), lambda: received(Cut(), "number", n_numbers=1)):
+    class Ended:
+        def send_bytes(self, message):
+            raise SystemExit(PRIVATE)
+
+        def recv_bytes(self, maxlength=None):
+            raise Ends(PRIVATE)
+
+    uses = [
+        use
+        for cut in (Cut(), Ended())
+        for use in (lambda cut=cut: send(cut, b""), lambda cut=cut: received(cut, "number", n_numbers=1))
+    ]
+    for use in uses:
         with pytest.raises(InputError, match="a party left") as caught:
             use()
         assert no_word_of_it(caught.value)

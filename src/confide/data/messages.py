@@ -16,6 +16,7 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 from numpy.lib import format as npy
 
+from confide.erm.declared_losses import asked
 from confide.errors import InputError
 
 MOST_BYTES_BESIDES_NUMBERS = 2**20
@@ -54,12 +55,9 @@ def send(connection: Connection, message: bytes) -> None:
     InputError
         If the other side left, or the connection was cut.
     """
-    try:
-        connection.send_bytes(message)
-        return
-    except Exception:  # noqa: BLE001 - a connection of the user's own may raise anything, and show sums in it
-        refusal = InputError(_LEFT)
-    raise refusal
+    # A connection of the user's own may raise anything, and show sums in it.
+    if asked(lambda: (connection.send_bytes(message),), None) is None:
+        raise InputError(_LEFT)
 
 
 def received(connection: Connection, *names: str, n_numbers: int, may_end: bool = True) -> Mapping[str, Any]:
@@ -78,13 +76,14 @@ def received(connection: Connection, *names: str, n_numbers: int, may_end: bool 
         If the other side left, or the message is too long or cannot be understood.
     """
     longest = MOST_BYTES_BESIDES_NUMBERS + _BYTES_OF_A_NUMBER * n_numbers
-    try:
+
+    def unpacked() -> dict[str, Any]:
         message = connection.recv_bytes(longest)
         if len(message) > longest:  # a connection may overlook the limit
             raise ValueError
-        content = _unpacked(message)
-    except Exception:  # noqa: BLE001 - a connection of the user's own may raise anything, and show sums in it
-        content = None
+        return _unpacked(message)
+
+    content: dict[str, Any] | None = asked(unpacked, None)
     if content is None or not (content.keys() >= set(names) or (may_end and not content)):
         raise InputError(_LEFT)
     return content

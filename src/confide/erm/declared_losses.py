@@ -16,7 +16,8 @@ from confide.types import Array, Targets
 def asked(answer: Any, shape: tuple[int, ...] | None) -> Any:
     """What code of a user answers when it is called: numbers of this shape, or anything if the shape is None.
 
-    None if it raises, or answers anything else: its message might show scores or weights without noise.
+    None if it raises, or answers anything else: its message might show scores or weights without noise. What would end the
+    program is a failure like others. An interrupt still is one, without what was said in it.
     """
     try:
         with np.errstate(all="ignore"):
@@ -24,9 +25,14 @@ def asked(answer: Any, shape: tuple[int, ...] | None) -> Any:
             if shape is None:
                 return found
             numbers: Array = np.asarray(found, dtype=np.float64)
-    except Exception:  # noqa: BLE001 - a user's code may raise anything
-        return None
-    return numbers if numbers.shape == shape else None
+            return numbers if numbers.shape == shape else None
+    except KeyboardInterrupt:
+        is_interrupted = True
+    except BaseException:  # noqa: BLE001 - a user's code may raise anything
+        is_interrupted = False
+    if is_interrupted:
+        raise KeyboardInterrupt
+    return None
 
 
 @dataclass(frozen=True, slots=True)
