@@ -169,6 +169,31 @@ def test_a_real_signal_says_what_was_charged():
     assert line == "error: stopped by control-C. Charged epsilon = 0.5 to study.db. No model was written.\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_after_the_mark_of_a_release_waits_until_the_model_is_written(number, monkeypatch):
+    """Such a charge cannot be finished, so without its model the budget would be lost."""
+    came, end = [], confide.Ledger.end
+
+    def handler(number, frame):
+        came.append(Path("model.json").exists())
+        raise KeyboardInterrupt
+
+    def stopped(ledger, charge, attempt):
+        end(ledger, charge, attempt)
+        os.kill(os.getpid(), number)
+
+    before = signal.signal(number, handler)
+    try:
+        monkeypatch.setattr(confide.Ledger, "end", stopped)
+        line = line_of(*FIT, code=130)
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+    assert came == [True]
+    assert line == "error: stopped by control-C. Charged epsilon = 0.5 to study.db. The model is in model.json.\n"
+    assert spent() == 0.5
+
+
 def test_a_fit_ends_with_what_was_charged_and_what_is_left():
     """For people and for machines, with intervals too."""
     assert "Charged epsilon = 0.5 to study.db (epsilon = 1.5 left)." in run(*FIT).stdout

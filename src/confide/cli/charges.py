@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -65,6 +67,32 @@ def nothing_wasted(*, force: bool) -> Iterator[None]:
             raise ParameterError(f"{wasted} Nothing was charged. To charge it all the same, give --force-budget.") from None
 
 
+class _Stops:
+    """Signals that end a program. They wait from the mark that a release has ended until a file holds what was released."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._came: list[int] = []
+
+    def wait(self) -> None:
+        """Note those that come. One that is ignored stays ignored."""
+        if self._handlers or threading.current_thread() is not threading.main_thread():
+            return
+        for number in signal.Signals:
+            handler = signal.getsignal(number)
+            if number.name in {"SIGINT", "SIGTERM", "SIGHUP"} and handler not in {signal.SIG_IGN, None}:
+                self._handlers[number] = handler
+                signal.signal(number, lambda came, _: self._came.append(came))
+
+    def end(self) -> list[int]:
+        """Give them their effect back, and say which ones came."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._handlers.clear()
+        came, self._came = self._came, []
+        return came
+
+
 class _WatchedLedger(Ledger):
     """A ledger that remembers what was charged through this object.
 
@@ -74,12 +102,19 @@ class _WatchedLedger(Ledger):
     is_certain : whether that charge is known to be on disk
     purpose : what the user says that the charge is for; None for what the library says
     model_file : the file that will hold what is bought; None if there is none
+    stops : signals that wait from the end of a release on; None if it is not written to a file
     """
 
     charged: Budget | None = None
     is_certain = False
     purpose: str | None = None
     model_file: Path | None = None
+    stops: _Stops | None = None
+
+    def end(self, charge: int, attempt: int) -> None:
+        if self.stops is not None:
+            self.stops.wait()
+        super().end(charge, attempt)
 
     def charge(
         self,
@@ -134,10 +169,10 @@ class Charges:
     ) -> None:
         if finish and place is None:
             raise ParameterError("--finish is for a fit that was charged to a ledger: give it with --ledger.")
-        self._place = place
+        self._place, self._stops = place, _Stops()
         self.ledger = None if place is None else _WatchedLedger(place, finish=finish)
         if self.ledger is not None:
-            self.ledger.purpose, self.ledger.model_file = purpose, model_file
+            self.ledger.purpose, self.ledger.model_file, self.ledger.stops = purpose, model_file, self._stops
             if note := unit_note(self.ledger.max_rows_per_person, rows):
                 print(f"warning: {place}: {note}", file=sys.stderr)
         self._model_place: str | None = None
@@ -169,6 +204,8 @@ class Charges:
             if not (charged or self._is_fitted or isinstance(error, KeyboardInterrupt)):
                 raise
             raise StoppedAfterCharge(error, f"{self._charged()} {self._where(released)}") from error
+        finally:
+            self._stops.end()
 
     def write_model(self, model: Any, out: Path, *, overwrite: bool, noted: Callable[[str], None] | None = None) -> None:
         """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
@@ -185,6 +222,8 @@ class Charges:
             if noted is not None:
                 noted(hashlib.sha256(text.encode()).hexdigest())
         self.write(text, out, overwrite=overwrite)
+        for number in self._stops.end():
+            signal.raise_signal(number)
 
     def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
         """Write what was released as text, as `write_model` does; `released` says what it is."""

@@ -55,8 +55,13 @@ def send(connection: Connection, message: bytes) -> None:
     InputError
         If the other side left, or the connection was cut.
     """
+
+    def sent() -> bool:
+        connection.send_bytes(message)
+        return True
+
     # A connection of the user's own may raise anything, and show sums in it.
-    if asked(lambda: (connection.send_bytes(message),), None) is None:
+    if asked(sent, None) is None:
         raise InputError(_LEFT)
 
 
