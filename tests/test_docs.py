@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,33 @@ def test_the_way_from_a_csv_to_a_report_works(tmp_path, monkeypatch):
     assert confide.load("model.json").guarantee_.void is None
     assert Path("report.html").stat().st_size > 10_000
     assert len(confide.Ledger("study.db").entries()) == 1
+
+
+def test_the_questions_of_the_tutorial_are_those_that_a_terminal_asks(tmp_path, monkeypatch):
+    """Each question of `confide new`, what it says to each answer, and the schema that the answers make."""
+    from typer.testing import CliRunner
+
+    from confide.cli import new
+
+    page = "docs/tutorials/own_data.md"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(new, "is_dialogue", lambda: True)
+    exec(compile(blocks(page, "python")[0], page, "exec"), {})  # noqa: S102 - our own page
+    shown = blocks(page, "text")[0].splitlines()
+    asked = [tuple(line.split(" >", 1)) for line in shown if " >" in line]
+    answers = "".join(f"{answer.strip()}\n" for _, answer in asked)
+    (begin,) = (line for line in blocks(page, "sh")[0].splitlines() if line.startswith("confide new "))
+    done = CliRunner().invoke(app, shlex.split(begin)[1:], input=answers)
+    assert done.exit_code == 0, done.output
+    assert done.output.count(" > ") == len(asked)
+    rest = done.output
+    for line in (line.split(" >")[0] for line in shown):
+        assert line in rest, line
+        rest = rest[rest.index(line) + len(line) :]
+    assert confide.Schema.from_toml("patients.toml") == confide.Schema.from_dict(tomllib.loads(blocks(page, "toml")[0]))
+    told = "\n".join(line.strip() for line in rest.replace("e-0", "e-").splitlines())
+    for line in re.findall(r"^confide (?:check|ledger init|run) .*$", "\n".join(blocks(page, "sh")[1:]), flags=re.MULTILINE):
+        assert line.removesuffix(" --dry-run") in told
 
 
 def test_the_page_on_studies_works(tmp_path, monkeypatch):

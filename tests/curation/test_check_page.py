@@ -18,10 +18,14 @@ def checked(tmp_path, *, show_values=False):
 def test_both_forms_say_that_they_are_not_for_release(tmp_path) -> None:
     """And hold the same shares."""
     check = checked(tmp_path)
-    page, document = check_page(check, findings_of(check), "Check of <p>"), check_document(check, findings_of(check))
+    page, document = (
+        check_page(check, findings_of(check), "Check of <p>\x1b\u202e"),
+        check_document(check, findings_of(check)),
+    )
     assert NOT_FOR_RELEASE in page
     assert document["note"] == NOT_FOR_RELEASE
-    assert "Check of &lt;p&gt;" in page
+    assert "Check of &lt;p&gt;??" in page
+    assert "\x1b" not in page
     assert "<td>25.0%</td>" in page
     assert document["columns"]["work"]["unlisted"] == {"cells": 50, "share": 0.25}
     assert document["target"]["column"] == "ill"

@@ -163,3 +163,16 @@ def test_nothing_without_privacy_can_be_signed_or_blames_noise():
     assert "There is nothing to sign" in page
     curves = AdditiveClassifier(float("inf"), schema=schema(), knots=2).fit(*people())
     assert "The noise alone" not in page_of(contents_of(curves))
+
+
+def test_a_page_holds_nothing_that_controls_a_terminal_or_turns_the_direction_of_its_text():
+    """What names hold of either is shown as question marks."""
+    page = page_of(contents_of(logistic()[0], data_name="a\x1b[31mb\x9b\u202ec"))
+    assert "a?[31mb??c" in page
+    assert all(letter.isprintable() or letter in "\n\xa0" for letter in page)
+
+
+def test_the_name_of_a_signer_fills_its_row_on_a_phone():
+    """The table is then a list, and the head of each row a block of its own."""
+    narrow = re.search(r"@media \(max-width: 44rem\) \{.*?\} \}", report_page(logistic()[0]), flags=re.DOTALL)
+    assert ".sign tbody th { display: block;" in narrow[0]

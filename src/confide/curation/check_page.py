@@ -8,6 +8,7 @@ from typing import Any
 from confide.curation.column_counts import ColumnCounts
 from confide.curation.findings import Finding, percent
 from confide.curation.table_check import NOT_FOR_RELEASE, TableCheck, share
+from confide.features.column_names import printable_lines
 from confide.features.target import Target
 
 HEADS = ("column", "as described", "clipped", "unlisted", "missing", "unreadable")
@@ -97,7 +98,7 @@ def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
         f"<p><b>{escape(name)}</b>: {', '.join(f'{escape(level)} ({count:,})' for level, count in found)}</p>"
         for name, found in unlisted_levels(check).items()
     )
-    return (
+    return printable_lines(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body><main>\n<h1>{escape(title)}</h1>\n"
         f'<p class="mark">{NOT_FOR_RELEASE}</p>\n<p>{escape(verdict(findings))} {check.n_rows:,} rows were read.</p>\n'

@@ -15,6 +15,11 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
+def printable_lines(text: str) -> str:
+    """The text without characters that control a terminal or turn the direction of what follows; a name may hold some."""
+    return "".join(letter if letter.isprintable() or letter in "\n\xa0" else "?" for letter in text)
+
+
 def plain_name(name: str) -> str:
     """A name without what readers and people change: case, blanks, separators, accents and invisible characters."""
     decomposed = unicodedata.normalize("NFKD", name).casefold()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from confide.estimators.released_coefficients import ReleasedCoefficients
+from confide.features.column_names import printable_lines
 from confide.inference.table import CoefficientTable, readable
 from confide.report.accuracy import charge_of_rates, forecast_note, tables_of_rates, what_was_rated
 from confide.report.checklist import NOT_PROMISED
@@ -49,7 +50,7 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
     parts.append(f"## Verify\n\n```sh\n{contents.command_to_verify(model, schema)}\n```{note}")
     text = "\n\n".join(filter(None, parts)) + "\n"
     # Nothing in a card may control the terminal that shows it.
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+    return printable_lines(text)
 
 
 def _front_matter(contents: Contents) -> str:

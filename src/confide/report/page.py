@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
+from confide.features.column_names import printable_lines
 from confide.report.accuracy import accuracy_picture, charge_of_rates, forecast_note, tables_of_rates, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents, contents_of
@@ -72,7 +73,7 @@ def page_of(contents: Contents) -> str:
         f"<footer>Made by confide {escape(__version__)} from the release and from public facts only.</footer>",
     ]
     lines = running_lines(contents.model_name, contents.name, contents.sha256, contents.date)
-    return (
+    return printable_lines(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(contents.name)}: what was released</title><style>{_style()}{lines}</style></head>\n<body>\n<main>\n"
