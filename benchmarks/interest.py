@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--cells", choices=["table", "limits"], default="table")
     given = parser.parse_args()
     if given.cells == "limits":
-        interest_plan.LARGEST_HIDDEN = float("inf")
+        interest_plan._LARGEST_HIDDEN_OF_ARRAYS = float("inf")
     show(measured_once(given, cells_of(given.cells), measured))
 
 

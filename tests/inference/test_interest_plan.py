@@ -11,7 +11,6 @@ import pytest
 
 import confide
 from confide.errors import ParameterError
-from confide.inference.interest_plan import LARGEST_HIDDEN
 
 
 def plan_of(n=20_000, d=10, budget=None, **parameters):
@@ -31,8 +30,10 @@ def test_the_forecast_follows_from_public_facts():
     assert (plan.first_order, plan.second_order) == pytest.approx((first, second))
     assert plan.hidden == pytest.approx(hidden)
     (named,) = plan.combinations
+    # Noise of the last step, and of the weights before it: part of the step leaves the least of both.
+    noises = np.hypot([math.sqrt(first**2 - 1.0 / curvature), 2.0 * facts.slope_deviation / curvature], second)
     # A typical row of a ball is 1 / root 3 long, over ten columns.
-    error = math.hypot(first, second) * math.sqrt(30.0)
+    error = math.sqrt(1.0 / curvature + 1.0 / np.sum(noises**-2.0)) * math.sqrt(30.0)
     assert plan.margin(named) == pytest.approx(1.959964 * error)
     assert plan.smallest_effect(named) == pytest.approx((1.959964 + 0.841621) * error)
 
@@ -46,7 +47,10 @@ def test_the_forecast_of_a_level_is_that_of_equally_frequent_ones():
     spread = math.sqrt(0.5 / 3.0)
     curvature = plan.facts.usual_curvature
     first = math.hypot(math.sqrt(curvature), (0.5 / spread + 4.0) * plan.facts.sums_deviations[0]) / curvature
-    assert plan.error_of(level) == pytest.approx(math.hypot(first, plan.second_order) / spread)
+    noises = np.hypot(
+        [math.sqrt(first**2 - 1.0 / curvature), 2.0 * plan.facts.slope_deviation / curvature], plan.second_order
+    )
+    assert plan.error_of(level) == pytest.approx(math.sqrt(1.0 / curvature + 1.0 / np.sum(noises**-2.0)) / spread)
     # A number from 0 to 10 that is spread evenly has a standard deviation of 10 / root 12.
     assert plan.spread_of(number) == pytest.approx(10.0 / math.sqrt(12.0))
     assert plan.error_of(number) == pytest.approx(plan.error / plan.spread_of(number))
@@ -74,13 +78,13 @@ def test_a_plan_whose_intervals_would_often_rest_on_a_supposition_is_refused_bef
 
 @pytest.mark.parametrize(("size", "is_refused"), [(0.98, False), (1.02, True)])
 def test_the_limit_is_the_one_that_tables_gave(size, is_refused):
-    """Noise in the curvature of 7% of what typical rows add to it; without privacy there is no limit."""
-    good = plan_of().intervals
-    deviation = good.facts.curvature_deviation * size * LARGEST_HIDDEN / good.hidden
-    changed = replace(good, facts=replace(good.facts, curvature_deviation=deviation))
-    assert LARGEST_HIDDEN == 0.07
-    assert changed.is_trustworthy is not is_refused
-    assert replace(changed, budget=confide.PureDP(math.inf)).is_trustworthy
+    """Noise in the curvature of 7% of what typical rows add to it, of 12% for arrays; without privacy there is no limit."""
+    schema = confide.Schema(columns={"x0": {"low": 0, "high": 1}, "x1": {"low": 0, "high": 1}})
+    for good, limit in ((plan_of().intervals, 0.12), (plan_of(d=None, schema=schema).intervals, 0.07)):
+        deviation = good.facts.curvature_deviation * size * limit / good.hidden
+        changed = replace(good, facts=replace(good.facts, curvature_deviation=deviation))
+        assert changed.is_trustworthy is not is_refused
+        assert replace(changed, budget=confide.PureDP(math.inf)).is_trustworthy
 
 
 def test_the_plan_says_what_to_expect():

@@ -237,7 +237,7 @@ def test_no_account_in_common_where_the_sums_for_risks_would_take_more_than_thei
 
 def test_a_forecast_decides_only_among_plans_that_can_be_trusted(monkeypatch):
     """Of one account and of parts the shorter intervals are taken, unless the noise hides too much there."""
-    model = confide.LogisticRegression(ApproxDP(1.0, 1e-6), interest=["x0"])
+    model = confide.LogisticRegression(ApproxDP(1.0, 1e-12), interest=["x0"])
     shown = {n: model.plan(n, 3).intervals for n in (4_000, 40_000)}
     assert shown[4_000].is_joint
     assert not shown[40_000].is_joint

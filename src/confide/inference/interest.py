@@ -121,6 +121,8 @@ class Facts:
     n_features : int
     intercept : float
         The constant of the intercept; 0 without one.
+    row_norm : float
+        The largest L2 norm of a row without its constant; 0 where nothing is known.
     largest_slope, largest_curvature : float
         Of the loss of a row with its weight.
     n_rows : int
@@ -138,6 +140,7 @@ class Facts:
 
     n_features: int
     intercept: float
+    row_norm: float
     largest_slope: float
     largest_curvature: float
     n_rows: int
@@ -303,8 +306,16 @@ def _direction(facts: Facts, combination: Combination, frame: Frame, inverse: Ar
         others[own] = 0.0
         reach = float(np.abs(along).max() + abs(along @ centre)) + OF_OTHERS * _spread_along(facts, others, curvature)
         clip = reach if combination.has_levels else min(clip, reach)
-    answer: Array = direction / clip
+    answer: Array = direction / min(clip, _farthest(facts, frame, direction))
     return answer
+
+
+def _farthest(facts: Facts, frame: Frame, direction: Array) -> float:
+    """How far any row can lie along a direction: the bound on rows says it."""
+    along = direction @ frame.matrix
+    d = facts.n_features
+    reach = facts.row_norm * float(np.linalg.norm(along[:d])) + facts.intercept * abs(float(along[d:].sum()))
+    return reach if facts.row_norm > 0.0 and reach > 0.0 else math.inf
 
 
 def _spread_along(facts: Facts, direction: Array, curvature: Array) -> float:
@@ -547,7 +558,21 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
     is_better = second <= _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums) or apart > 0.0
     if not (is_better and whole <= _LARGEST_LOSS * math.hypot(*without[1:3])):
         return *without, is_known
-    return estimate + change, factor * sampling, others, factor * of_sums, True
+    # The noise of one estimate is independent of that of the other: part of the step leaves the least of both. Sampling
+    # moves both alike, so what they differ by beyond their noise alone is a bias of the nearer one here.
+    noise, of_sums = math.hypot(factor * second, factor * change * doubt), factor * of_sums
+    of_step = math.hypot(noise, of_sums)
+    of_near = math.hypot(of_near, math.sqrt(max(change**2 - of_step**2 - of_near**2, 0.0)))
+    part = part_of_step(of_step, of_near)
+    of_sampling = part * factor * sampling + (1.0 - part) * sampling_of_near
+    others = math.hypot(part * noise, (1.0 - part) * of_near, factor * bent, lost * (estimate + change))
+    return estimate + part * change, of_sampling, others, part * of_sums, True
+
+
+def part_of_step(of_step: float, of_near: float) -> float:
+    """The part of the last step that leaves the least of two independent errors, of given standard deviations."""
+    whole = math.hypot(of_step, of_near)
+    return (of_near / whole) ** 2 if whole > 0.0 else 1.0
 
 
 def _bias_of_step(facts: Facts, near: Near, wanted: Array, direction: Array) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.errors import ParameterError
-from confide.inference.interest import OF_OTHERS, Combination, Facts, deviations_of_clip
+from confide.inference.interest import OF_OTHERS, Combination, Facts, deviations_of_clip, part_of_step
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan
@@ -23,9 +23,14 @@ from confide.privacy.standardised_sums import LARGEST_STEP, StandardisedSumsPlan
 LARGEST_HIDDEN = 0.07
 """Largest noise in the curvature, as a matrix, over what typical rows add to it in each direction, at which there is a plan.
 At this limit at most 5% of the intervals for columns of real tables rested on a supposition (benchmarks/README.md)."""
+_LARGEST_HIDDEN_OF_ARRAYS = 0.12
+"""The same for columns of arrays, whose rows have a bound on their norm. Up to .15 no interval for such columns rested on a
+supposition, and at .16 15% of those for correlated columns did (benchmarks/README.md)."""
 _OF_HIDDEN_COLUMNS = 3.0
 """Errors of the weights are this many times those of a typical column: some columns vary so little that the noise hides most
 of it (benchmarks/interest_of_tables.py)."""
+_OF_CORRELATED_COLUMNS = 2.0
+"""Weights before the last step have this many times the noise of those of columns that do not depend on each other."""
 POWER = 0.8
 """The power at which a plan says which effect is found."""
 
@@ -82,6 +87,7 @@ class InterestPlan:
         facts = Facts(
             n_features=problem.n_features,
             intercept=problem.intercept,
+            row_norm=problem.row_bound.l2_norm if math.isfinite(problem.row_bound.l2_norm) else 0.0,
             largest_slope=loss.lipschitz,
             largest_curvature=loss.smoothness,
             n_rows=problem.n_rows_low,
@@ -137,7 +143,16 @@ class InterestPlan:
     @property
     def error(self) -> float:
         """Expected standard error of a coefficient, for one standard deviation of its column."""
-        return math.hypot(self.first_order, self.second_order)
+        return self._combined(self.first_order)
+
+    def _combined(self, first_order: float) -> float:
+        """The standard error of what part of the last step leads to, for an error of first order after the whole step."""
+        facts, curvature = self.facts, self.facts.usual_curvature
+        sampling = math.sqrt(facts.usual_steepness / curvature)
+        of_step = math.hypot(math.sqrt(max(first_order**2 - sampling**2, 0.0)), self.second_order)
+        of_near = math.hypot(_OF_CORRELATED_COLUMNS * facts.slope_deviation / curvature, self.second_order)
+        part = part_of_step(of_step, of_near)
+        return math.hypot(sampling, part * of_step, (1.0 - part) * of_near)
 
     def spread_of(self, combination: Combination) -> float:
         """The standard deviation that is supposed of a column, in the units in which its coefficient is given."""
@@ -154,7 +169,7 @@ class InterestPlan:
         facts, curvature = self.facts, self.facts.usual_curvature
         clip = combination.usual_clip / spread + OF_OTHERS
         first = math.hypot(math.sqrt(curvature * facts.usual_steepness), clip * facts.sums_deviations[0]) / curvature
-        return math.hypot(first, self.second_order) / spread
+        return self._combined(first) / spread
 
     def error_of_risk(self, combination: Combination) -> float:
         """Expected standard error of the difference of risks of a combination, for the effect that its test finds."""
@@ -185,14 +200,19 @@ class InterestPlan:
     @property
     def is_trustworthy(self) -> bool:
         """Whether the noise leaves enough of the curvature for the last step to be taken, as a rule."""
-        return not self.budget.is_private or self.hidden <= LARGEST_HIDDEN
+        return not self.budget.is_private or self.hidden <= self.largest_hidden
+
+    @property
+    def largest_hidden(self) -> float:
+        """The largest noise in the curvature at which there is a plan for these columns."""
+        return LARGEST_HIDDEN if any(each.usual_spread for each in self.combinations) else _LARGEST_HIDDEN_OF_ARRAYS
 
     def refusal(self, instead: str) -> ParameterError:
         """What to say where it does not, with what would do instead."""
         return ParameterError(
             f"intervals for interest would not be trustworthy: the noise on the curvature would be {self.hidden:.2g} of "
-            f"what typical rows add to it, where {LARGEST_HIDDEN:g} is allowed. Above that it often hides how one column "
-            f"differs from the others, and that shows only after the charge. {instead}{self.facts.design.advice}"
+            f"what typical rows add to it, where {self.largest_hidden:g} is allowed. Above that it often hides how one "
+            f"column differs from the others, and that shows only after the charge. {instead}{self.facts.design.advice}"
         )
 
     def to_dict(self) -> dict[str, Any]:

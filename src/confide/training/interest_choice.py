@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from confide.errors import ParameterError
-from confide.inference.interest_plan import LARGEST_HIDDEN, InterestPlan
+from confide.inference.interest_plan import InterestPlan
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums, joint_event
@@ -55,10 +55,15 @@ def _least(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: i
     """Of the possible plans the one with the shortest intervals that are to be trusted."""
     if not settings.has_risks:
         plans = _plans(settings, score_loss, n_features, n_rows, SHARES)
-        return min(plans, key=lambda plan: (max(plan.intervals.hidden, LARGEST_HIDDEN), plan.intervals.error))
+        return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error))
     divided = [(*(each * (1.0 - own) for each in SHARES), own) for own in _SHARES_OF_RISKS]
     plans = tuple(plan for shares in divided for plan in _plans(settings, score_loss, n_features, n_rows, shares))
-    return min(plans, key=lambda plan: (max(plan.intervals.hidden, LARGEST_HIDDEN), plan.intervals.error_of_risks))
+    return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error_of_risks))
+
+
+def _excess(plan: Plan) -> float:
+    """The noise in the curvature of a plan over the largest at which it is to be trusted; 1 for all that are."""
+    return max(1.0, float(plan.intervals.hidden / plan.intervals.largest_hidden))
 
 
 def _instead(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> str:
@@ -66,7 +71,7 @@ def _instead(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows:
     found, budget = [], settings.budget
     name, *others = budget.ranges
     # Noise falls about as fast as the budget grows, or as its root: few plans are made in search of the least one.
-    hidden = _least(settings, score_loss, n_features, n_rows).intervals.hidden / LARGEST_HIDDEN
+    hidden = _excess(_least(settings, score_loss, n_features, n_rows))
     likely = [each for each in _FACTORS if each >= 0.75 * (hidden**2 if isinstance(budget, ZCDP) else hidden)]
     for factor in likely[:_MOST_TRIED]:
         with suppress(ParameterError):
