@@ -453,7 +453,7 @@ def test_records_with_a_right_hash_and_a_wrong_content_are_refused(charged, chan
 @pytest.mark.parametrize(
     "change",
     [
-        lambda facts: facts | {"format": 3},
+        lambda facts: facts | {"format": 4},
         lambda facts: facts | {"limit": {"kind": "pure"}},
         *(lambda facts, rows=rows: facts | {"max_rows_per_person": rows} for rows in (None, 0, True, 2.0, "2")),
     ],

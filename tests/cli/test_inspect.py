@@ -36,9 +36,9 @@ def test_inspect_gives_3_for_a_void_guarantee(folder):
 
 
 def test_inspect_speaks_json(folder):
-    """The same as fit said, but for the plan and the charge."""
+    """The same as fit said, but for the plan, its verdict and the charge."""
     said = json.loads(fit("--format", "json").stdout)
-    del said["plan"], said["charge"]
+    del said["plan"], said["charge"], said["verdict"]
     assert json.loads(run("inspect", "model.json", "--format", "json").stdout) == said
 
 

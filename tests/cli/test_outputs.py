@@ -68,14 +68,14 @@ def test_no_output_is_an_input_or_the_other_output():
 
 def test_a_folder_that_may_not_be_written_is_refused_before_the_charge(monkeypatch):
     """A file is really created there and removed: permission bits tell too little."""
-    make = tempfile.mkstemp
+    make = os.open
 
-    def fail(*arguments, **options):
-        if Path(options.get("dir", "")).name == "closed":
+    def fail(path, *arguments, **options):
+        if Path(path).parent.name == "closed":
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-        return make(*arguments, **options)
+        return make(path, *arguments, **options)
 
-    monkeypatch.setattr(tempfile, "mkstemp", fail)
+    monkeypatch.setattr(os, "open", fail)
     Path("closed").mkdir()
     assert "Read-only file system" in refused_before_charge(*FIT, "--out", "closed/model.json")
     assert "Read-only file system" in refused_before_charge(*FIT, "--report", "closed/page.html")

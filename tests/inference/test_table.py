@@ -154,5 +154,5 @@ def test_without_matplotlib_a_plot_says_what_to_install(table, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ParameterError, match="pip install 'confide"):
+    with pytest.raises(ParameterError, match=r"run pip install '\.\[plot\]'"):
         table.plot()

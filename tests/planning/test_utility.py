@@ -239,7 +239,7 @@ def test_bounds_know_the_largest_of_several_ridges():
     """The ridge of a reference weight may be the largest; the bounds hold for what is released."""
     bound = GroupBound((2, 1), (0.9, 0.7))
     plain = problem(200, 3, row_bound=bound, intercept=0.5, l2=20.0)
-    facts, mechanism = ProblemWithRidges.of(plain, (1.0, 1.0, 4.0, 9.0)), MECHANISMS["objective"]
+    facts, mechanism = ProblemWithRidges.of(plain, (1.0, 4.0, 9.0)), MECHANISMS["objective"]
     plan = mechanism.plan(facts, PureDP(1.0))
     found, without = utility_bound(plan), utility_bound(mechanism.plan(plain, PureDP(1.0)))
     assert plan.l2 == 20.0

@@ -13,7 +13,6 @@ from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile
 from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
-from confide.features.column_names import listed_unknown
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
@@ -104,6 +103,8 @@ def describe(
 
 def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
     """Pairs of names of columns. A name may hold colons."""
+    from confide.features.column_names import listed_unknown
+
     names = {*schema.column_names, *(() if schema.target is None else (schema.target.column,))}
     pairs = []
     for text in given:

@@ -12,7 +12,6 @@ import typer
 from confide.cli.options import Force
 from confide.cli.outputs import is_dialogue
 from confide.errors import ParameterError
-from confide.features.column_names import listed_absent
 
 if TYPE_CHECKING:
     from confide.curation.table_names import TableNames
@@ -82,6 +81,7 @@ def new(
     No value of a row is used if the first line of the table holds names. In a terminal it asks what is publicly known of
     each column. Otherwise it leaves blanks in the schema, and every other command names what is still to be filled in.
     """
+    from confide.features.column_names import listed_absent
     from confide.starting.begin import check_files, write_files
     from confide.starting.drafts import StartedFiles
 
