@@ -115,4 +115,11 @@ def test_keys_of_a_study_and_addresses_are_named_as_they_were_written(folder):
     assert "n_rows_bounds, max_rows_per_person." in refused("run", "study.toml")
     assert "https://a.org/p.csv is an address" in refused("new", "https://a.org/p.csv")
     assert "s3://a/p.toml is an address" in refused("fit", "people.csv", "--schema", "s3://a/p.toml", "--epsilon", "1")
+    assert "https://a.org/x.py is an address" in refused("audit", "https://a.org/x.py", "--epsilon", "1")
+    assert "s3://a/b is an address" in refused("new", "people.csv", "--out-dir", "s3://a/b")
+    assert not Path("s3:").exists()
+    study = Path("study.toml").read_text(encoding="utf-8").replace("Epsilon", "epsilon")
+    for name in ("people.csv", "people.toml", "m.json", "l.db"):
+        Path("study.toml").write_text(study.replace(name, f"s3://a/{name}"), encoding="utf-8")
+        assert f"s3://a/{name} is an address" in refused("run", "study.toml")
     assert "/database?schema=name" in refused("ledger", "init", "s3://a/l.db", "--epsilon", "1")

@@ -47,3 +47,15 @@ def test_damage_and_what_is_no_model_give_2(folder):
     spoil(work=SENTINEL)
     assert SENTINEL not in refused("verify", "people.csv")
     assert "nowhere.json" in refused("verify", "nowhere.json")
+
+
+def test_a_model_that_an_editor_gave_a_mark_of_its_encoding_is_verified_and_reported(folder):
+    """Such a mark is no part of what the file says."""
+    Ledger("study.db", limit=2.0)
+    fit("--ledger", "study.db")
+    path = Path("model.json")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert "Verified" in run("verify", "model.json").stdout
+    run("report", "model.json", "--out", "page.html")
+    run("report", "model.json", "--zip", "--out", "release.zip")
+    run("inspect", "model.json")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import FileError, ParameterError
+from confide.features.toml_form import refuse_address
 
 _OWN = "confide."
 
@@ -121,6 +122,7 @@ def named(text: str) -> Any:
 
 
 def _module_at(path: Path) -> ModuleType:
+    refuse_address(path)
     if not path.is_file():
         raise FileError(f"there is no file {path}.")
     specification = importlib.util.spec_from_file_location(f"audited_{path.stem}", path)

@@ -11,6 +11,7 @@ import typer
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.options import Adjust, Force, ModelFile
 from confide.errors import FileError, ParameterError
+from confide.features.toml_form import refuse_address
 
 if TYPE_CHECKING:
     from confide.report.contents import Contents
@@ -110,7 +111,7 @@ def report(
         evaluation=None if evaluation is None else _json_of(evaluation),
         forecasts=forecasts,
         sha256=sha256_of(model_file),
-        written_by=str(json.loads(text)["content"]["version"]),
+        written_by=str(json.loads(text.removeprefix("\ufeff"))["content"]["version"]),
         model_name=model_file.name,
     )
     screen = display.Screen()
@@ -147,8 +148,9 @@ def _without_password(ledger: str) -> str:
 
 
 def _json_of(path: Path) -> Any:
+    refuse_address(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except (RecursionError, UnicodeDecodeError):
         raise FileError(f"{path} is not JSON; give the file that `confide evaluate --format json` wrote.") from None
     except OSError as error:

@@ -41,7 +41,7 @@ def verify(
     findings = verification.verify(
         model,
         sha256=sha256_of(model_file),
-        written_by=str(json.loads(model_file.read_text(encoding="utf-8"))["content"]["version"]),
+        written_by=str(json.loads(model_file.read_text(encoding="utf-8-sig"))["content"]["version"]),
         ledger=None if ledger is None else ledger_at(ledger),
         schema=None if schema is None else Schema.from_toml(schema),
     )

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from confide.errors import FileError
+from confide.features.toml_form import refuse_address
 from confide.files import check_output, write_text
 from confide.starting.drafts import SchemaDraft, StartedFiles, StudyDraft
 from confide.starting.notebook import notebook_text
@@ -29,6 +30,7 @@ def check_files(files: StartedFiles, inputs: Collection[Path], *, overwrite: boo
     FileError
         If one of them exists, or its folder cannot be written to.
     """
+    refuse_address(files.folder)
     if not files.folder.is_dir():
         if files.folder.exists():
             raise FileError(f"{files.folder} is no folder; give another one as --out-dir.")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from confide.errors import StudyError
 from confide.features.column_names import suggestion
-from confide.features.toml_form import read_toml
+from confide.features.toml_form import read_toml, refuse_address
 from confide.inference.multiple_tests import METHODS
 
 LEDGER_OF_ITS_OWN = "rows kept aside of other people may have a ledger of their own, as [evaluation] ledger"
@@ -160,6 +160,7 @@ class Study:
 
     def located(self, name: str) -> Path:
         """The path that a name in the file stands for."""
+        refuse_address(name)
         return self.path.parent / name
 
     @property
