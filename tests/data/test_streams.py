@@ -662,3 +662,13 @@ def test_an_evaluation_on_files_is_that_in_memory(tmp_path, neighbours, monkeypa
     os.utime(tmp_path / "X.npy", ns=(1, 1))
     with pytest.raises(ValueError, match="changed"):
         confide.evaluate(model, rows, **asked)
+
+
+def test_items_are_read_without_a_thread_where_none_can_be_started(monkeypatch):
+    """They come one after the other."""
+
+    def refused(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert list(read_ahead(iter(range(5)))) == [0, 1, 2, 3, 4]

@@ -117,3 +117,10 @@ def test_a_private_number_of_rows_without_bounds_is_not_used_in_their_place():
     """The plan would show it."""
     with pytest.raises(ParameterError, match="needs the number of rows"):
         plan_for(settings(neighbours=Neighbours.ADD_OR_REMOVE_ONE), checked_rows(300))
+
+
+@pytest.mark.parametrize("budget", [confide.PureDP(0.123), confide.ApproxDP(0.123, 1e-6), confide.ZCDP(0.0123)])
+def test_a_plan_does_not_obey_what_a_caller_asks_numpy_to_raise(budget):
+    """Numbers overflow and underflow on purpose where plans are compared."""
+    with np.errstate(all="raise"):
+        assert LogisticRegression(budget).plan(12_345, 7).alpha > 0.0

@@ -559,7 +559,11 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
                     items.close()
 
     reader = threading.Thread(target=work, daemon=True)
-    reader.start()
+    try:
+        reader.start()
+    except RuntimeError:  # the system has no thread left
+        yield from items
+        return
     try:
         while (item := ready.get()) is not None:
             if isinstance(item, BaseException):

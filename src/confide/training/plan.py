@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
+import numpy as np
+
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
@@ -39,6 +41,8 @@ def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
     return plan
 
 
+# A caller may have asked NumPy to raise where numbers overflow or underflow, which they do on purpose here.
+@np.errstate(all="ignore")
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPlan:
     """The plan for `n_rows` rows, or for the declared bounds on their number. It uses no row.
 
