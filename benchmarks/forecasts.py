@@ -4,7 +4,8 @@ A cell is a table, an estimator, a budget and a number of rows. Forecasts know t
 without privacy, and for classes the share of the most frequent one. With --wasted a cell shows the noise on a
 weight beside errors: from `confide.expected_noise.WASTED` on, a model should be no better than a constant answer.
 
-Run: CONFIDE_DATA_DIR=... python benchmarks/forecasts.py [--tables diamonds ...] [--wasted]
+Run: CONFIDE_DATA_DIR=... python benchmarks/forecasts.py [--tables diamonds ...] [--models Ridge ...] [--budgets 1 ...]
+[--sizes 3000 ...] [--wasted]
 """
 
 from __future__ import annotations
@@ -107,6 +108,9 @@ def tables() -> Iterator[Table]:
         rows,
         0.49,
     )
+    three = rows.assign(Cover_Type=np.select([rows["Cover_Type"] == 1, rows["Cover_Type"] == 2], [1, 2], 3))
+    target = {"column": "Cover_Type", "classes": [1, 2, 3]}
+    yield Table("covertype3", "classes", schema_of(target, numbers(bounds)), three, 0.49)
     rows = pd.read_parquet(folder() / "clothing_reviews.parquet")
     names = ["Age", "Positive Feedback Count", "Recommended IND", "Division Name", "Department Name", "Class Name"]
     rows = rows[[*names, "Rating"]].dropna()
@@ -141,21 +145,25 @@ def main() -> None:
     """Print one line a cell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--models", nargs="*")
+    parser.add_argument("--budgets", nargs="*", choices=list(BUDGETS), default=list(BUDGETS))
+    parser.add_argument("--sizes", nargs="*", type=int)
     parser.add_argument("--wasted", action="store_true")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
+    sizes = asked.sizes or (WASTED_SIZES if asked.wasted else SIZES)
     for table in tables():
         if asked.tables and table.name not in asked.tables:
             continue
         rows = table.rows.iloc[rng.permutation(len(table.rows))]
         fresh, rest = rows.iloc[:N_TEST], rows.iloc[N_TEST:]
         for kind in MODELS[table.kind]:
-            part = rest.iloc[: SIZES[-1]]
+            if asked.models and kind.__name__ not in asked.models:
+                continue
+            part = rest.iloc[: max(sizes)]
             without = error_of(table, kind(math.inf, schema=table.schema).fit(part, part[table.target]), fresh)
-            for (name, budget), n in (
-                (each, n) for each in BUDGETS.items() for n in (WASTED_SIZES if asked.wasted else SIZES)
-            ):
+            for (name, budget), n in (((each, BUDGETS[each]), n) for each in asked.budgets for n in sizes):
                 errors = []
                 for _ in range(N_FITS):
                     part = rest.iloc[rng.permutation(len(rest))[:n]]

@@ -11,6 +11,7 @@ import confide
 from confide.expected_noise import noise_in_rows
 from confide.planning.made_up_fits import Outcome, _budget_for, _deviance, _table
 from confide.planning.simulation import simulate
+from confide.planning.verdict import verdict_of
 
 COLUMNS = {"a": {"low": 0, "high": 10}, "b": {"categories": ["u", "v", "w"]}, "c": {"low": 0, "high": 1}}
 TARGETS = {
@@ -88,3 +89,14 @@ def test_rows_without_a_schema_are_forecast_too():
     assert simulate(confide.HuberRegressor(1.0, target_bound=5.0), 50_000, 4, error=0.4, n_designs=1).error < 0.7
     three = confide.LogisticRegression(1.0, classes=[0, 1, 2])
     assert 0.3 < simulate(three, 50_000, 4, error=0.3, n_designs=1).error < 0.5
+
+
+def test_a_plan_for_three_classes_says_what_a_delta_would_bring():
+    """Where the error is forecast to lie far above .366 at a pure epsilon of 1, and near it with a delta; of forty flags."""
+    flags = {f"soil{i}": {"low": 0, "high": 1} for i in range(40)}
+    schema = confide.Schema.from_dict({"target": TARGETS["classes"], "columns": {**COLUMNS, **flags}})
+    verdict = verdict_of(confide.LogisticRegression(1.0, schema=schema), 6_000, error=0.366)
+    assert verdict.forecast.error > 0.4
+    assert verdict.delta.startswith("With a delta of 1e-06 beside this epsilon")
+    with_delta = simulate(confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), schema=schema), 6_000, error=0.366)
+    assert with_delta.error < verdict.forecast.error - 0.03

@@ -8,7 +8,7 @@
    budget is as much larger as there are fewer rows, so that noise is as large beside them.
 4. This is repeated, and what privacy adds to the error is averaged.
 
-benchmarks/forecasts.py compares forecasts with fits of real tables; benchmarks/README.md has the results.
+benchmarks/forecasts.py compares forecasts with fits of real tables; benchmarks/forecasts.txt has the results.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from confide.features.columns import Column
     from confide.features.schema import Schema
 
-_N_ROWS, _N_TEST = 6000, 3000
+_N_ROWS, _N_TEST = 2500, 2000
 """Made-up rows to train on, at most, and to test on."""
 _N_FITS = 2
 """Private fits for each made-up table."""
 _CORRELATION, _SIGNAL_DECAY = 0.3, 0.5
 """As in `simulation`: of two columns, and of the importance of columns."""
 _DEVIATIONS = {"numbers": 0.12, "counts": 0.35, "classes": 0.35}
-"""Of a number whose bounds are -1 and 1: chosen on Diamonds, confirmed on flights (benchmarks/forecasts.py)."""
+"""Of a number whose bounds are -1 and 1: set by hand, and compared with fits by benchmarks/forecasts.py."""
 _TARGET_MEAN, _TARGET_DEVIATION = -0.3, 0.3
 """Of targets whose bounds are -1 and 1. Prices, incomes and delays lie in the lower half of their range."""
 _COUNT_MEAN = 0.125

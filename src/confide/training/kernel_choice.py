@@ -42,8 +42,9 @@ LENGTH_OF_STANDARDISED = 0.5
 
 It is for columns of mean 0 and standard deviation 1, and a little shorter than that of scikit-learn's gamma="scale", 0.71.
 Chosen by benchmarks/kernel_lengths.py on rings, Skin, Covertype and clusters, confirmed on Adult, Diamonds, Flights, Bank
-and KDD Cup 99: 0.71 is better by .03 at most, except for rings in 8 columns (.06), and 0.5 by .06 on a spiral. Where every
-row has norm 1, both are as good. Where the longest row has norm 1, both are too long, and 0.71 errs by up to .2 more."""
+and KDD Cup 99: 0.71 is better by .03 at most, except for rings in 8 columns (.06) and clusters (.04), and 0.5 by .06 on a
+spiral. Where every row has norm 1, both are as good. Where the longest row has norm 1, both are too long, and 0.71 errs
+by up to .2 more."""
 LONGEST_OVER_NORM = 1.0
 """The largest such length, over the norm of a typical row. Two rows are about 1.4 norms apart, and with a much larger length
 all rows would have nearly the same features."""
