@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import pickle
@@ -131,6 +132,38 @@ def test_a_fit_that_failed_by_an_error_is_not_finished(path, monkeypatch):
         with pytest.raises(confide.NotCertified):
             fitted(Ledger(path))
     assert Ledger(path).unfinished() == []
+
+
+def test_nobody_sees_that_a_fit_failed_whose_end_cannot_be_marked(path, monkeypatch):
+    """It ends as a fit does that did not fail, so it may be finished: what is seen does not depend on the rows."""
+    release, seen = training_fit.released, []
+
+    def unmarked(fails, *given):
+        made = release(*given)
+        os.link(path, path.with_name("other.db"))
+        if fails:
+            raise ValueError("secret")
+        return made
+
+    for fails in (False, True):
+        with monkeypatch.context() as patched:
+            patched.setattr(training_fit, "released", functools.partial(unmarked, fails))
+            with pytest.raises(LedgerError) as refusal:
+                fitted(Ledger(path))
+        path.with_name("other.db").unlink()
+        seen.append((str(refusal.value), refusal.value.__context__, refusal.value.__suppress_context__))
+    assert seen[0][0] == seen[1][0]
+    assert seen[1][1] is None
+    assert Ledger(path).unfinished() == [1, 2]
+
+
+@pytest.mark.parametrize(("charge", "attempt"), [(1, True), (1, 1.0), (1.0, 1), (True, 1), (1, np.int64(1)), ("1", 1)])
+def test_no_mark_is_written_that_could_not_be_read_again(path, charge, attempt):
+    ledger = Ledger(path)
+    ledger.charge(0.5, details={"intent": "release"})
+    with pytest.raises(LedgerError):
+        ledger.end(charge, attempt)
+    assert Ledger(path).unfinished() == [1]
 
 
 def test_a_fit_in_memory_that_was_stopped_by_hand_is_finished(monkeypatch):

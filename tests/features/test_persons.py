@@ -217,6 +217,14 @@ RESPELLED = {
     "wide letters": ["A1", "\uff21\uff11"],
     "blanks": ["A 1", "A\u00a0 1"],
     "an invisible letter": ["A1", "A\u200b1"],
+    "a control character": ["A1", "A1\0"],
+    "a variation selector": ["A1", "A1\ufe0f"],
+    "a joiner of letters": ["A1", "A\u034f1"],
+    "a filler": ["A1", "A1\u3164"],
+    "digits of another script": ["17", "\u0661\u0667"],
+    "a hyphen that breaks no line": ["A-1", "A\u20111"],
+    "a dash": ["A-1", "A\u20131"],
+    "a minus sign": ["-7", "\u22127"],
     "truth": ["TRUE", "true"],
     "a number beside text": [7, "7.0"],
 }
@@ -233,6 +241,12 @@ def test_identifiers_that_differ_in_spelling_alone_are_refused(cells, parts):
     assert cells[0] not in str(refusal.value).split("as 7")[0] if isinstance(cells[0], str) else True
     for cell in cells:
         assert read_identities("the column", [cell, SECRET, cell]).tolist() == [0, 1, 0]
+
+
+def test_identifiers_of_thousands_of_digits_are_text():
+    """Python refuses to read or to write such integers, with an error of its own."""
+    cells = ["9" * 5000 + ".0", "9" * 900 + "e+999", "9" * 4000 + "e+999", "9" * 5000 + ".0"]
+    assert read_identities("the column", cells).tolist() == [0, 1, 2, 0]
 
 
 @pytest.mark.parametrize(

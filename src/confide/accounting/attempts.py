@@ -78,7 +78,8 @@ class Attempts:
         LedgerError
             If it is not the last one under its charge, or that has ended.
         """
-        if self._going_on.get(charge) != attempt:
+        # A record of another type, such as True or 1.0, could not be read again.
+        if type(charge) is not int or type(attempt) is not int or self._going_on.get(charge) != attempt:
             raise LedgerError(
                 f"charge {charge} was taken up by another attempt while this one went on, so nothing of this one is "
                 f"released."

@@ -23,6 +23,12 @@ from confide.types import Indices
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-][0-9]{1,3})?")
 """How programs write a number. They write the sign of an exponent, which tells 1e+05 from an identifier such as 1e5."""
+_UNSEEN = re.compile(
+    "[\\0-\\x08\\x0e-\\x1b\\x7f-\\x84\\x86-\\x9f\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2065\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0\\U000e0100-\\U000e01ef]"
+)
+"""Letters that show nothing: control characters other than blanks, and what Unicode ignores outside its category Cf."""
+_LONGEST_NUMBER = 1000
+"""Characters of the longest text that is read as a number: Python refuses to write integers of several thousand digits."""
 _NO_PERSON = frozenset(MISSING_WORDS)
 _LEAST_ROUNDED = 2.0**11
 """Every type of floating-point number holds all whole numbers up to here."""
@@ -114,8 +120,8 @@ def n_respelled(identities: Iterable[str]) -> int:
 def spelling_of(identity: str) -> str:
     """What two identities have in common if they differ in spelling alone.
 
-    That is in case, in blanks and invisible letters, in letters that Unicode has in several forms (NFKC), or in how a number
-    is written: with leading zeros, decimals or an exponent.
+    That is in case, in blanks and invisible letters, in letters and digits that Unicode has in several forms (NFKC), in
+    dashes, or in how a number is written: with leading zeros, decimals or an exponent.
     """
     if identity.isascii():
         if identity.isdigit():
@@ -125,8 +131,17 @@ def spelling_of(identity: str) -> str:
     else:
         visible = "".join(letter for letter in identity if unicodedata.category(letter) != "Cf")
         identity = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
-    identity = " ".join(identity.lower().split())
-    return str(Fraction(identity)) if _NUMBER.fullmatch(identity) else identity
+        identity = "".join(map(_plain, identity))
+    identity = " ".join(_UNSEEN.sub("", identity.lower()).split())
+    is_number = len(identity) <= _LONGEST_NUMBER and _NUMBER.fullmatch(identity)
+    return str(Fraction(identity)) if is_number else identity
+
+
+def _plain(letter: str) -> str:
+    """The digit or the hyphen that a digit of any script, or a dash or minus sign of any length, stands for."""
+    if letter.isdecimal():
+        return str(unicodedata.decimal(letter))
+    return "-" if letter == "\u2212" or unicodedata.category(letter) == "Pd" else letter
 
 
 @dataclass(frozen=True, slots=True)

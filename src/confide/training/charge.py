@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -162,12 +161,14 @@ def charge_and_release(
         try:
             made = release(entropy)
         except Exception as error:
-            with suppress(LedgerError):  # that it failed is seen
-                _end(charge, intent, attempts)
-            if os.environ.get("CONFIDE_DEBUG") == "1":
-                raise
             kind = type(error).__name__
             refusal = error if isinstance(error, ConfideError) else None
+            try:
+                _end(charge, intent, attempts)  # that it failed is seen
+            except LedgerError as unmarked:
+                refusal = unmarked  # the same as after a release that did not fail, so that this is not seen
+            if os.environ.get("CONFIDE_DEBUG") == "1":
+                raise
         else:
             _end(charge, intent, attempts)
             return made
