@@ -656,19 +656,6 @@ def test_a_truncated_file_is_refused(charged, tmp_path):
             Ledger(copied, limit=ApproxDP(4.0, 1e-6))
 
 
-@pytest.mark.parametrize("others", [0, 1])
-def test_the_last_charge_of_a_program_is_missed_by_it_at_once(charged, tmp_path, others):
-    """If the copy was made just before its charge, whether or not somebody else charged the copy since."""
-    ledger = Ledger(charged)
-    older = shutil.copy(charged, tmp_path / "older.db")
-    ledger.charge(0.125)
-    shutil.copy(older, charged)
-    for _ in range(others):
-        Ledger(charged).charge(0.25)
-    with pytest.raises(LedgerError, match="that this program wrote"):
-        ledger.charge(0.125)
-
-
 def test_a_file_that_was_set_back_is_seen_by_who_has_it_open(charged, tmp_path):
     """By others only with the head at hand."""
     older = shutil.copy(charged, tmp_path / "older.db")

@@ -31,7 +31,6 @@ from confide.accounting.ledger_records import (
     Session,
     checked_details,
     checked_purpose,
-    damaged,
     is_note,
     now,
 )
@@ -126,7 +125,6 @@ class Ledger(Shared):
         else:
             raise ParameterError("give a limit for a ledger in memory, or the path of a ledger that exists.")
         self._last: Record | None = None
-        self._written: Record | None = None  # the last one that this object added, before it is read
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
         self._attempts, self.finish = Attempts(), finish
@@ -227,7 +225,7 @@ class Ledger(Shared):
             If another attempt took the charge up meanwhile, or the ledger cannot be written. Then nothing may be shown.
         """
         with self._up_to_date(writing=True) as session:
-            self._add(session, self._attempts.end(charge, attempt).text)
+            session.append(Record.after(self._last, self._attempts.end(charge, attempt).text))
 
     def charge(
         self,
@@ -314,7 +312,7 @@ class Ledger(Shared):
                     f"charge {charge} has another {' or '.join(checked)} already, and a note replaces nothing. Charge "
                     f"what is released anew. Nothing was written."
                 )
-            self._add(session, Note(charge, checked).text)
+            session.append(Record.after(self._last, Note(charge, checked).text))
 
     def _known(self, charge: int) -> dict[str, str]:
         """The details of a charge, with what notes add to them."""
@@ -441,7 +439,7 @@ class Ledger(Shared):
             else:
                 accounting, number, attempt = self._refuse_excess(events), len(self._entries) + 1, 1
                 written = Entry(number, self.dated_like or now(), said, accounting, events, details or {})
-            self._add(session, written.text)
+            session.append(Record.after(self._last, written.text))
         self._of_thread.last_charge, self._of_thread.last_attempt = number, attempt
 
     def _refuse_excess(self, events: tuple[Event, ...]) -> str:
@@ -469,10 +467,7 @@ class Ledger(Shared):
     def _up_to_date(self, *, writing: bool = False) -> Iterator[Session]:
         """A session that begins by reading and checking the records added since the last session."""
         with self._records.session(writing=writing) as session:
-            written = self._written
             for record in session.records_after(self._last):
-                if written is not None and record.number == written.number and record != written:
-                    raise damaged(self._records.path, "a record that this program wrote was replaced")
                 try:
                     understood = self._take(record)
                 except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
@@ -483,21 +478,12 @@ class Ledger(Shared):
                         f"that wrote it, or a newer one. Nothing was used or charged."
                     )
                 self._last = record
-            if written is not None and (self._last is None or self._last.number < written.number):
-                raise damaged(self._records.path, "it is an older copy, without a record that this program wrote")
             if not self._filter.admits(self._total):
                 raise LedgerError(
                     f"the charges in {self._records.path} exceed its limit, so it was changed by hand. Put back the newest "
                     f"copy. Nothing was used or charged."
                 )
             yield session
-        if writing:
-            self._written = self._of_thread.added
-
-    def _add(self, session: Session, text: str) -> None:
-        """Add a record at the end. It counts as written once the session has ended."""
-        self._of_thread.added = record = Record.after(self._last, text)
-        session.append(record)
 
     def _take(self, record: Record) -> bool:
         """Count a record. False unless this version would have written the same record."""
