@@ -297,6 +297,9 @@ class _Clock:
         """The time that it shows."""
         return dt.datetime.fromtimestamp(self._moment, zone)
 
+    def fromisoformat(self, text: str) -> dt.datetime:
+        return dt.datetime.fromisoformat(text)
+
 
 def clock(folder: Path, number: int) -> str:
     """Charge while the clock jumps by years."""
@@ -304,7 +307,7 @@ def clock(folder: Path, number: int) -> str:
     confide.Ledger(folder / "ledger.db", limit=1e6)
     times = (0.0, 4e9, 1.0, 2e9, -1.0)
     for moment in times:
-        with mock.patch("confide.accounting.ledger.datetime", _Clock(moment)):
+        with mock.patch("confide.accounting.ledger_records.datetime", _Clock(moment)):
             _fit(confide.Ledger(folder / "ledger.db"))
     spent, _ = _checked(folder, len(times))
     if spent != len(times) * _EPSILON:

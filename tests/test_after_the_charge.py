@@ -19,6 +19,9 @@ from confide import ApproxDP, Ledger, Schema, open_rows
 
 ROOMS = ("confide.privacy.", "confide.solvers.", "confide.erm.", "confide.data.", "confide.features.encoder")
 """Draws, solvers, certificates and passes over rows."""
+MARKING = ("confide.training.charge", "_end")
+"""The ledger marks that the attempt has ended before anything of it is seen (accounting/proofs/finishing.md). If that
+fails, nothing is released and the charge can be finished."""
 OUTSIDE = ("confide", "sklearn", "narwhals", "pandas", "polars", "pyarrow")
 """Where a call would be seen that is in no room."""
 HOLDING = {
@@ -62,6 +65,7 @@ HOLDING = {
     "confide.intake.given_rows": {"_RowsInMemory.checked", "_RowsElsewhere.checked", "_RowsElsewhere._as_taken_by"},
     "confide.intake.specification": {"CheckedRows.part"},
     "confide.accounting.batches": {"Shared.last_charge"},
+    "confide.accounting.ledger": {"Ledger.identity"},
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
     "confide.estimators.linear_classifier": {"LinearClassifier._hold"},
     "confide.estimators.linear_regressor": {"LinearRegressor._hold"},
@@ -142,7 +146,7 @@ def called_after_the_charge(run, monkeypatch, ledger):
         if event != "call" or inside:
             return
         module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
-        if module.startswith(ROOMS):
+        if module.startswith(ROOMS) or (module, name) == MARKING:
             inside.append(frame)
         elif module.split(".")[0] in OUTSIDE and not name.endswith(("<genexpr>", "<lambda>", "<listcomp>", "__init__")):
             called.add((module, name.replace(".<locals>", "").split(".release")[0]))

@@ -106,7 +106,11 @@ NO_SIZES: dict[str, dict[str, str]] = {
         "_MOST_PROBLEMS": "a refusal; a line search asks for 8 problems at most",
     },
     "data.fingerprints": {"_WORDS_IN_CHUNK": "length of the keys", "SIZE": "of a digest", "_KEYS": "keys"},
-    "data.messages": {"MOST_BYTES_BESIDES_NUMBERS": "a refusal", "_BYTES_OF_A_NUMBER": "of a double"},
+    "data.messages": {
+        "MOST_BYTES_BESIDES_NUMBERS": "a refusal",
+        "_BYTES_OF_A_NUMBER": "of a double",
+        "_MOST_BYTES_OF_DIRECTORY": "a refusal",
+    },
     "data.passes": {"_SECONDS_BETWEEN_LINES": "time"},
     "data.spark": {"_MOST_OUTCOMES_TO_DRIVER": "a cluster's, which has tests of its own"},
     "erm.centred_rows": {"LEAST_RADIUS": "a norm", "_LENGTH_UP": "accuracy"},

@@ -48,8 +48,9 @@ def told(ask):
         warnings.simplefilter("always")
         ask()
     budgets = [(str(warning.message), warning.filename) for warning in given if warning.category is BudgetWarning]
-    # Loops are the matter of tests/test_callers.py.
-    return [(message, place) for message, place in budgets if not message.startswith("this line asks")]
+    # Loops are the matter of tests/test_callers.py, and budgets that buy nothing that of tests/test_cautions.py.
+    others = ("this line asks", "The noise hides")
+    return [(message, place) for message, place in budgets if not message.startswith(others)]
 
 
 def one(ask):
