@@ -161,11 +161,11 @@ def test_a_budget_that_buys_nothing_is_told_before_the_charge():
     X, ledger = np.linspace(-0.5, 0.5, 20)[:, None], Ledger(limit=10.0)
     y, rows = (X[:, 0] > 0).astype(int), pd.DataFrame(X, columns=["x0"])
     schema = confide.Schema({"x0": {"low": -1, "high": 1}})
-    facts = {"budget": 0.1, "ledger": ledger}
+    facts, other = {"budget": 0.1, "ledger": ledger}, Ledger(limit=10.0, neighbours="add-or-remove-one")
     hidden = {"row_norm": 1.0, "neighbours": "add-or-remove-one", "n_rows_bounds": (20, 10**6)}
     for ask in (
         lambda: LogisticRegression(row_norm=1.0, **facts).fit(X, y),
-        lambda: LogisticRegression(0.1).set_params(**hidden, ledger=ledger).fit(np.tile(X, (500, 1)), np.tile(y, 500)),
+        lambda: LogisticRegression(0.1).set_params(**hidden, ledger=other).fit(np.tile(X, (500, 1)), np.tile(y, 500)),
         lambda: confide.describe(rows, schema, **facts),
         lambda: confide.private_bounds(rows, {"x0": (-5, 5)}, **facts),
         lambda: confide.PrivateSearchCV(LogisticRegression(row_norm=1.0), {"alpha": [0.1, 1.0]}, **facts).fit(X, y),
@@ -175,4 +175,4 @@ def test_a_budget_that_buys_nothing_is_told_before_the_charge():
             warnings.filterwarnings("error", "The noise hides", confide.BudgetWarning)
             with pytest.raises(confide.BudgetWarning, match="The noise hides what these rows say"):
                 ask()
-    assert len(ledger.entries()) == 0
+    assert len(ledger.entries()) == len(other.entries()) == 0
