@@ -34,6 +34,7 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.quantiles import NoisyQuantiles
 from confide.privacy.selection import Repetition, Selection
+from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
 from confide.privacy.tables import NoisyTables
@@ -140,9 +141,19 @@ CASES = {
         risks_plan(APPROXIMATE, REPLACE), math.sqrt(2.0 * (1.0 + 1 / 16 + 1 / 16)) * multiplier[APPROXIMATE],
     ),
     "differences of risks, pure": lambda: (risks_plan(PURE, REPLACE), 2.0 * (1.0 + 1 / 4 + 2 / 8)),
-    "curvature, pure": lambda: (NoisyCurvature().plan(training_of(), PURE), math.sqrt(6.0) * math.sqrt(2.0) * 1.16),
-    "curvature, approximate": lambda: (NoisyCurvature().plan(training_of(ADD), APPROXIMATE), 1.16 * multiplier[APPROXIMATE]),
-    "curvature, concentrated": lambda: (NoisyCurvature().plan(training_of(), CONCENTRATED), math.sqrt(2.0) * 1.16),
+    # The squared length of the frame is 1.4 * 2 + 1. Of a slope of size a, the square of the curvature, at most
+    # 4.063 a (1 - a), and that of .7 a, doubled where a row is replaced, add up to at most 1.155 and to 1.3105.
+    "curvature, pure": lambda: (NoisyCurvature().plan(training_of(), PURE), math.sqrt(9.0) * math.sqrt(2.0 * 1.3105) * 3.8),
+    "curvature, approximate": lambda: (
+        NoisyCurvature().plan(training_of(ADD), APPROXIMATE), math.sqrt(1.155) * 3.8 * multiplier[APPROXIMATE],
+    ),
+    "curvature, concentrated": lambda: (NoisyCurvature().plan(training_of(), CONCENTRATED), math.sqrt(2.0 * 1.3105) * 3.8),
+    # Columns of norm 1 and their squares are at most 2.5 apart; without a row less, and its number of rows, at most 3^.5.
+    "spreads, pure": lambda: (NoisySpreads().plan(training_of(), PURE), math.sqrt(4.0) * 2.5),
+    "spreads, approximate": lambda: (
+        NoisySpreads().plan(training_of(ADD), APPROXIMATE), math.sqrt(3.0) * multiplier[APPROXIMATE],
+    ),
+    "spreads, concentrated": lambda: (NoisySpreads().plan(training_of(), CONCENTRATED), 2.5),
     "sums along directions, pure": lambda: (NoisyDirectionSums().plan(training_of(), 2, PURE), 2.0 * 2.4123),
     "sums along directions, approximate": lambda: (
         NoisyDirectionSums().plan(training_of(), 2, APPROXIMATE), math.sqrt(2.0) * 2.0 * multiplier[APPROXIMATE],
@@ -405,6 +416,7 @@ PLACES = {
     "quantiles.NoisyQuantiles.plan": {"choices and tries"},
     "search.PrivateSearchCV._plan_once": {"choices and tries"},
     "search._score_noise": {"score of a search, pure", "score of a search, concentrated"},
+    "spreads.NoisySpreads.plan": {"spreads, pure", "spreads, approximate", "spreads, concentrated"},
     "standardised_sums.NoisyStandardisedSums.plan": {
         "differences of risks", "differences of risks, approximate", "differences of risks, pure",
     },

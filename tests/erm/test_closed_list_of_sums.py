@@ -12,6 +12,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.source import RowSource
 from confide.erm.closed_list_of_sums import SumOverRows
 from confide.erm.direction_sums import DirectionSum
+from confide.erm.frames import Frame, FrameSum, SpreadSum
 from confide.erm.least_squares_sums import LeastSquaresSum
 from confide.erm.losses import LogisticLoss
 from confide.erm.moment_sums import MomentSum
@@ -19,15 +20,20 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 
 
-def test_trusted_code_sums_four_things_over_rows():
-    """A loss, products of least squares, moments, sums along directions. A fifth needs a proof page, and then this test."""
-    assert set(get_args(SumOverRows)) == {RowSum, LeastSquaresSum, MomentSum, DirectionSum}
+def test_trusted_code_sums_six_things_over_rows():
+    """A loss, products of least squares, moments, sums along directions, and spreads, curvature and slopes for a frame.
+
+    A seventh needs a proof page, and then this test.
+    """
+    assert set(get_args(SumOverRows)) == {RowSum, LeastSquaresSum, MomentSum, DirectionSum, FrameSum, SpreadSum}
     assert get_type_hints(RowSource.sum_over_rows)["row_sum"] == SumOverRows
 
 
 LOSS_SUM = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
 ALONG = DirectionSum(MomentSum(replace(LOSS_SUM, order=1), 0.1), ((0.5, -1.0), (1.0, 0.25)))
-SUMS = [LOSS_SUM, LeastSquaresSum(BallBound(1.0), 0.0, 1.0), MomentSum(LOSS_SUM, 0.1), ALONG]
+FRAMED = FrameSum(MomentSum(replace(LOSS_SUM, order=1), 0.1), Frame((0.1, 0.2), (0.5, 0.4), 0.0, 0.0, 1.5))
+SPREADS = SpreadSum(BallBound(1.0), (1.0, 1.0))
+SUMS = [LOSS_SUM, LeastSquaresSum(BallBound(1.0), 0.0, 1.0), MomentSum(LOSS_SUM, 0.1), ALONG, FRAMED, SPREADS]
 
 
 @pytest.mark.parametrize("row_sum", SUMS, ids=lambda row_sum: type(row_sum).__name__)

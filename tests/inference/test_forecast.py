@@ -67,7 +67,7 @@ def test_noise_on_the_weights_does_not_pass_through_the_curvature():
     assert found.uncertain_share == pytest.approx(sampling / (sampling + on_weights), rel=1e-6)
     assert found.ratio == pytest.approx(found.uncertain_share * found.curvature_noise / (usual + 40.0), rel=1e-6)
     # The same noise on the curvature hides what the other mechanism needs, and not what this one needs.
-    with pytest.raises(ParameterError, match=r"1 of the variance of a weight depends on this curvature"):
+    with pytest.raises(ParameterError, match=r"100% of the variance of a weight depends on this curvature"):
         LogisticRegression(1.0, mechanism="objective", inference_share=0.3, classes=[0, 1]).plan(2_000, 20)
     assert (
         LogisticRegression(1.0, mechanism="output", inference_share=0.3, classes=[0, 1]).plan(2_000, 20).intervals.is_valid

@@ -137,9 +137,9 @@ UPWARDS = {
     ],
     "certificate": [(lambda: ROUNDING.linear_norm(3.0), 1)],
     "counts": [(lambda: NoisyCounts().plan(8, CONCENTRATED, REPLACE).lattice.l2_sensitivity, 1)],
-    "curvature": [(lambda: test_curvature.NoisyCurvature().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2)],
+    "curvature": [(lambda: test_curvature.NoisyCurvature().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2.32)],
     "direction_sums": [
-        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 2.62),
+        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 2),
         (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, PURE).lattice.l2_sensitivity, 2.03),
         (lambda: distance_of_neighbours(LOGISTIC, (0.0, 1.0), REPLACE, 1), 1),
     ],
