@@ -181,7 +181,7 @@ model = "model.json"
 
 @pytest.mark.parametrize("how", ["before", "after"])
 def test_a_study_whose_charge_is_in_doubt_is_not_charged_twice(network, url, tmp_path, monkeypatch, how):
-    """Run again, it looks into the ledger first: what was charged is not charged anew unless that is asked for."""
+    """Run again, it looks into the ledger first: what was charged and released nothing is finished under that charge."""
     age = np.random.default_rng(1).uniform(20, 80, 300)
     pd.DataFrame({"age": age, "ill": np.where(age > 50, "yes", "no")}).to_csv(tmp_path / "people.csv", index=False)
     target = 'target = { column = "ill", negative = "no", positive = "yes" }'
@@ -202,10 +202,7 @@ def test_a_study_whose_charge_is_in_doubt_is_not_charged_twice(network, url, tmp
     network.work()
     second = run()
     assert Ledger(url).spent() == PureDP(1.0)
-    if how == "before":
-        assert second.exit_code == 0, second.stderr
-        assert (tmp_path / "model.json").exists()
-    else:
-        assert second.exit_code != 0
-        assert "charged" in second.stderr
-        assert not (tmp_path / "model.json").exists()
+    assert second.exit_code == 0, second.stderr
+    assert len(Ledger(url).entries()) == 1
+    attempts = confide.load(tmp_path / "model.json").guarantee_.circumstances.attempts
+    assert attempts == (1 if how == "before" else 2)
