@@ -41,6 +41,7 @@ from confide.privacy.renyi import _of_corners, renyi_curve
 from confide.privacy.seal import tolerance_and_radius
 from confide.privacy.sensitivity import curvature_cost, least_l2, objective_noise_rate, output_sensitivity
 from confide.privacy.shapes import Ball, Cylinder
+from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.tables import NoisyTables
 from tests.privacy import test_curvature, test_matching, test_ridges_of_columns, test_sufficient_statistics
@@ -137,10 +138,13 @@ UPWARDS = {
     ],
     "certificate": [(lambda: ROUNDING.linear_norm(3.0), 1)],
     "counts": [(lambda: NoisyCounts().plan(8, CONCENTRATED, REPLACE).lattice.l2_sensitivity, 1)],
-    "curvature": [(lambda: test_curvature.NoisyCurvature().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2.32)],
+    "curvature": [
+        (lambda: test_curvature.NoisyCurvature().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2.32),
+        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 0.62),
+    ],
     "direction_sums": [
         (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 2),
-        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, PURE).lattice.l2_sensitivity, 2.03),
+        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, PURE).lattice.l2_sensitivity, 2),
         (lambda: distance_of_neighbours(LOGISTIC, (0.0, 1.0), REPLACE, 1), 1),
     ],
     "gaussian": [(lambda: GaussianMechanism(0.3).renyi(4.0), 1)],
@@ -224,6 +228,10 @@ UPWARDS = {
     "shapes": [
         (lambda: Cylinder(3, 1.0, 2.0).gaussian_deviations(2.0)[0], 1),
         (lambda: Ball(3, 1.0).gaussian_bound(2.0, -1e-9), 1.41),
+    ],
+    "spreads": [
+        (lambda: NoisySpreads().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 1),
+        (lambda: NoisySpreads().plan(TRAINING[ADD], PURE).lattice.l2_sensitivity, 1),
     ],
     "standardised_sums": [
         (lambda: NoisyStandardisedSums().plan(TRAINING[REPLACE], 2, CONCENTRATED).lattice.l2_sensitivity, 2),
