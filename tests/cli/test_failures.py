@@ -122,4 +122,10 @@ def test_keys_of_a_study_and_addresses_are_named_as_they_were_written(folder):
     for name in ("people.csv", "people.toml", "m.json", "l.db"):
         Path("study.toml").write_text(study.replace(name, f"s3://a/{name}"), encoding="utf-8")
         assert f"s3://a/{name} is an address" in refused("run", "study.toml")
+
+
+def test_the_schema_in_the_url_of_a_ledger_is_no_option(folder):
+    """Advice on such a URL keeps its key."""
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("psycopg")
     assert "/database?schema=name" in refused("ledger", "init", "s3://a/l.db", "--epsilon", "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ def test_what_nobody_reads_is_dropped():
 
 def test_a_fit_whose_output_is_cut_off_still_writes_its_model(folder):
     """`confide fit ... | head -1`: the fit is charged, so its model must be there; no error is shown."""
-    fit = f"{sys.executable} -m confide fit people.csv --schema people.toml --epsilon 1 --no-ledger"
+    fit = f"{shlex.quote(sys.executable)} -m confide fit people.csv --schema people.toml --epsilon 1 --no-ledger"
     environment = os.environ | {"PYTHONPATH": str(Path(confide.__file__).parents[1])}
     command = f"set -o pipefail; {fit} | head -1"
     done = subprocess.run(["/bin/bash", "-c", command], capture_output=True, text=True, check=False, env=environment)

@@ -329,8 +329,9 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
 
     def _checked_class_weight(self, encoder: Encoder | None) -> tuple[tuple[Any, float], ...] | None:
         """Public weights of classes; their labels are those that are declared, if some are."""
-        classes = getattr(self._target(encoder), "domain", None)
-        return parameters.checked_class_weight(getattr(self, "class_weight", None), classes)
+        given = getattr(self, "class_weight", None)
+        classes = None if given is None else getattr(self._target(encoder), "domain", None)
+        return parameters.checked_class_weight(given, classes)
 
     def _interest_in(self, encoder: Encoder | None, names: NamesOfColumns | None) -> tuple[Combination, ...]:
         """The combinations of weights that the parameter `interest` stands for; empty without it."""
