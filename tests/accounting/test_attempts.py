@@ -157,6 +157,24 @@ def test_nobody_sees_that_a_fit_failed_whose_end_cannot_be_marked(path, monkeypa
     assert Ledger(path).unfinished() == [1, 2]
 
 
+@pytest.mark.parametrize("stops", [OSError("disk"), MemoryError(), KeyboardInterrupt()], ids=repr)
+def test_what_stops_the_mark_of_a_failed_fit_tells_nothing_of_its_error(path, monkeypatch, stops):
+    """Not even as the error that was handled meanwhile, which Python shows above the other."""
+
+    def fail(*_):
+        raise ValueError("secret")
+
+    def stopped(*_):
+        raise stops
+
+    monkeypatch.setattr(training_fit, "released", fail)
+    monkeypatch.setattr(Ledger, "end", stopped)
+    with pytest.raises(type(stops)) as seen:
+        fitted(Ledger(path))
+    assert seen.value.__context__ is None
+    assert Ledger(path).unfinished() == [1]
+
+
 @pytest.mark.parametrize(("charge", "attempt"), [(1, True), (1, 1.0), (1.0, 1), (True, 1), (1, np.int64(1)), ("1", 1)])
 def test_no_mark_is_written_that_could_not_be_read_again(path, charge, attempt):
     ledger = Ledger(path)
