@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -20,6 +21,7 @@ from confide import (
     PoissonRegressor,
     Ridge,
     Schema,
+    evaluate,
     load,
     open_rows,
 )
@@ -196,6 +198,10 @@ def test_a_target_far_from_zero_is_fitted_as_if_it_were_shifted_by_hand(kind, tm
     np.testing.assert_array_equal(model.coef_, other.coef_)
     assert model.intercept_ == other.intercept_ + 1970.0
     np.testing.assert_allclose(model.predict(frame), other.predict(frame) + 1970.0, atol=1e-9)
+    rated, as_shifted = (evaluate(*each, budget=math.inf) for each in ((model, frame, year), (other, frame, year - 1970.0)))
+    assert rated.r2.value == pytest.approx(as_shifted.r2.value, abs=1e-6)
+    assert rated.rmse.value == pytest.approx(as_shifted.rmse.value, abs=1e-6)
+    assert rated.calibration[5].value == pytest.approx(as_shifted.calibration[5].value + 1970.0, abs=1e-6)
     np.testing.assert_allclose(effects_of(model).intercepts, effects_of(other).intercepts + 1970.0, atol=1e-9)
     assert "Its middle, 1970, is subtracted from every target" in model.guarantee_.statement()
     assert "subtracted" not in other.guarantee_.statement()

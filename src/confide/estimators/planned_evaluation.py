@@ -179,7 +179,11 @@ def _encoder_for_scores(known: ReleasedModel) -> Encoder | None:
 
 
 def _target_of(model: PrivateLinearModel) -> Any:
-    return classes_of(model) if isinstance(model, LinearClassifier) else model._target(model._encoder)
+    """What is predicted, as predictions are: a fit subtracts a public number from targets, and adds it to the intercept."""
+    if isinstance(model, LinearClassifier):
+        return classes_of(model)
+    target: Any = model._target(model._encoder)
+    return replace(target, shift=0.0)
 
 
 def checked_bins(n_bins: Any) -> int:
