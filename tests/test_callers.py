@@ -20,7 +20,14 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
 
 import confide
 from confide import BudgetWarning, Ledger, LogisticRegression
@@ -167,6 +174,20 @@ class Own(TransformerMixin, BaseEstimator):
             ("StandardScaler",),
         ),
         (lambda m: make_pipeline(FeatureUnion([("a", PCA()), ("b", Normalizer())]), m), ("PCA",)),
+        (
+            lambda m: make_pipeline(ColumnTransformer([("b", "passthrough", [1])], remainder=StandardScaler()), m),
+            ("StandardScaler",),
+        ),
+        (lambda m: make_pipeline(SimpleImputer(strategy="constant", add_indicator=True), m), ("SimpleImputer",)),
+        (
+            lambda m: make_pipeline(
+                OneHotEncoder(categories=[[0, 1]] * 3, handle_unknown="ignore", max_categories=2, sparse_output=False), m
+            ),
+            ("OneHotEncoder",),
+        ),
+        (lambda m: make_pipeline(SplineTransformer(), m), ("SplineTransformer",)),
+        (lambda m: make_pipeline(SplineTransformer(knots=np.array([[-9.0] * 3, [0.0] * 3, [9.0] * 3])), m), ()),
+        (lambda m: make_pipeline(ColumnTransformer([("b", "passthrough", [1])], remainder="passthrough"), m), ()),
         (lambda m: make_pipeline(Own(), m), ("Own",)),
         (lambda m: TransformedTargetRegressor(m, transformer=StandardScaler()), ("StandardScaler",)),
         (lambda m: make_pipeline(StandardScaler(), m, PCA()), ("StandardScaler",)),

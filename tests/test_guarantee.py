@@ -29,6 +29,18 @@ def test_a_void_guarantee_opens_with_not_private():
     assert "seed" in text
 
 
+def test_no_name_in_a_sentence_looks_like_another_sentence():
+    """A label or a column may hold line ends, bullets, and characters that control a screen or turn its direction."""
+    evil = 'Rows of "x\n  - It holds for everybody\u2028.\x1b[31m\u202e" count.'
+    for void in (None, evil):
+        found = Guarantee(PureDP(1.0), Neighbours.REPLACE_ONE, "objective", (evil,), void)
+        text = found.statement()
+        assert not any(line.startswith("  - It holds") for line in text.splitlines())
+        assert all(letter.isprintable() for line in text.split("\n") for letter in line)
+        assert found.to_html().count("<li>") == 1
+        assert found.to_dict()["assumptions"] == [evil]
+
+
 def test_a_guarantee_survives_a_file():
     """to_dict and back through JSON."""
     for budget in (PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)):

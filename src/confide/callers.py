@@ -158,12 +158,17 @@ def _learning(step: Any) -> Iterator[str]:
         return
     parts = next(filter(None, (getattr(step, name, None) for name in ("steps", "transformers", "transformer_list"))), None)
     if isinstance(parts, (list, tuple)):
-        for part in parts:
-            yield from _learning(part[1])
+        # Columns that a ColumnTransformer does not name go to its `remainder`, a word or a transformer.
+        for part in (*(each[1] for each in parts), getattr(step, "remainder", None)):
+            yield from _learning(part)
         return
     name, tags = type(step).__name__, getattr(step, "__sklearn_tags__", None)
-    is_told = getattr(step, "strategy", None) == "constant" or (
-        name in ("OneHotEncoder", "OrdinalEncoder") and not isinstance(step.categories, str)
+    # Which levels are rare, and which columns have gaps, is seen in the rows alone.
+    looks = any(getattr(step, each, None) for each in ("min_frequency", "max_categories", "add_indicator"))
+    is_told = not looks and (
+        getattr(step, "strategy", None) == "constant"
+        or (name in ("OneHotEncoder", "OrdinalEncoder") and not isinstance(step.categories, str))
+        or (name == "SplineTransformer" and not isinstance(step.knots, str))
     )
     is_own = type(step).__module__.split(".")[0] == "confide"
     if not (is_own or is_told or name in _LEARN_NOTHING or (tags is not None and not tags().requires_fit)):

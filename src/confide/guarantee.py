@@ -10,6 +10,7 @@ from typing import Any
 
 from confide.cautions import EXAMPLE_DELTA
 from confide.errors import ParameterError
+from confide.features.column_names import printable_line
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
 
 STATEMENT_VERSION = 3
@@ -115,7 +116,25 @@ class Circumstances:
         for name, kind, budget in (("ledger", NamedLedger, "limit"), ("search", Search, "budget_of_try")):
             if read[name] is not None:
                 read[name] = kind(**(read[name] | {budget: budget_from_dict(read[name][budget])}))
-        return cls(**read)
+        found = cls(**read)
+        if not found.is_possible:
+            raise ParameterError("the file says of its fit what no fit has, such as less than one row.")
+        return found
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a fit can have these numbers, and names that cannot be taken for a sentence."""
+        (low, high), search, ledger = self.n_rows, self.search, self.ledger
+        names = (*self.learned_steps, *(() if ledger is None else (f"_{ledger.identity}",)))
+        tries = None if search is None else search.mean_tries
+        return (
+            1 <= low <= high
+            and self.attempts >= 1
+            and all(name.isidentifier() for name in names)
+            and (ledger is None or ledger.max_rows_per_person >= 1)
+            and (search is None or (search.candidates >= 1 and 1 <= search.trained_on <= high))
+            and (tries is None or (math.isfinite(tries) and tries > 0.0))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +175,9 @@ class Guarantee:
 
     def statement(self) -> str:
         """The guarantee in plain words, with its assumptions as a list."""
-        assumptions = "\n".join(f"  - {sentence}" for sentence in self.assumptions)
+        assumptions = "\n".join(f"  - {printable_line(sentence)}" for sentence in self.assumptions)
         if self.void is not None:
-            return f"NOT PRIVATE. {self.void}\nFacts about this fit:\n{assumptions}"
+            return f"NOT PRIVATE. {printable_line(self.void)}\nFacts about this fit:\n{assumptions}"
         several = self.max_rows_per_person > 1
         rows = f"all rows (at most {self.max_rows_per_person} count)" if several else "the row"
         that = "those rows" if several else "that row"

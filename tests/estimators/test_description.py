@@ -136,9 +136,35 @@ def test_categories_that_look_like_no_category_are_refused_before_the_charge(col
     with pytest.raises(ParameterError, match="another name"):
         confide.describe(rows, Schema({"c": column}), budget=0.5, ledger=ledger)
     assert ledger.spent().epsilon == 0.0
-    # The names are taken only where they are needed.
-    other = {"categories": column["categories"], "other": "a"}
-    assert len(confide.describe(rows, Schema({"c": other}), budget=0.5).categories[0].counts) == 2
+    # The first two names are taken only where they are needed. The third marks what is not shown.
+    other = Schema({"c": {"categories": column["categories"], "other": "a"}})
+    if "(not listed)" in column["categories"]:
+        with pytest.raises(ParameterError, match="another name"):
+            confide.describe(rows, other, budget=0.5)
+    else:
+        assert len(confide.describe(rows, other, budget=0.5).categories[0].counts) == 2
+
+
+@pytest.mark.parametrize("most", [1.0, 0.97])
+def test_intervals_hold_where_the_number_of_rows_is_private(most):
+    """A noisy number of rows bounds no count, and adds its own doubt to each share."""
+    schema, n = Schema({"c": {"categories": ["a", "b", "c"]}}), 300
+    rows = pd.DataFrame({"c": np.where(np.arange(n) < most * n, "a", "b")})
+    held = np.zeros(3)
+    for seed in range(60):
+        found = confide.describe(rows, schema, budget=0.5, neighbours="add-or-remove-one", random_state=seed).categories[0]
+        true = ((found.counts["a"], most * n), (found.shares["a"], most), (found.counts["b"], n - most * n))
+        held += [rate.value is None or rate.low - 1e-9 <= number <= rate.high + 1e-9 for rate, number in true]
+    assert (held >= 52).all()
+
+
+def test_no_number_of_a_few_rows_is_exact_where_their_number_is_private():
+    """Where the noisy number of rows is 0, no count is known."""
+    rows, schema = pd.DataFrame({"c": ["a", "b", "b"]}), Schema({"c": {"categories": ["a", "b"]}})
+    for seed in range(12):
+        found = confide.describe(rows, schema, budget=0.1, neighbours="add-or-remove-one", random_state=seed)
+        counts = found.categories[0].counts.values()
+        assert all(rate.value is None or rate.low < rate.high for rate in counts)
 
 
 def test_fewer_columns_have_less_noise():

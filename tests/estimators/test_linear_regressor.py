@@ -27,6 +27,7 @@ from confide import (
 )
 from confide.data.arrays import ArrayBlocks
 from confide.estimators.model_effects import effects_of
+from confide.inference.table import readable_interval
 from tests.estimators.own_losses import Pseudo
 
 INF = float("inf")
@@ -245,6 +246,28 @@ def test_a_prior_of_a_model_far_from_zero_pulls_towards_its_own_intercept(kind, 
     assert abs(again.intercept_ - model.intercept_) < 0.1
     model.save(tmp_path / "model.json")
     np.testing.assert_array_equal(load(tmp_path / "model.json").predict(frame), model.predict(frame))
+
+
+def test_a_prior_of_numbers_that_lie_elsewhere_is_refused():
+    """Its intercept would be far from all targets."""
+    frame, year, schema = of_years()
+    elsewhere = Schema(schema.columns, target={"column": "year", "low": -40, "high": 40})
+    prior = Ridge(5.0, schema=elsewhere).fit(frame, year - 1970.0)
+    with pytest.raises(ParameterError, match="numbers between -40 and 40, and here they lie between 1930 and 2010"):
+        Ridge(5.0, schema=schema, prior=prior).fit(frame, year)
+    wider = Schema(schema.columns, target={"column": "year", "low": 1900, "high": 2000})
+    Ridge(5.0, schema=wider, prior=Ridge(5.0, schema=schema).fit(frame, year)).fit(frame, year)
+
+
+def test_an_interval_that_is_shown_has_a_width():
+    """Four digits of 1970 are the same at both ends."""
+    frame, year, schema = of_years()
+    line = Ridge(50.0, schema=schema, intervals=True).fit(frame, year).summary().cells[-1]
+    estimate, low, high = (float(line[place]) for place in (2, 6, 7))
+    assert low < estimate < high
+    assert readable_interval(0.30021, 0.29909, 0.30134) == ("0.3002", "0.2991", "0.3013")
+    assert readable_interval(1930.0, 1929.815, 1930.133) == ("1930.00", "1929.82", "1930.13")
+    assert readable_interval(2.0, -math.inf, math.inf) == ("2.000", "-inf", "inf")
 
 
 def test_exported_models_of_a_target_far_from_zero_predict_in_its_own_units():

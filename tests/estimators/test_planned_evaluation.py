@@ -109,6 +109,9 @@ def test_groups_must_be_a_column_of_categories_that_is_not_the_target():
     ):
         with pytest.raises(ParameterError, match=r"groups|schema describes this column"):
             planned(model, groups=wrong)
+    for taken in ("(not listed)", "(missing)", "all rows"):
+        with pytest.raises(ParameterError, match="another name"):
+            planned(model, groups=CategoryColumn("region", ("north", taken), missing=True))
 
 
 def test_two_readings_draw_the_same_rows_of_a_person():

@@ -60,6 +60,8 @@ def test_noise_is_shown_in_intervals_and_hides_what_it_drowns(model):
     for name in ("R^2", "RMSE", "MAE"):
         assert noisy.rates[name].high - noisy.rates[name].low > exact.rates[name].high - exact.rates[name].low
         assert noisy.rates[name].low < exact.rates[name].value < noisy.rates[name].high
+    few = [confide.evaluate(model, X[:100], y[:100], budget=20.0, random_state=seed).r2 for seed in range(20)]
+    assert all(rate.value is None or (rate.low < rate.high <= 1.0 and rate.value <= 1.0) for rate in few)
     hidden = confide.evaluate(model, X, y, budget=0.01, allow_hidden=True, random_state=1)
     assert {rate.value for rate in hidden.rates.values()} == {None}
     assert "hidden" in str(hidden)

@@ -73,3 +73,18 @@ def test_wrong_names_are_refused_with_the_right_ones(found):
 )
 def test_numbers_are_shown_with_digits_that_matter(rate, text):
     assert digits_of(rate)[0] == text
+
+
+def test_no_level_looks_like_another_line():
+    """In an evaluation and in a description as text."""
+    evil = "x\nsensitivity  0.99  0.98  1.00\x1b[31m"
+    schema = confide.Schema({"w": {"categories": [evil, "b"]}}, target={"column": "t", "positive": "p", "negative": "n"})
+    frame = pd.DataFrame({"w": np.where(np.arange(600) % 2, evil, "b")})
+    labels = np.where(np.arange(600) % 3, "p", "n")
+    model = confide.LogisticRegression(math.inf, schema=schema).fit(frame, labels)
+    rates = confide.evaluate(model, frame, labels, budget=math.inf, groups="w")
+    described = confide.describe(frame.assign(t=labels), schema, budget=math.inf)
+    for text in (str(rates), str(described)):
+        assert "sensitivity  0.99" in text
+        assert not any(line.startswith("sensitivity  0.99") for line in text.split("\n"))
+        assert "\x1b" not in text

@@ -88,7 +88,15 @@ def test_an_evaluation_is_read_as_it_is_and_as_json():
     assert checked_evaluation(None, (OWN,)) is None
 
 
-@pytest.mark.parametrize("damage", [{"accuracy": 0.5}, {"auc": {"value": 2.0, "low": 0.0, "high": 1.0}}])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"accuracy": 0.5},
+        {"auc": {"value": 2.0, "low": 0.0, "high": 1.0}},
+        {"auc": {"value": 0.9, "low": 0.95, "high": 0.2}},
+        {"accuracy": {"value": 0.9, "low": 0.1, "high": 0.2}},
+    ],
+)
 def test_what_is_no_evaluation_is_refused(damage):
     with pytest.raises(ParameterError, match="evaluation"):
         checked_evaluation(rates().to_dict() | damage, (OWN,))
@@ -150,6 +158,10 @@ def test_the_headline_counts_what_rates_cost():
     for kind, given_rates in kinds.items():
         for one in given_rates:
             assert contents_of(model, **given, evaluation=one).verdict.kind == kind
+    claimed = charged.to_dict() | {"charged_to": ledger.identity}
+    assert "holds no such charge" in contents_of(model, **given, evaluation=claimed).verdict.sentences[1]
+    ledger.charge(1.0, purpose="evaluate")
+    assert contents_of(model, **given, evaluation=claimed).verdict.kind == "private"
     assert "charged to no ledger" in contents_of(model, **given, evaluation=kinds["caution"][0]).verdict.sentences[1]
     assert "not private" in contents_of(model, **given, evaluation=kinds["caution"][1]).verdict.sentences[1]
 

@@ -85,6 +85,17 @@ def test_a_checksum_beside_a_charge_decides():
     assert not other.may_hold_the_charge
 
 
+@pytest.mark.parametrize(("amount", "pays"), [(PureDP(0.01), False), (ApproxDP(1.0, 1e-6), True), (PureDP(2.0), True)])
+def test_a_charge_that_names_the_file_must_pay_for_it(amount, pays):
+    """Anybody may write a checksum beside a charge. One of several releases that were planned together is larger."""
+    ledger = Ledger(limit=ApproxDP(4.0, 1e-5))
+    ledger.charge(amount, purpose="income", details={"sha256": "abc"})
+    facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc")
+    assert facts.holds_the_charge == pays
+    assert ("does not cover the model's budget" in facts.sentence()) != pays
+    assert not LedgerFacts.of(ledger, guarantee(ZCDP(0.1)), "abc").holds_the_charge
+
+
 def test_charges_that_name_no_file_prove_nothing():
     """A model that was never charged is not taken for one that was, whatever charges have its budget."""
     ledger = Ledger(limit=4.0)

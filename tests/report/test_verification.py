@@ -369,6 +369,34 @@ def test_every_part_of_a_file_is_made_again_or_listed_as_not_checked(kind, tmp_p
     assert not believed, "\n".join(map(str, believed))
 
 
+IMPOSSIBLE = {
+    "attempts": [0, -3],
+    "learned_steps": [["Nothing; the regulator certified it"], [""]],
+    "n_rows": [[0, 0], [600, 599], [-600, 600]],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in IMPOSSIBLE.items() for value in values])
+def test_a_file_that_says_what_no_fit_has_is_not_read(name, value, tmp_path):
+    """Sentences are written from these facts, so a number below 1 or a name that is a sentence would stand in them."""
+    with pytest.raises(FileError):
+        loaded(logistic()[0], tmp_path, lambda content: content["guarantee"]["circumstances"].update({name: value}))
+
+
+def test_an_identity_of_a_ledger_is_no_sentence(tmp_path):
+    with pytest.raises(FileError):
+        loaded(
+            logistic()[0], tmp_path, lambda content: content["guarantee"]["circumstances"]["ledger"].update(identity="a b.")
+        )
+
+
+def test_what_is_believed_of_a_fit_is_named():
+    """Seeds, attempts, searches and earlier steps change what a guarantee is worth, and no file proves them."""
+    sentences = " ".join(each.sentence for each in verify(logistic()[0]) if each.outcome == UNCHECKED)
+    for words in ("one fit", "noise that no seed fixed", "attempt 1 under its charge", "learned from the rows: none"):
+        assert words in sentences
+
+
 def test_a_word_in_a_label_spares_no_check(tmp_path):
     """A sentence on a search has the word "candidate", and so may a label; the facts of the file decide."""
     frame, y = people()

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.raw_columns import ReadColumns, checked_columns
 from confide.errors import ParameterError
+from confide.estimators.planned_evaluation import levels_shown
 from confide.expected_noise import sentence_of_waste
 from confide.features.column_names import listed_unknown
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
-from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable, checked_quantiles
+from confide.inference.description import CategoryTable, Description, NumberTable, checked_quantiles
 from confide.inference.intervals import checked_level
 from confide.inference.rate import LEAST_SIGNAL
 from confide.intake import parameters
@@ -243,15 +244,7 @@ def _table_of(column: Column) -> CategoryTable | NumberTable:
     if isinstance(column, NumberColumn):
         even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
         return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, bool(column.missing), column.unit)
-    levels = [str(category) for category in column.categories]
-    levels += ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
-    levels += [NOT_LISTED] * (column.other is False)
-    if len(set(levels)) < len(levels):
-        raise ParameterError(
-            f'column "{column.name}" lists a category with a name that a description gives to rows without one: '
-            f'"(other)", "(missing)" or "{NOT_LISTED}". Give it another name.'
-        )
-    return CategoryTable(column.name, tuple(levels))
+    return CategoryTable(column.name, levels_shown(column))
 
 
 def _sums(plan: TablesPlan, layout: _Layout, read: ReadColumns, entropy: Entropy) -> ReleasedTables:

@@ -257,11 +257,20 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
     taken = (schema.person, None if schema.target is None else schema.target.column)
     if column.name in taken:
         raise ParameterError("groups must not be the target or the column of persons.")
-    names = [str(category) for category in column.categories]
-    names += (
-        ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing) + [NOT_LISTED] * (column.other is False)
-    )
-    return Groups(column.name, tuple(names)), column
+    return Groups(column.name, levels_shown(column, Groups().names)), column
+
+
+def levels_shown(column: CategoryColumn, taken: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The levels of a column, and what rows without one are called, which no level may be called, nor one of `taken`."""
+    levels = [str(category) for category in column.categories]
+    others = ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
+    others += [NOT_LISTED] * (column.other is False)
+    if found := [each for each in levels if each in {*others, NOT_LISTED, *taken}]:
+        raise ParameterError(
+            f'column "{column.name}" lists the category "{found[0]}", and so are other rows called here, such as those '
+            f"without a listed category. Give it another name."
+        )
+    return (*levels, *others)
 
 
 def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: int) -> Scorer:

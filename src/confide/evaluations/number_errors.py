@@ -88,7 +88,7 @@ class NumberEvaluation(TablesEvaluation):
         of, first, second, _, fourth = (each + np.zeros(table.counts.shape) for each in sizes)
         clip = self.layout.clip
         squared = table.mean(second, of, fourth, 0.0, 1.0)
-        ratio = ratio_to_spread(table, groups, weights_of_power(2, ERROR_DEGREE), fourth)
+        ratio = ratio_to_spread(table, groups, weights_of_power(2, ERROR_DEGREE), fourth, 0.0)
         # Errors are in units of the clip, and targets in units of their range.
         units = (clip / (self.layout.high - self.layout.low)) ** 2
         return {
@@ -121,7 +121,7 @@ class NumberEvaluation(TablesEvaluation):
         return [ShownTable(title, ("prediction", "mean", "low", "high", "band low", "band high"), tuple(rows))]
 
 
-def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: Array) -> Rate:
+def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: Array, least: float = -math.inf) -> Rate:
     """A sum over rows, by the sum of squared distances of targets from their mean, both in units of their ranges.
 
     Parameters
@@ -130,6 +130,7 @@ def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: A
     groups : marks the groups that count with 1
     weights : weights of the shares of the other number that add up to its part of the sum
     squares : weights of all cells for the sum of the squares of those parts
+    least : the smallest ratio that is possible
     """
     marks, flat = groups[:, None, None], np.ones(table.counts.shape[2])
 
@@ -145,7 +146,7 @@ def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: A
     fourth = tuple(np.polynomial.polynomial.polymul(spread, spread).tolist())
     part = marks * np.broadcast_to(weights, table.counts.shape)
     mixed = marks * np.outer(weights_of_polynomial(spread, ERROR_DEGREE), weights)[None]
-    return table.quotient(part, of_target(spread), (squares, mixed, of_target(fourth)))
+    return table.quotient(part, of_target(spread), (squares, mixed, of_target(fourth)), least)
 
 
 def _root(rate: Rate) -> Rate:

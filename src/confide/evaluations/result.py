@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.features.column_names import suggestion
+from confide.features.column_names import printable_line, suggestion
 from confide.inference.noisy_table import NoisyTable, difference_of
 from confide.inference.rate import Rate
 from confide.privacy.tables import TablesPlan
@@ -217,10 +217,10 @@ class TablesEvaluation(ABC):
     def __str__(self) -> str:
         lines = []
         for table in self.shown_tables():
-            cells = [table.columns, *table.rows]
+            cells = [[printable_line(cell) for cell in row] for row in (table.columns, *table.rows)]
             widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
             shown_rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
-            lines += [table.title, *shown_rows, ""]
+            lines += [printable_line(table.title), *shown_rows, ""]
         return "\n".join([*lines, self.noise_in_words(), self.guarantee_in_words()])
 
 

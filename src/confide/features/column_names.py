@@ -20,6 +20,11 @@ def printable_lines(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter in "\n\xa0" else "?" for letter in text)
 
 
+def printable_line(text: str) -> str:
+    """The same in one line: a name with a line end must not look like another line."""
+    return printable_lines("?".join(text.split("\n")))
+
+
 def plain_name(name: str) -> str:
     """A name without what readers and people change: case, blanks, separators, accents and invisible characters."""
     decomposed = unicodedata.normalize("NFKD", name).casefold()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.errors import ParameterError
+from confide.features.column_names import printable_line
 from confide.inference.consistency import common_total, with_margins, with_total
 from confide.inference.noisy_table import quantile_of
 from confide.inference.rate import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, within
@@ -183,7 +184,7 @@ class Description:
         """The cross tables, in the order in which they were asked for."""
         if not self.cross:
             return ()
-        noise, total = _Noise(self.plan, self.level, self.n_rows_is_public), self.n_rows
+        noise, total = self._noise, self.n_rows
         margins = [with_total(self._unbiased(counts), total) for counts in self.released.counts[: len(self.tables)]]
         found = []
         for pair, counts in zip(self.cross, self.released.counts[len(self.tables) :], strict=True):
@@ -191,13 +192,19 @@ class Description:
             found.append(_crossed(first, second, self._unbiased(counts), noise))
         return tuple(found)
 
+    @property
+    def _noise(self) -> _Noise:
+        # A private number of rows is a mean of the totals of all tables, each with the weight of its variance.
+        of_total = 0.0 if self.n_rows_is_public else 1.0 / sum(1.0 / size for size in self.plan.sizes)
+        return _Noise(self.plan, self.level, self.n_rows_is_public, of_total)
+
     def _unbiased(self, released: Array) -> Array:
         """The counts of one table; the error that the noise made in a public total is taken evenly from all cells."""
         return released + (self.n_rows - released.sum()) / released.size if self.n_rows_is_public else released
 
     def _columns(self) -> list[DescribedCategory | DescribedNumber]:
         """All columns, in the order of `tables`."""
-        noise, total = _Noise(self.plan, self.level, self.n_rows_is_public), self.n_rows
+        noise, total = self._noise, self.n_rows
         moments, found = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
         # The cross tables come after the tables of columns.
         for table, released in zip(self.tables, self.released.counts, strict=False):
@@ -270,7 +277,7 @@ class Description:
                 f"  {level}: {rows} rows, {share} ({low} to {high})" for level, rows, share, low, high in category.cells()
             ]
         lines.append(f"All together: {self.plan.budget} ({self.plan.neighbours}).")
-        return "\n".join(lines)
+        return "\n".join(map(printable_line, lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +316,30 @@ class _Noise:
     plan: TablesPlan
     level: float
     total_is_public: bool
+    of_total: float
+    """The variance of the number of rows, in variances of a count."""
+
+    def count_and_share(self, value: float, raw: float, size: int, total: float) -> tuple[Rate, Rate]:
+        """A count of a table of this size, and its share of all rows.
+
+        Parameters
+        ----------
+        value, raw : the count, and what it was before tables were made to agree
+        size : number of cells of its table
+        total : the number of rows
+        """
+        half = self.half_width(np.eye(1, size)[0])
+        if self.total_is_public:
+            count = within(value, raw - half, raw + half, 0.0, total)
+            return count, UNKNOWN if total < 1.0 else count.scaled(1.0 / total)
+        # A noisy number of rows bounds no count, and adds its own doubt to a share.
+        if total < 1.0 or (half > 0.0 and raw - half <= 0.0 and raw + half >= total):
+            return UNKNOWN, UNKNOWN
+        is_known = half == 0.0 or total >= LEAST_SIGNAL * self.plan.deviation * math.sqrt(self.of_total)
+        share = value / total
+        half_of_share = half * math.sqrt(1.0 + self.of_total * share * (share - 2.0 / size)) / total
+        ends = raw / total - half_of_share, raw / total + half_of_share
+        return within(value, raw - half, raw + half, 0.0, math.inf), within(share, *ends, 0.0, 1.0) if is_known else UNKNOWN
 
     def half_width(self, weights: Array) -> float:
         """Half of the interval of a weighted sum of the counts (k,) of one table."""
@@ -330,19 +361,10 @@ class _Noise:
 
 
 def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) -> DescribedCategory:
-    half = noise.half_width(np.eye(counts.size)[0])
-    agreed = with_total(counts, total)
-    found = {
-        level: within(value, raw - half, raw + half, 0.0, total)
-        for level, value, raw in zip(table.levels, agreed.tolist(), counts.tolist(), strict=True)
-    }
-    shares = {level: _share(count, total) for level, count in found.items()}
-    return DescribedCategory(table.name, found, shares)
-
-
-def _share(count: Rate, total: float) -> Rate:
-    """A number of rows as a share of all rows."""
-    return UNKNOWN if total < 1.0 else count.scaled(1.0 / total)
+    pairs = zip(with_total(counts, total).tolist(), counts.tolist(), strict=True)
+    found = [noise.count_and_share(value, raw, counts.size, total) for value, raw in pairs]
+    of_counts, of_shares = (dict(zip(table.levels, rates, strict=True)) for rates in zip(*found, strict=True))
+    return DescribedCategory(table.name, of_counts, of_shares)
 
 
 def _number(
@@ -352,9 +374,8 @@ def _number(
     present = float(counts[:bins].sum()) if table.has_missing else total
     missing = None
     if table.has_missing:
-        raw, half = float(counts[-1]), noise.half_width(np.eye(counts.size)[-1])
-        share = within(raw, raw - half, raw + half, 0.0, total)
-        missing = _share(share, total)
+        raw = float(counts[-1])
+        _, missing = noise.count_and_share(min(total, max(0.0, raw)), raw, counts.size, total)
     # Too few cells, or too much noise, to divide by.
     is_hidden = present < max(1.0, LEAST_SIGNAL * noise.plan.deviation_of_moments)
     mean, deviation = (UNKNOWN, UNKNOWN) if is_hidden else _mean_and_deviation(table, moments, present, noise)
@@ -411,10 +432,9 @@ def _crossed(one: tuple[Any, Array], other: tuple[Any, Array], counts: Array, no
     """Rows by the levels of two columns of categories, each a table with its counts, which are the margins."""
     (first, rows), (second, columns) = one, other
     total, shape = float(rows.sum()), (len(first.levels), len(second.levels))
-    half = noise.half_width(np.eye(1, counts.size)[0])
     agreed = with_margins(counts.reshape(shape), rows, columns)
     made = tuple(
-        tuple(within(value, raw - half, raw + half, 0.0, total) for value, raw in zip(values, raws, strict=True))
+        tuple(noise.count_and_share(*pair, counts.size, total)[0] for pair in zip(values, raws, strict=True))
         for values, raws in zip(agreed.tolist(), counts.reshape(shape).tolist(), strict=True)
     )
     return CrossTable((first.name, second.name), (first.levels, second.levels), made)

@@ -319,16 +319,19 @@ class CoefficientTable:
         return [(one.name, one.unit, *self._numbers(one), *self._ratio_cells(one)) for one in self.coefficients]
 
     def _numbers(self, one: Coefficient) -> tuple[str, ...]:
-        numbers = (one.estimate, one.sampling_error, one.privacy_error, one.total_error, one.low, one.high)
+        errors, interval = (one.sampling_error, one.privacy_error, one.total_error), (one.estimate, one.low, one.high)
+        p_value = f"{self.shown_p(one):.3f}"
         # Encoded columns have one size, so their coefficients do. Coefficients in units of the table may be tiny.
-        shown = readable if self.shown_units == "original" else "{:.4f}".format
-        return (*map(shown, numbers), f"{self.shown_p(one):.3f}")
+        if self.shown_units != "original":
+            return (*map("{:.4f}".format, (one.estimate, *errors, one.low, one.high)), p_value)
+        estimate, *ends = readable_interval(*interval)
+        return (estimate, *map(readable, errors), *ends, p_value)
 
     def _ratio_cells(self, one: Coefficient) -> tuple[str, ...]:
         if not self.ratio:
             return ()
         found = self.ratio_of(one)
-        return ("", "", "") if found is None else tuple(map(readable, found))
+        return ("", "", "") if found is None else readable_interval(*found)
 
     def ratio_of(self, one: Coefficient) -> tuple[float, float, float] | None:
         """The exponential of a coefficient and of the ends of its interval; None for an intercept, or without a meaning."""
@@ -556,6 +559,17 @@ def readable(value: float) -> str:
         return f"{value:.4f}"
     size = math.floor(math.log10(abs(value)))
     return f"{value:.3e}" if not -5 <= size <= 5 else f"{value:.{max(0, 3 - size)}f}"
+
+
+def readable_interval(*numbers: float) -> tuple[str, ...]:
+    """A number and the ends of its interval: four digits that count, and as many as show two of how far apart they are."""
+    known = [each for each in numbers if math.isfinite(each)]
+    apart = max(known) - min(known) if known else 0.0
+    size = math.floor(math.log10(max(map(abs, known)))) if apart > 0.0 else 0
+    if apart == 0.0 or not -5 <= size <= 5:
+        return tuple(map(readable, numbers))
+    places = max(0, min(15, 1 - math.floor(math.log10(apart))))
+    return tuple(max(readable(each), f"{each:.{places}f}", key=len) for each in numbers)
 
 
 def exponential(value: float) -> float:

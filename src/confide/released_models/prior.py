@@ -138,6 +138,13 @@ class Prior:
         if (own.columns, own.interact, own.random_features) != (its.columns, its.interact, its.random_features):
             advice = "Give the schema of the prior's model, in which its knots and interactions are written out (schema_)."
             raise ParameterError(_OTHER_COLUMNS.format(advice))
+        here, there = (None if each.target is None else each.target.bounds for each in (own, its))
+        if here and there and max(here[0], there[0]) >= min(here[1], there[1]):
+            raise ParameterError(
+                f"the prior is a model of numbers between {there[0]:g} and {there[1]:g}, and here they lie between "
+                f"{here[0]:g} and {here[1]:g}: it is a model of something else, or in another unit. Give both the same unit "
+                f"and origin."
+            )
 
     def refuse_map(self, fourier: Any) -> None:
         """Refuse random features of rows that are not those of the model of the prior."""

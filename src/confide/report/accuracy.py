@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -14,6 +14,7 @@ from confide.evaluations.result import NOT_LISTED
 from confide.planning.estimator_copies import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
 from confide.privacy.budgets import Budget, budget_from_dict
+from confide.report.ledger_facts import estimator_of, pays_for
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The budgets around the chosen one, as multiples of it."""
@@ -128,7 +129,9 @@ def _is_rate(rate: Any, *, bounded: bool) -> bool:
         return False
     low, high = (0.0, 1.0) if bounded else (-math.inf, math.inf)
     hidden = [value is None for value in rate.values()]
-    return all(hidden) or (not any(hidden) and all(_is_number(value, low, high) for value in rate.values()))
+    if any(hidden):
+        return all(hidden)
+    return all(_is_number(value, low, high) for value in rate.values()) and rate["low"] <= rate["value"] <= rate["high"]
 
 
 def _is_hidden(rates: dict[str, Any]) -> bool:
@@ -139,12 +142,25 @@ def _is_number(value: Any, low: float, high: float) -> bool:
     return type(value) in (int, float) and math.isfinite(value) and low <= value <= high
 
 
-def doubts_of_rates(evaluation: dict[str, Any]) -> tuple[str, ...]:
-    """Why rates that a report shows may cost more than is counted; empty if they were charged to a ledger."""
+def doubts_of_rates(
+    evaluation: dict[str, Any], identity: str | None, charges: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """Why rates that a report shows may cost more than is counted; empty if they were charged to a ledger.
+
+    Parameters
+    ----------
+    evaluation : the rates, see `checked_evaluation`
+    identity : that of the ledger which is given with the report, or None
+    charges : the charges of that ledger
+    """
     if evaluation["void"] is not None:
         return (f"The rates that are shown with the model are not private. {evaluation['void']}",)
     if evaluation["charged_to"] is None:
         return ("The rates that are shown with the model cost privacy of their own, and were charged to no ledger.",)
+    budget = budget_from_dict(evaluation["budget"])
+    paid = (estimator_of(charge) is None and pays_for(charge, budget) for charge in charges)
+    if evaluation["charged_to"] == identity and not any(paid):
+        return ("The rates shown with the model say that they were charged to this ledger. It holds no such charge.",)
     return ()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from confide.estimators.released_coefficients import ReleasedCoefficients
 from confide.features.column_names import printable_lines
-from confide.inference.table import CoefficientTable, readable
+from confide.inference.table import CoefficientTable, readable, readable_interval
 from confide.report.accuracy import charge_of_rates, forecast_note, tables_of_rates, what_was_rated
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents
@@ -95,10 +95,10 @@ def _with_intervals(table: CoefficientTable) -> str:
     rows = []
     for one in table.coefficients:
         found = table.ratio_of(one)
-        ratio = "" if found is None else f"{readable(found[0])} ({readable(found[1])} to {readable(found[2])})"
-        interval = f"{readable(one.low)} to {readable(one.high)}"
+        ratio = "" if found is None else "{} ({} to {})".format(*readable_interval(*found))
+        estimate, *ends = readable_interval(one.estimate, one.low, one.high)
         adjusted = [f"{table.shown_p(one):.3f}"] if table.adjust else []
-        rows.append((one.name, one.unit, readable(one.estimate), interval, *([ratio] if table.ratio else []), *adjusted))
+        rows.append((one.name, one.unit, estimate, " to ".join(ends), *([ratio] if table.ratio else []), *adjusted))
     heads = (
         "Column",
         "Unit",

@@ -230,10 +230,12 @@ def contents_of(
     sha256 = sha256 or own
     failures, rated = failures_of_plan(model, written_by), checked_evaluation(evaluation, (own, sha256))
     found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
+    charged = (None, ()) if ledger is None or found is None else (ledger.identity, found.entries)
+    doubts = () if rated is None else doubts_of_rates(rated, *charged)
     return Contents(
         model=model,
         level=level,
-        verdict=verdict_of(guarantee, found, failures, supposed_in(model), () if rated is None else doubts_of_rates(rated)),
+        verdict=verdict_of(guarantee, found, failures, supposed_in(model), doubts),
         ledger=found,
         evaluation=rated,
         forecasts=tuple(forecasts),

@@ -28,7 +28,7 @@ from confide.inference.multiple_tests import (
     checked_method,
     level_of_each,
 )
-from confide.inference.table import Coefficient, CoefficientTable, readable
+from confide.inference.table import Coefficient, CoefficientTable, readable_interval
 from confide.report.findings import has_interest, has_intervals
 from confide.report.ledger_facts import estimator_of, name_of_release
 from confide.saved_models.loading import load
@@ -387,7 +387,8 @@ def _refuse_unknown(wanted: tuple[str, ...], lines: list[Coefficient]) -> None:
 
 
 def _cells(one: Hypothesis) -> tuple[str, ...]:
-    numbers = ("" if math.isnan(each) else readable(each) for each in (one.estimate, one.low, one.high))
+    interval = (one.estimate, one.low, one.high)
+    numbers = ("" if math.isnan(each) else text for each, text in zip(interval, readable_interval(*interval), strict=True))
     p_values = ("<0.0001" if each < 1e-4 else f"{each:.4f}" for each in (one.p_value, one.adjusted_p_value))
     return (one.analysis, one.name, one.unit, *numbers, *p_values)
 

@@ -14,7 +14,7 @@ from confide.estimators.linear_model import released_model
 from confide.estimators.model_effects import effects_of
 from confide.estimators.released_coefficients import ReleasedCoefficient, ReleasedCoefficients, outcome_of
 from confide.inference.interest import supposed_of
-from confide.inference.table import Coefficient, CoefficientTable, readable
+from confide.inference.table import Coefficient, CoefficientTable, readable, readable_interval
 from confide.report.curves import MOST_LEVELS, effect_drawings
 from confide.report.drawing import interval_plot, weight_plot
 from confide.report.surfaces import surface_drawings
@@ -208,11 +208,10 @@ def _with_intervals(table: CoefficientTable, outcome: str) -> str:
     rows = []
     for one in shown:
         found = table.ratio_of(one)
-        ratio = ("", "") if found is None else (readable(found[0]), _interval(found[1], found[2]))
-        ends = _interval(one.low, one.high)
+        ratio = ("", "") if found is None else _with_interval(*found)
         shown_p = table.shown_p(one)
         p_value = "<0.001" if shown_p < 0.001 else f"{shown_p:.3f}"
-        cells = [readable(one.estimate), ends, *(ratio if table.ratio else ()), p_value]
+        cells = [*_with_interval(one.estimate, one.low, one.high), *(ratio if table.ratio else ()), p_value]
         rows.append((one.name, one.unit, *cells))
     notes = f"<p>{escape(' '.join(table.notes[:-1]))}</p>"
     return drawn + scroll(_table(heads, rows), "Coefficients") + _few(len(shown), len(table.coefficients)) + notes
@@ -231,8 +230,9 @@ def _that_fit(coefficients: Sequence[AnyCoefficient]) -> list[AnyCoefficient]:
     return [one for place, one in enumerate(coefficients) if place in kept]
 
 
-def _interval(low: float, high: float) -> str:
-    return f"{readable(low)} to {readable(high)}"
+def _with_interval(*numbers: float) -> tuple[str, str]:
+    estimate, *ends = readable_interval(*numbers)
+    return estimate, " to ".join(ends)
 
 
 def _few(shown: int, of: int) -> str:

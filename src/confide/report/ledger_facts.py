@@ -76,7 +76,7 @@ class LedgerFacts:
             unnamed=found.unnamed,
             other_files=found.other_files,
             says_charged=guarantee.circumstances is not None and guarantee.circumstances.ledger is not None,
-            disagreement=_disagreement(ledger, guarantee),
+            disagreement=_disagreement(ledger, guarantee) or found.shortfall,
             unit_note=unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person),
             entries=tuple(entries),
         )
@@ -178,14 +178,20 @@ class _Found:
     charge: int | None = None
     unnamed: tuple[int, ...] = ()
     other_files: tuple[tuple[int, str], ...] = ()
+    shortfall: str | None = None
 
 
 def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str, estimator: str) -> _Found:
     """The newest charge that names the checksum; without one, all charges of the model's kind that have its budget."""
     possible = [entry for entry in entries if _is_of_kind(entry, guarantee, estimator)]
-    for entry in reversed(possible):
-        if sha256 and entry.get("sha256") == sha256:
-            return _Found(charge=int(entry["number"]))
+    named = [entry for entry in reversed(possible) if sha256 and entry.get("sha256") == sha256]
+    if paid := [int(entry["number"]) for entry in named if pays_for(entry, guarantee.budget)]:
+        return _Found(charge=paid[0])
+    if named:
+        return _Found(
+            shortfall=f"Charge {named[0]['number']} of the ledger names the checksum of this model's file, but its amount "
+            f"does not cover the model's budget."
+        )
     equal = [entry for entry in possible if _has_budget(entry, guarantee)]
     return _Found(
         unnamed=tuple(int(entry["number"]) for entry in equal if entry.get("sha256") is None),
@@ -213,6 +219,12 @@ def estimator_of(entry: Mapping[str, Any]) -> str | None:
     """The estimator whose fit was charged; None if the charge was for something else, or its purpose is in other words."""
     found = _FIT.fullmatch(name_of_release(entry))
     return None if found is None else found[1]
+
+
+def pays_for(entry: Mapping[str, Any], budget: Budget) -> bool:
+    """Whether a charge is at least a budget, in its own currency. What was planned together has one charge, a larger one."""
+    found = {name: entry.get(name) or 0.0 for name in budget.ranges}
+    return all(found[name] >= getattr(budget, name) * (1.0 - _RELATIVE) for name in found)
 
 
 def _has_budget(entry: dict[str, Any], guarantee: Guarantee) -> bool:

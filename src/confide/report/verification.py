@@ -138,9 +138,14 @@ def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
         low, high = facts.n_rows
         rows = f"{low:,}" if low == high else f"between {low:,} and {high:,}"
         search = facts.search
-        chosen = "" if search is None else f", a search among {search.candidates} candidates ({search.method})"
+        chosen = "one fit" if search is None else f"a search among {search.candidates} candidates ({search.method})"
         ledger = "no ledger" if facts.ledger is None else f"the ledger {facts.ledger.identity}"
-        sentence = f"What the file says of the fit and its rows: {rows} rows, {ledger}{chosen}; labels, weights and place."
+        seed = "noise from a fixed seed" if facts.seeded else "noise that no seed fixed"
+        earlier = " and ".join(facts.learned_steps) or "none"
+        sentence = (
+            f"What the file says of the fit and its rows: {rows} rows, {ledger}, {chosen}, {seed}, attempt {facts.attempts} "
+            f"under its charge; steps before it that learned from the rows: {earlier}; labels, weights and place."
+        )
         found.append(Finding(UNCHECKED, sentence, ("guarantee.circumstances",)))
     if released.encoder is None:
         names = "Names of columns and of classes, and the bound on rows: no schema declares them."
