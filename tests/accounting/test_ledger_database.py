@@ -307,13 +307,13 @@ def test_a_ledger_that_was_set_back_or_exchanged_is_seen(server, charged):
 def test_each_charge_waits_for_the_disk_whatever_the_role_says(server, url, monkeypatch):
     """As the server itself reports it, at the moment of COMMIT."""
     seen = []
-    commit = ledger_database.RecordsInDatabase._commit
+    commit = ledger_database.RecordsInDatabase.commit
 
     def look_and_commit(self, connection, last):
         seen.extend(connection.exec_driver_sql("SHOW synchronous_commit").scalars())
         commit(self, connection, last)
 
-    monkeypatch.setattr(ledger_database.RecordsInDatabase, "_commit", look_and_commit)
+    monkeypatch.setattr(ledger_database.RecordsInDatabase, "commit", look_and_commit)
     server.execute("ALTER ROLE owner SET synchronous_commit = off")
     try:
         Ledger(url, limit=1.0).charge(0.5)

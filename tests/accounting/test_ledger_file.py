@@ -671,6 +671,26 @@ def test_a_file_that_was_set_back_is_seen_by_who_has_it_open(charged, tmp_path):
     assert Ledger(charged).verify() == 3
 
 
+@pytest.mark.parametrize("others", [0, 1], ids=["alone", "others charged since"])
+@pytest.mark.parametrize("moved", [True, False], ids=["replaced", "overwritten"])
+@pytest.mark.parametrize("what", ["charge", "end", "note", "pickled"])
+def test_an_object_misses_its_own_last_record(charged, tmp_path, moved, what, others):
+    """If the copy was made just before it, whether the file is replaced or overwritten, and whether or not others charged it since."""
+    ledger = Ledger(charged)
+    ledger.charge(0.125, details={"intent": "a release"})
+    older = Path(shutil.copy(charged, tmp_path / "older.db"))
+    {"charge": lambda: ledger.charge(0.125), "end": lambda: ledger.end(4, 1), "pickled": lambda: ledger.charge(0.125)}.get(
+        what, lambda: ledger.note(4, {"sha256": "c"})
+    )()
+    pickled = pickle.dumps(ledger)
+    older.replace(charged) if moved else shutil.copy(older, charged)
+    for _ in range(others):
+        Ledger(charged).charge(0.25)
+    with pytest.raises(LedgerError, match=r"an older copy|records up to it were changed or lost"):
+        pickle.loads(pickled) if what == "pickled" else ledger.charge(0.125)
+    assert Ledger(charged).verify() == 4 + others
+
+
 def test_a_file_that_was_exchanged_or_removed_is_seen(charged, tmp_path):
     """Charges of one study do not go to the ledger of another."""
     ledger = Ledger(charged)

@@ -6,10 +6,13 @@ import math
 import os
 import threading
 from collections import Counter
-from typing import NoReturn, Protocol, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, Protocol, Self
 
 from confide.accounting.chargeable import as_events
 from confide.accounting.events import Event
+from confide.accounting.filters import least_rows
+from confide.accounting.ledger_records import DETAILS, Entry
 from confide.errors import BudgetExceeded, LedgerError
 from confide.privacy.budgets import Budget, Neighbours
 
@@ -157,6 +160,19 @@ def costs_of(events: tuple[Event, ...]) -> dict[str, float | None]:
 def listed(costs: dict[str, float | None]) -> str:
     """Costs as text, without currencies that are not there."""
     return ", ".join(f"{name} {cost:g}" for name, cost in costs.items() if cost is not None)
+
+
+def listed_entries(entries: Iterable[tuple[Entry, Mapping[str, str]]]) -> Any:
+    """Charges with what is known of each, as a pandas frame."""
+    import pandas as pd
+
+    rows = [
+        (e.number, e.time, e.purpose, *costs_of(e.events).values(), least_rows(e.events), *map(known.get, DETAILS))
+        for e, known in entries
+    ]
+    # As text, an absent detail would be NaN beside others.
+    frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
+    return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
 
 
 def amounts_of(budget: Budget) -> str:

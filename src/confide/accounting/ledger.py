@@ -14,7 +14,7 @@ from typing import Any
 
 from confide.accounting import filter_choice, filters
 from confide.accounting.attempts import Attempts, Mark, is_mark
-from confide.accounting.batches import CURRENCIES, Batch, Shared, amounts_of, costs_of, events_of_charge
+from confide.accounting.batches import Batch, Shared, amounts_of, events_of_charge, listed_entries
 from confide.accounting.events import Event, checked_rows
 from confide.accounting.joint_loss import joint_events
 from confide.accounting.ledger_database import stored_records
@@ -225,7 +225,7 @@ class Ledger(Shared):
             If another attempt took the charge up meanwhile, or the ledger cannot be written. Then nothing may be shown.
         """
         with self._up_to_date(writing=True) as session:
-            session.append(Record.after(self._last, self._attempts.end(charge, attempt).text))
+            self._add(session, self._attempts.end(charge, attempt).text)
 
     def charge(
         self,
@@ -312,7 +312,7 @@ class Ledger(Shared):
                     f"charge {charge} has another {' or '.join(checked)} already, and a note replaces nothing. Charge "
                     f"what is released anew. Nothing was written."
                 )
-            session.append(Record.after(self._last, Note(charge, checked).text))
+            self._add(session, Note(charge, checked).text)
 
     def _known(self, charge: int) -> dict[str, str]:
         """The details of a charge, with what notes add to them."""
@@ -387,18 +387,8 @@ class Ledger(Shared):
         "rows_per_person" is the most rows of one person that the release protects together. The last columns are the details
         of the charge, None where there are none: release, user, model and sha256.
         """
-        import pandas as pd
-
         with self._up_to_date():
-            entries = tuple(self._entries)
-            details = [self._known(e.number) for e in entries]
-        rows = [
-            (e.number, e.time, e.purpose, *costs_of(e.events).values(), filters.least_rows(e.events), *map(k.get, DETAILS))
-            for e, k in zip(entries, details, strict=True)
-        ]
-        # As text, an absent detail would be NaN beside others.
-        frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
-        return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
+            return listed_entries((entry, self._known(entry.number)) for entry in self._entries)
 
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.
@@ -439,7 +429,7 @@ class Ledger(Shared):
             else:
                 accounting, number, attempt = self._refuse_excess(events), len(self._entries) + 1, 1
                 written = Entry(number, self.dated_like or now(), said, accounting, events, details or {})
-            session.append(Record.after(self._last, written.text))
+            self._add(session, written.text)
         self._of_thread.last_charge, self._of_thread.last_attempt = number, attempt
 
     def _refuse_excess(self, events: tuple[Event, ...]) -> str:
@@ -468,22 +458,31 @@ class Ledger(Shared):
         """A session that begins by reading and checking the records added since the last session."""
         with self._records.session(writing=writing) as session:
             for record in session.records_after(self._last):
-                try:
-                    understood = self._take(record)
-                except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
-                    understood = False
-                if not understood:
-                    raise LedgerError(
-                        f"record {record.number} of {self._records.path} cannot be understood. Use the version of confide "
-                        f"that wrote it, or a newer one. Nothing was used or charged."
-                    )
-                self._last = record
+                self._count(record)
             if not self._filter.admits(self._total):
                 raise LedgerError(
                     f"the charges in {self._records.path} exceed its limit, so it was changed by hand. Put back the newest "
                     f"copy. Nothing was used or charged."
                 )
             yield session
+
+    def _add(self, session: Session, text: str) -> None:
+        """Add a record for good, and count it at once: each later session sees to it that it still stands."""
+        record = Record.after(self._last, text)
+        session.append(record)
+        self._count(record)
+
+    def _count(self, record: Record) -> None:
+        try:
+            understood = self._take(record)
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            understood = False
+        if not understood:
+            raise LedgerError(
+                f"record {record.number} of {self._records.path} cannot be understood. Use the version of confide that "
+                f"wrote it, or a newer one. Nothing was used or charged."
+            )
+        self._last = record
 
     def _take(self, record: Record) -> bool:
         """Count a record. False unless this version would have written the same record."""
@@ -545,14 +544,15 @@ class Ledger(Shared):
         unit = f"{self.neighbours}, max_rows_per_person={self.max_rows_per_person}"
         return f"<Ledger {place}: limit {amounts_of(self.limit)}, {unit}>"
 
-    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, bool]]:
+    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, bool, str]]:
         if self._records.path is None:
             raise LedgerError(
                 "an in-memory ledger cannot be pickled or sent to another process: the copy would spend the same budget "
                 "again. Use a ledger in a file, confide.Ledger(path, limit=...), or run the work in this process (n_jobs=1 "
                 "or threads)."
             )
-        return _reopened, (str(self._records.path), self._header.identity, self.finish)
+        head = self._last.hash if self._last else ""
+        return _reopened, (str(self._records.path), self._header.identity, self.finish, head)
 
 
 def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
@@ -560,9 +560,10 @@ def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: st
     return Header(uuid.uuid4().hex, limit, neighbours, filter_choice.accounting_for(limit, accounting), rows)
 
 
-def _reopened(path: str, identity: str, finish: bool = False) -> Ledger:
-    """The ledger that was pickled, if its file is still the same."""
+def _reopened(path: str, identity: str, finish: bool = False, head: str = "") -> Ledger:
+    """The ledger that was pickled, if its file is still the same and has all that it had."""
     ledger = Ledger(path, finish=finish)
     if ledger._header.identity != identity:
         raise LedgerError(f"{path} is another ledger than the one that was pickled. Put the right one back.")
+    ledger.verify(head or None)
     return ledger

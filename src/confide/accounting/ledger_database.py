@@ -136,7 +136,7 @@ class RecordsInDatabase:
                 self.run(connection, f"CREATE FUNCTION {{0}}.{function}() RETURNS trigger LANGUAGE plpgsql AS $${body}$$")
             for trigger in _TRIGGERS:
                 self.run(connection, trigger)
-            self._commit(connection, first)
+            self.commit(connection, first)
 
     @contextmanager
     def session(self, *, writing: bool) -> Iterator[Session]:
@@ -153,10 +153,7 @@ class RecordsInDatabase:
                 raise damaged(self.path, "its tables, triggers or functions are not those of a ledger")
             if writing:
                 self.run(connection, "SELECT FROM {0}.tip FOR UPDATE")
-            session = _DatabaseSession(self, connection)
-            yield session
-            if session.appended is not None:
-                self._commit(connection, session.appended)
+            yield _DatabaseSession(self, connection)
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -195,7 +192,7 @@ class RecordsInDatabase:
                 f"Switch it on. Nothing was used or charged."
             )
 
-    def _commit(self, connection: Connection, last: Record) -> None:
+    def commit(self, connection: Connection, last: Record) -> None:
         """Commit, then check from outside of the transaction that its last record is there."""
         import sqlalchemy
 
@@ -216,7 +213,6 @@ class _DatabaseSession:
     def __init__(self, records: RecordsInDatabase, connection: Connection) -> None:
         self._records = records
         self._connection = connection
-        self.appended: Record | None = None
 
     def records_after(self, last: Record | None) -> list[Record]:
         query = "SELECT number, text, hash FROM {0}.records WHERE number >= :first ORDER BY number"
@@ -228,7 +224,7 @@ class _DatabaseSession:
         move = "UPDATE {0}.tip SET number = :number, hash = :hash WHERE number = :number - 1 RETURNING number"
         if len(self._run(move, record._asdict())) != 1:
             raise damaged(self._records.path, "its tip moved while it was locked")
-        self.appended = record
+        self._records.commit(self._connection, record)
 
     def _run(self, statement: str, values: dict[str, Any] | None = None) -> list[Row[Any]]:
         return self._records.run(self._connection, statement, values)

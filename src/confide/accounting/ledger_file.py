@@ -174,7 +174,8 @@ class RecordsInFile:
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             self._check_kind(connection)
             yield _FileSession(self.path, connection)
-            connection.execute("COMMIT")
+            if connection.in_transaction:  # nothing was appended
+                connection.execute("COMMIT")
         if mode in (_ALONE, _COPIED) and self._content() != before:
             raise LedgerError(f"{self.path} was charged by another user while it was read. Try again.")
 
@@ -249,6 +250,7 @@ class _FileSession:
     def append(self, record: Record) -> None:
         self._connection.execute("INSERT INTO records VALUES (?, ?, ?)", record)
         self._connection.execute("UPDATE tip SET number = ?, hash = ?", (record.number, record.hash))
+        self._connection.execute("COMMIT")
 
 
 @contextmanager

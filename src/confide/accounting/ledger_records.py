@@ -241,7 +241,7 @@ class Session(Protocol):
         """The records after `last`, or all; LedgerError unless `last` is still there and the chain holds from there on."""
 
     def append(self, record: Record) -> None:
-        """Add a record. It stays for good once the session has ended without an exception."""
+        """Add a record, once in a session, as its last step. When this returns, the record stays for good."""
 
 
 class Records(Protocol):
@@ -301,7 +301,7 @@ def following(
     """The records after `last`, among rows that begin with it, or all rows if it is None; refused unless the chain holds."""
     records = [Record(*row) for row in rows]
     if last is not None and records[:1] != [last]:
-        raise damaged(place, "it is another ledger, or an older copy, than it was before")
+        raise damaged(place, "it is another ledger or an older copy, and lacks what this program read or wrote")
     new = records if last is None else records[1:]
     for record in new:
         if not isinstance(record.text, str) or record != Record.after(last, record.text):
