@@ -675,7 +675,7 @@ def test_a_file_that_was_set_back_is_seen_by_who_has_it_open(charged, tmp_path):
 @pytest.mark.parametrize("moved", [True, False], ids=["replaced", "overwritten"])
 @pytest.mark.parametrize("what", ["charge", "end", "note", "pickled"])
 def test_an_object_misses_its_own_last_record(charged, tmp_path, moved, what, others):
-    """If the copy was made just before it, whether the file is replaced or overwritten, and whether or not others charged it since."""
+    """If the copy was made just before it, whether the file is replaced or overwritten, and whoever charged since."""
     ledger = Ledger(charged)
     ledger.charge(0.125, details={"intent": "a release"})
     older = Path(shutil.copy(charged, tmp_path / "older.db"))
