@@ -621,7 +621,7 @@ def test_a_budget_by_hand_is_for_the_persons_of_the_ledger(new_ledger):
     assert ledger.entries()["rows_per_person"].tolist()[-1] == 6
 
 
-@pytest.mark.parametrize("rows", [0, -1, 1.5, 2.0, True, "2", None])
+@pytest.mark.parametrize("rows", [0, -1, 1.5, 2.0, True, "2", None, 10**9 + 1, 10**30])
 def test_persons_that_are_no_number_are_refused(new_ledger, rows):
     """Nothing is created."""
     with pytest.raises(ParameterError, match="max_rows_per_person must be a whole number of at least 1"):

@@ -435,6 +435,7 @@ def rewritten(path, change):
         lambda facts: facts | {"number": 7},
         lambda facts: facts | {"accounting": "renyi"},
         lambda facts: facts | {"events": [facts["events"][0] | {"rows_per_person": 0}]},
+        lambda facts: facts | {"events": [facts["events"][0] | {"rows_per_person": 10**30}]},
         lambda facts: facts | {"events": [{"budget": {"kind": "magic"}, "curve": None}]},
         lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": -3.0}, "curve": None}]},
         lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": "inf"}, "curve": None}]},

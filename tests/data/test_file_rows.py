@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -308,6 +309,30 @@ def test_a_mapped_file_that_changed_is_refused_in_every_use(tmp_path, use):
     os.utime(path, ns=(1, 1))
     with pytest.raises(ValueError, match="changed"):
         uses[use]()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npy"])
+def test_another_working_folder_during_a_fit_changes_no_path(tmp_path, monkeypatch, held_or_not, kind):
+    """Rows, cache, ledger and the mark of the release are where they were when they were opened."""
+    (tmp_path / "there" / "cache").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "there")
+    frame = made_up(age="float64")
+    if kind == "npy":
+        np.save("X.npy", frame[["age"]].to_numpy() / 100.0)
+        np.save("y.npy", frame["ill"].to_numpy().astype(str))
+        rows, parameters = open_rows("X.npy", labels="y.npy"), {"classes": ["no", "yes"]}
+    else:
+        frame.to_csv("t.csv", index=False)
+        frame.to_parquet("t.parquet", index=False)
+        rows, parameters = open_rows(f"t.{kind}", SCHEMA, cache=kind == "csv" and "cache"), {"schema": SCHEMA}
+    ledger = confide.Ledger("study.db", limit=3.0)
+    model = confide.LogisticRegression(1.0, ledger=ledger, **parameters)
+    with confide.progress(lambda *_: os.chdir(tmp_path)):
+        model.fit(rows)
+    assert Path.cwd() == tmp_path
+    model.fit(rows)
+    assert confide.Ledger("there/study.db").unfinished() == []
+    assert confide.Ledger("there/study.db").verify() == 2
 
 
 def test_small_files_are_read_once(tmp_path, monkeypatch, held_or_not):

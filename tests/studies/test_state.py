@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
@@ -49,6 +50,30 @@ def test_a_state_with_other_parts_is_refused(tmp_path):
     path.write_text(path.read_text().replace('"earlier"', '"before"'))
     with pytest.raises(StudyError, match="changed by hand"):
         State.of(path)
+
+
+@pytest.mark.parametrize("part", ["facts", "fingerprint", "ledger", "earlier", "result", "sha256"])
+@pytest.mark.parametrize("value", [[1], {"a": 1}, True, -1.5, float("nan"), 7, "text"])
+def test_a_state_holds_values_of_the_right_types_or_is_refused(tmp_path, part, value):
+    """Whatever replaces a value: nothing that reads a state has to expect another type."""
+    takes = {"facts": dict, "fingerprint": str, "ledger": str, "earlier": int, "result": dict, "sha256": str}
+    path = tmp_path / "study.state.json"
+    State(fit=BEGUN, evaluation=BEGUN, report={"sha256": "1"}).write(path)
+    document = json.loads(path.read_text())
+    document["evaluation"][part] = value
+    path.write_text(json.dumps(document))
+    if type(value) is takes[part]:
+        assert getattr(State.of(path).evaluation, part) == value
+    else:
+        with pytest.raises(StudyError, match="changed by hand"):
+            State.of(path)
+    for name in ("report", "checksums"):
+        path.write_text(json.dumps(document | {"evaluation": None, name: {"sha256": value}}))
+        if isinstance(value, str):
+            assert getattr(State.of(path), name) == {"sha256": value}
+        else:
+            with pytest.raises(StudyError, match="changed by hand"):
+                State.of(path)
 
 
 def test_checksums_are_those_of_files(tmp_path):

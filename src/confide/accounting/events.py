@@ -14,6 +14,8 @@ from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import Curve, GaussianObjective
 from confide.privacy.renyi import concentrated_rho
 
+_MOST_ROWS_OF_A_PERSON = 10**9
+
 
 @dataclass(frozen=True, slots=True)
 class PureMechanism:
@@ -123,7 +125,7 @@ def _log_cosh(x: float) -> float:
 
 
 def checked_rows(rows: Any) -> int:
-    """The cap on rows of one person, if it is a whole number of at least 1."""
-    if isinstance(rows, bool) or not isinstance(rows, Integral) or int(rows) < 1:
-        raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
+    """The cap on rows of one person, if it is a whole number of at least 1, and no more than a table of charges can show."""
+    if isinstance(rows, bool) or not isinstance(rows, Integral) or not 1 <= int(rows) <= _MOST_ROWS_OF_A_PERSON:
+        raise ParameterError("max_rows_per_person must be a whole number of at least 1, and at most 10^9.")
     return int(rows)

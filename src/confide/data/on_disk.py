@@ -54,7 +54,10 @@ of 50 numbers it kept 240 MB in place of 80, and read no faster."""
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The size, time and identity of a file. They show whether the file was changed."""
+    """The size, time and identity of a file. They show whether the file was changed.
+
+    The path is absolute, so that another working folder, of a worker or of the program later on, does not name another file.
+    """
 
     path: Path
     size: int
@@ -69,7 +72,7 @@ class Stamp:
             found = path.stat()
         except OSError as error:
             raise FileError(f"cannot read {path}: {error.strerror}.") from None
-        return cls(path, found.st_size, found.st_mtime_ns, found.st_ino)
+        return cls(path.absolute(), found.st_size, found.st_mtime_ns, found.st_ino)
 
     def check(self) -> None:
         """Raise FileError if the file is no longer the one that was stamped."""

@@ -185,7 +185,7 @@ def _open_files(paths: Any, options: _Options) -> OpenedRows:
     if isinstance(cache, bool):
         folder: Path | str | None = "" if cache else None
     else:
-        folder = Path(cache)
+        folder = Path(cache).absolute()
         if not folder.is_dir():
             raise ParameterError("cache must be True, False or the path of a folder that exists.")
     parts = tuple(FilePart(Stamp.of(path), kinds_read(schema, options.target)) for path in files_of(paths))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,8 @@ _PARTS = {
 }  # fmt: skip
 _PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals", "interest", "prior"}
 """Parts that files of the first version do not have. A prior is there if the model has one."""
-_MOST_COLUMNS = 10**7
-"""More than any model file has; so a file that claims a huge number of columns takes no memory."""
+_WORDS = ((Integral, "int"), (Integral, "float"), (float, "float"), (str, "str"), (type(None), "None"))
+"""Types of values, and the words of annotations that admit them; true and false are numbers for Python alone."""
 DO_NOT_FIT = "the parts of the model in the file do not fit each other. Use a file that was written by save and not edited."
 WRONG_KIND = "a part of the model in the file is not of the right kind. Use a file that was written by save and not edited."
 
@@ -106,7 +107,8 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     if interest is not None and not _are_its_weights(interest.weights, interest.facts.intercept, 0.0, released.scoring):
         raise FileError(DO_NOT_FIT)
     if encoder is None:
-        inputs = tuple(map(str, range(min(columns.n_features_in, _MOST_COLUMNS))))
+        # No map has fewer columns than the rows, apart from one that does not ask for their names.
+        inputs = tuple(map(str, range(min(columns.n_features_in, len(content["coefficient_names"]) + 1))))
         if len(inputs if fourier is None else fourier.names_for(inputs)) != len(content["coefficient_names"]):
             raise FileError(DO_NOT_FIT)
     else:
@@ -117,7 +119,7 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
 
 
 def _refuse_other_types(value: Any, declared: str = "Any") -> None:
-    """Refuse a value that a file has in place of one of the declared type: true for a number, a number for text.
+    """Refuse a value that a file has in place of one of the declared type: true for a number, a list for text.
 
     It reads the annotations of frozen values, so what a later version keeps is checked as well.
     """
@@ -127,19 +129,10 @@ def _refuse_other_types(value: Any, declared: str = "Any") -> None:
     elif isinstance(value, tuple):
         for one in value:
             _refuse_other_types(one, declared)
-    elif "Any" not in declared:
-        takes = {word: re.search(rf"\b{word}\b", declared) is not None for word in ("bool", "int", "float", "str")}
-        is_number = type(value) in (int, float)
-        is_other = (
-            (type(value) is bool and (takes["int"] or takes["float"]) and not takes["bool"])
-            or (type(value) is float and takes["int"] and not takes["float"])
-            or (
-                (is_number or type(value) is bool)
-                and takes["str"]
-                and not any((takes["int"], takes["float"], takes["bool"]))
-            )
-        )
-        if is_other:
+    else:
+        words = set(re.findall(r"\w+", declared)) - {"tuple"}
+        own = {"bool"} if isinstance(value, bool) else {word for kind, word in _WORDS if isinstance(value, kind)}
+        if words <= {"bool", "int", "float", "str", "None"} and not own & words:
             raise FileError(WRONG_KIND)
 
 

@@ -78,8 +78,9 @@ class State:
                 raise ValueError
             if set(found) != {each.name for each in fields(cls)}:
                 raise ValueError
-            parts = found["parts"]
-            if parts is not None and not (isinstance(parts, list) and all(isinstance(name, str) for name in parts)):
+            parts, texts = found["parts"], [found[name] for name in ("report", "checksums") if found[name] is not None]
+            names = [*(parts or ()), *(each for text in texts for pair in text.items() for each in pair)]
+            if not isinstance(parts, list | None) or not all(isinstance(name, str) for name in names):
                 raise ValueError
             return cls(_begun(found["fit"]), _begun(found["evaluation"]), found["report"], found["checksums"], parts)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -115,4 +116,9 @@ def _begun(value: Any) -> Begun | None:
         return None
     if set(value) != {each.name for each in fields(Begun)}:
         raise ValueError
-    return Begun(**value)
+    begun = Begun(**value)
+    if not isinstance(begun.facts, dict) or not isinstance(begun.result, dict | None) or type(begun.earlier) is not int:
+        raise ValueError
+    if not all(isinstance(text, str) for text in (begun.fingerprint, begun.ledger, begun.sha256 or "")):
+        raise ValueError
+    return begun
