@@ -14,8 +14,6 @@ from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import Curve, GaussianObjective
 from confide.privacy.renyi import concentrated_rho
 
-_MOST_ROWS_OF_A_PERSON = 10**9
-
 
 @dataclass(frozen=True, slots=True)
 class PureMechanism:
@@ -126,6 +124,6 @@ def _log_cosh(x: float) -> float:
 
 def checked_rows(rows: Any) -> int:
     """The cap on rows of one person, if it is a whole number of at least 1, and no more than a table of charges can show."""
-    if isinstance(rows, bool) or not isinstance(rows, Integral) or not 1 <= int(rows) <= _MOST_ROWS_OF_A_PERSON:
+    if isinstance(rows, bool) or not isinstance(rows, Integral) or not 1 <= int(rows) <= 10**9:
         raise ParameterError("max_rows_per_person must be a whole number of at least 1, and at most 10^9.")
     return int(rows)
