@@ -29,7 +29,8 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   .refuse_words_of_glm(names(substitute(list(...))))
   confide <- .confide()
   if (!is.character(model) || length(model) != 1 || !model %in% .KINDS) {
-    stop("model must be one of ", paste0('"', .KINDS, '"', collapse = ", "), '; "logistic" is a binomial family, "poisson" ',
+    near <- if (is.character(model) && length(model) == 1) paste0(": ", .unknown(model, .KINDS)) else ""
+    stop("model must be one of ", paste0('"', .KINDS, '"', collapse = ", "), near, '; "logistic" is a binomial family, "poisson" ',
          'a Poisson one, "ridge" a Gaussian one.', call. = FALSE)
   }
   budget <- confide_budget(epsilon, delta, rho)
@@ -64,7 +65,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
   person <- .r(described$schema$person)
   weight <- .r(described$schema$to_dict())$weight$column
   rows <- .frame(data, c(names, person, weight))
-  if (is.null(data[[described$response]])) stop("data lacks the column ", described$response, ".", call. = FALSE)
+  if (is.null(data[[described$response]])) stop("data lacks the column ", .unknown(described$response, colnames(data)), ".", call. = FALSE)
   .tell(made$fit(rows, .column(data[[described$response]])))
   .model(made, formula, described$response)
 }

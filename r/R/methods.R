@@ -69,7 +69,10 @@ confint.confide_model <- function(object, parm, level = 0.95, units = NULL, targ
   found <- as.matrix(table[c("low", "high")])
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   dimnames(found) <- list(table$name, paste(format(100 * tails, trim = TRUE, digits = 3), "%"))
-  if (missing(parm)) found else found[parm, , drop = FALSE]
+  if (missing(parm)) return(found)
+  unknown <- if (is.character(parm)) setdiff(parm, rownames(found)) else character(0)
+  if (length(unknown) > 0) stop("there is no coefficient ", .unknown(unknown, rownames(found)), ".", call. = FALSE)
+  found[parm, , drop = FALSE]
 }
 
 #' @rdname confide_model
@@ -251,7 +254,7 @@ plot.confide_model <- function(x, columns, level = 0.95, ...) {
   columns <- if (missing(columns)) names else columns
   unknown <- setdiff(columns, names)
   if (length(unknown) > 0) {
-    stop("columns must be some of ", paste(names, collapse = ", "), ".", call. = FALSE)
+    stop("columns must be some of ", paste(names, collapse = ", "), ", and not ", .unknown(unknown, names), ".", call. = FALSE)
   }
   limits <- range(0, unlist(effects[intersect(c("effect", "low", "high"), names(effects))]), finite = TRUE)
   lines <- ceiling(length(columns) / 3)

@@ -59,19 +59,30 @@ confide_available <- function() {
   "\\boverwrite=True\\b" = "overwrite = TRUE",
   "\\brandom_state=([0-9]+)" = "random_state = \\1",
   "\\b([a-z_]+)= (?=is not a parameter)" = "\\1 = ",
-  "\\b([a-z_]+)=(?=[.\\s]|$|['\"0-9A-Z(\\[])" = "\\1 = ",
+  "\\b([a-z_]+)=(?=[?.\\s]|$|['\"0-9A-Z(\\[])" = "\\1 = ",
   "\\bNone\\b" = "NULL",
   "\\bTrue\\b" = "TRUE",
   "\\bFalse\\b" = "FALSE",
-  "(?<![A-Za-z])'([A-Za-z_-]+)'" = "\"\\1\""
+  "\\b([a-z]+) = true\\b" = "\\1 = TRUE",
+  "\\bmust be true, false\\b" = "must be TRUE, FALSE",
+  "(?<![A-Za-z])'([A-Za-z0-9_-]+)'" = "\"\\1\""
 )
 
-# A message of Python in the words of R. What stands in double quotes, such as the name of a column, stays as it is.
+# A message of Python in the words of R. What stands in double quotes, such as the name of a column, stays as it is, but for
+# what a schema declares.
 .in_r_words <- function(text) {
+  text <- gsub('"(missing|other) = true"', "\\1 = TRUE", text)
   parts <- regmatches(text, gregexpr("\"[^\"]*\"", text), invert = NA)[[1]]
   free <- seq_along(parts) %% 2 == 1
   for (pattern in names(.WORDS)) parts[free] <- gsub(pattern, .WORDS[[pattern]], parts[free], perl = TRUE)
   paste(parts, collapse = "")
+}
+
+# The question whether a known name was meant, for each name that is not known, as Python asks it.
+.unknown <- function(given, known) {
+  words <- reticulate::import("confide.known_words", convert = FALSE)
+  near <- vapply(given, function(name) .r(words$suggestion(name, as.list(known))), "")
+  paste0(given, near, collapse = ", ")
 }
 
 .r <- function(value) if (inherits(value, "python.builtin.object")) reticulate::py_to_r(value) else value
@@ -112,7 +123,7 @@ confide_available <- function() {
   if (!is.data.frame(data)) stop("data must be a data frame.", call. = FALSE)
   absent <- setdiff(names, colnames(data))
   if (length(absent) > 0) {
-    stop("data lacks columns: ", paste(absent, collapse = ", "), ".", call. = FALSE)
+    stop("data lacks columns: ", .unknown(absent, colnames(data)), ".", call. = FALSE)
   }
   pandas <- reticulate::import("pandas", convert = FALSE)
   pandas$DataFrame(reticulate::dict(lapply(data[names], .column)))

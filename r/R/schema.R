@@ -90,7 +90,7 @@ confide_schema <- function(..., target = NULL, person = NULL, weight = NULL, int
   factors <- lapply(strsplit(attr(parts, "term.labels"), ":", fixed = TRUE), function(names) gsub("`", "", names))
   unknown <- setdiff(unlist(factors), known)
   if (length(unknown) > 0) {
-    stop("the schema does not describe these terms of the formula: ", paste(unknown, collapse = ", "),
+    stop("the schema does not describe these terms of the formula: ", .unknown(unknown, known),
          ". Bend numbers by knots in the schema, not by functions in the formula.", call. = FALSE)
   }
   used <- unique(unlist(factors))

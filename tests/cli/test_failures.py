@@ -117,6 +117,9 @@ def test_keys_of_a_study_and_addresses_are_named_as_they_were_written(folder):
     assert "s3://a/p.toml is an address" in refused("fit", "people.csv", "--schema", "s3://a/p.toml", "--epsilon", "1")
     assert "https://a.org/x.py is an address" in refused("audit", "https://a.org/x.py", "--epsilon", "1")
     assert "s3://a/b is an address" in refused("new", "people.csv", "--out-dir", "s3://a/b")
+    cached = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--no-ledger", "--cache")
+    assert "s3://a/b is an address" in refused(*cached, "s3://a/b")
+    assert "--cache is not a folder that exists: nowhere." in refused(*cached, "nowhere")
     assert not Path("s3:").exists()
     study = Path("study.toml").read_text(encoding="utf-8").replace("Epsilon", "epsilon")
     for name in ("people.csv", "people.toml", "m.json", "l.db"):

@@ -193,7 +193,7 @@ def test_unknown_units_and_units_without_a_schema_are_refused():
     assert checked_units(None, None) == "encoded"
     assert checked_units(None, encoder()) == "original"
     assert checked_units(None, encoder(), is_mapped=True) == "encoded"
-    with pytest.raises(ParameterError, match="'original' or 'encoded'"):
+    with pytest.raises(ParameterError, match="'original', 'encoded'"):
         checked_units("raw", encoder())
     with pytest.raises(ParameterError, match="needs a schema"):
         checked_units("original", None)

@@ -9,9 +9,15 @@ from confide.accounting.events import Event
 from confide.accounting.filters import Amount, Filter, SumFilter, total_amount
 from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
+from confide.known_words import words_of
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 
 ACCOUNTINGS = ("sum", "renyi")
+
+
+def unknown_accounting(name: object) -> ParameterError:
+    """The refusal of a way of adding that does not exist."""
+    return ParameterError(f"accounting must be one of {words_of(('auto', *ACCOUNTINGS), name)}.")
 
 
 def filter_for(limit: Budget, accounting: str) -> Filter:
@@ -19,7 +25,7 @@ def filter_for(limit: Budget, accounting: str) -> Filter:
     if not limit.is_private:
         raise ParameterError("the limit of a ledger must be finite.")
     if accounting not in ACCOUNTINGS:
-        raise ParameterError("accounting must be 'auto', 'sum' or 'renyi'.")
+        raise unknown_accounting(accounting)
     if isinstance(limit, ZCDP):
         return ConcentratedFilter(limit)
     return RenyiFilter(limit) if accounting == "renyi" and isinstance(limit, ApproxDP) else SumFilter(limit)

@@ -113,7 +113,7 @@ class Ledger(Shared):
     ) -> None:
         relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)
         if accounting not in ("auto", *filter_choice.ACCOUNTINGS):
-            raise ParameterError("accounting must be 'auto', 'sum' or 'renyi'.")
+            raise filter_choice.unknown_accounting(accounting)
         header = None if limit is None else _new_header(as_budget(limit), relation, rows, accounting)
         self._records: Records
         if path is not None:

@@ -103,7 +103,7 @@ def describe(
 
 def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
     """Pairs of names of columns. A name may hold colons."""
-    from confide.features.column_names import listed_unknown
+    from confide.known_words import listed_unknown
 
     names = {*schema.column_names, *(() if schema.target is None else (schema.target.column,))}
     pairs = []

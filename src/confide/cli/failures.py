@@ -85,7 +85,7 @@ def _message(error: BaseException) -> str:
         # What a schema or a study says is named by its keys, which are no options.
         return str(error) if isinstance(error, SchemaError | StudyError) else in_words_of_options(str(error))
     if _is_usage_error(error):
-        from confide.features.column_names import suggestion
+        from confide.known_words import suggestion
 
         context = getattr(error, "ctx", None)
         advice = "" if context is None else f" Try '{context.command_path} --help'."

@@ -57,11 +57,14 @@ class Fitting:
         """The fit, once files, schema and options are known to fit together. No row is read."""
         from confide.cli.charges import Charges
         from confide.data.on_disk import files_of, opened
+        from confide.intake.opening import checked_cache
 
         files = files_of(self.data)
         for path in files:
             with opened(path):
                 pass
+        if self.cache is not None:
+            checked_cache(self.cache)
         priors = [path for path in (self.options.prior, self.options.public_prior) if path is not None]
         inputs = [*files, self.schema, *priors, *files_of_ledger(self.ledger)]
         check_model_out(self.out, inputs, force=self.force)

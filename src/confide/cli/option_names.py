@@ -45,6 +45,8 @@ _PHRASES = {
     " on the command line or overwrite=True in Python": "",
     "None (noise from the operating system) or ": "",
     "n_jobs must be None, a": "n_jobs must be a",
+    "cache is not a folder": "--cache is not a folder",
+    "leave cache out": "leave --cache out",
     "a positive number, a row bound, or None for 1": "a positive number",
     ", or an object with a loss of your own": "",
     "expected_tries must be None, or a number": "expected_tries must be a number",

@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from confide.cli.option_names import in_words_of_options
 from confide.cli.options import ModelOptions
 from confide.errors import StudyError
-from confide.features.column_names import suggestion
+from confide.known_words import suggestion
 from confide.studies.study import LEDGER_OF_ITS_OWN, Study
 
 OF_BUDGET = ("neighbours", "n_rows_bounds", "max_rows_per_person")

@@ -29,8 +29,8 @@ from confide.data.on_disk import (
     suffix_of,
 )
 from confide.errors import FileError, InputError
-from confide.features.column_names import listed
 from confide.files import check_output, new_file
+from confide.known_words import listed
 
 _ROWS_PER_BATCH = 10_000
 

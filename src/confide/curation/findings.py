@@ -10,9 +10,9 @@ from confide.curation.table_check import FileCheck, TableCheck, share
 from confide.curation.text_form import ENCODING_NAMES
 from confide.data.on_disk import SEPARATORS
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
-from confide.features.column_names import listed
 from confide.features.columns import CategoryColumn, NumberColumn, listed_codes
 from confide.features.target import Target
+from confide.known_words import listed
 
 _LARGE_SHARE = 0.05
 """A share of clipped or unlisted cells above which the schema deserves a second look."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confide.features.column_names import closest, plain_name
+from confide.known_words import closest, plain_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,9 @@ from confide.data.csv_quotes import counted_quotes
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import DATE, DATES, NOT_NUMBERS
-from confide.features.column_names import listed, listed_absent, looks_like_number
+from confide.features.column_names import listed_absent, looks_like_number
 from confide.features.toml_form import refuse_address
+from confide.known_words import listed
 
 Kind: TypeAlias = Literal["number", "text"]
 

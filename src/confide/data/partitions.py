@@ -42,7 +42,6 @@ from confide.data.threads import one_blas_thread
 from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
 from confide.errors import ConfideError, FileError, InputError
-from confide.features.column_names import listed
 from confide.features.labels import (
     DIFFERENT_NUMBERS_OF_ROWS,
     NOT_FINITE,
@@ -52,6 +51,7 @@ from confide.features.labels import (
 )
 from confide.features.public_maps import RowMap
 from confide.features.schema import Schema
+from confide.known_words import listed
 from confide.types import Array, Rows, Targets, Weights
 
 _SAMPLE_REDUCTION = 4

@@ -16,9 +16,11 @@ from confide.estimators.released_coefficients import ReleasedCoefficient, Releas
 from confide.features.columns import NumberColumn, with_unit
 from confide.features.schema import Schema
 from confide.inference.table import Coefficient
+from confide.known_words import words_of
 from confide.released_models.shown_class import ShownClass
 
 _MOST, _LONGEST_NAME = 25, 80
+_UNITS = ("bounds", "original", "encoded")
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -69,8 +71,8 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
         raise ParameterError(f"give label=, one of the classes: {', '.join(map(str, released.domain))}.")
     if not several and label is not None:
         raise ParameterError("leave label out: this model has one score, not one for each class.")
-    if units not in ("bounds", "original", "encoded", None):
-        raise ParameterError("units must be 'bounds', 'original' or 'encoded'.")
+    if units not in (*_UNITS, None):
+        raise ParameterError(f"units must be one of {words_of(_UNITS, units)}.")
     over_bounds = units == "bounds" or (units is None and released.encoder is not None)
     found = ReleasedCoefficients.of(model, "original" if over_bounds else units)
     known = _with_intervals(model, found.units, level)

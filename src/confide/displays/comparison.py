@@ -13,9 +13,10 @@ from confide.effects.picture import Pen, draw_compared_effects
 from confide.errors import ParameterError
 from confide.estimators.linear_model import released_model
 from confide.estimators.model_effects import effects_of
-from confide.features.column_names import listed
 from confide.features.columns import Column, NumberColumn
+from confide.known_words import listed, words_of
 
+_KINDS = ("auto", "coefficients", "effects")
 _COLOURS, _LINES = (BLUE, ORANGE, "#3f9b5f", "#8a63b8"), ("-", "--", "-.", ":")
 _MOST, _LONGEST_NAME = 20, 80
 
@@ -103,8 +104,8 @@ class ComparisonDisplay:
         """
         if not isinstance(estimators, Mapping) or not 2 <= len(estimators) <= len(_COLOURS):
             raise ParameterError('give two to four models by their names: {"this year": model, "last year": other}.')
-        if kind not in ("auto", "coefficients", "effects"):
-            raise ParameterError("kind must be 'auto', 'coefficients' or 'effects'.")
+        if kind not in _KINDS:
+            raise ParameterError(f"kind must be one of {words_of(_KINDS, kind)}.")
         if kind == "auto":
             kind = "effects" if all(has_effects(released_model(each)) for each in estimators.values()) else "coefficients"
         drawn: Mapping[str, tuple[Any, ...]]

@@ -23,12 +23,12 @@ import numpy as np
 from confide.effects.decomposition import Decomposition, Term, decomposition
 from confide.effects.points import Points
 from confide.errors import ParameterError
-from confide.features.column_names import listed
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.inference.intervals import JointUncertainty, checked_level, joint_uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums
 from confide.inference.sparse_columns import with_known_zeros
+from confide.known_words import listed
 from confide.released_models.model import ReleasedModel
 from confide.released_models.shown_class import ShownClass
 from confide.types import Array

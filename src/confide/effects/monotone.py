@@ -22,13 +22,13 @@ from scipy.optimize import isotonic_regression, nnls
 
 from confide.effects.effects import has_effects
 from confide.errors import ParameterError
-from confide.features.column_names import listed, listed_unknown, suggestion
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.inference.evidence import Evidence
 from confide.inference.intervals import joint_uncertainty
 from confide.inference.sparse_columns import with_known_zeros
+from confide.known_words import listed, listed_unknown, suggestion
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
 from confide.released_models.shown_class import ShownClass

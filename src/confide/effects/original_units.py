@@ -33,6 +33,7 @@ from confide.features.column_encodings import ColumnEncoding
 from confide.features.columns import NumberColumn, with_unit
 from confide.features.encoder import Encoder
 from confide.inference.table import NamedUnit
+from confide.known_words import words_of
 from confide.types import Array
 
 INTERCEPT = "(intercept)"
@@ -101,7 +102,7 @@ def checked_units(units: str | None, encoder: Encoder | None, *, is_mapped: bool
         If the name is unknown, or there are no original units.
     """
     if units not in (*UNITS, None):
-        raise ParameterError("units must be 'original' or 'encoded'.")
+        raise ParameterError(f"units must be one of {words_of(UNITS, units)}.")
     has_original = encoder is not None and not is_mapped
     if units == "original" and not has_original:
         raise ParameterError(

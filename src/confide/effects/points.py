@@ -22,8 +22,8 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, NumberEncoding, is_plain
-from confide.features.column_names import listed
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
+from confide.known_words import listed
 from confide.types import Array
 
 MISSING, OTHER = "(missing)", "(other)"

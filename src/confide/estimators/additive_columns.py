@@ -15,12 +15,12 @@ from confide.errors import ParameterError, SchemaError
 from confide.estimators.column_effects import ColumnEffects
 from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel
 from confide.estimators.shared_parameters import AdditiveParameters
-from confide.features.column_names import listed_unknown, suggestion
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.intake import parameters
 from confide.intake.penalties import GivenForm, checked_penalty
+from confide.known_words import listed_unknown, suggestion
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.interaction_choice import with_interactions

@@ -10,10 +10,10 @@ import numpy as np
 from confide.effects.decomposition import members_of_groups
 from confide.effects.original_units import in_original_units
 from confide.errors import ParameterError
-from confide.features.column_names import listed, listed_unknown
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.inference.interest import Combination
+from confide.known_words import listed, listed_unknown
 
 _MOST = 20
 """The largest number of coefficients. The noise on each sum grows with the root of their number."""

@@ -15,7 +15,6 @@ from confide.data.raw_columns import ReadColumns, checked_columns
 from confide.errors import ParameterError
 from confide.estimators.planned_evaluation import levels_shown
 from confide.expected_noise import sentence_of_waste
-from confide.features.column_names import listed_unknown
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
@@ -23,6 +22,7 @@ from confide.inference.description import CategoryTable, Description, NumberTabl
 from confide.inference.intervals import checked_level
 from confide.inference.rate import LEAST_SIGNAL
 from confide.intake import parameters
+from confide.known_words import listed_unknown
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, moments_of

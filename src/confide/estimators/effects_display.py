@@ -9,7 +9,7 @@ from confide.effects.effects import Effect
 from confide.effects.picture import draw_effects
 from confide.errors import ParameterError
 from confide.estimators.model_effects import effects_of
-from confide.features.column_names import listed
+from confide.known_words import listed
 
 
 class EffectsDisplay:

@@ -12,10 +12,10 @@ from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
 from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
-from confide.features.column_names import words_of
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.user_losses import declared_loss, loss_with_slopes
+from confide.known_words import words_of
 from confide.privacy.budgets import as_budget
 from confide.training.settings import ScoreLoss, Thresholds
 

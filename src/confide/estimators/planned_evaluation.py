@@ -26,7 +26,6 @@ from confide.evaluations.layouts import (
 )
 from confide.evaluations.result import NOT_LISTED, Groups
 from confide.evaluations.scorers import Scorer
-from confide.features.column_names import suggestion
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.persons import RowsPerPerson
@@ -34,6 +33,7 @@ from confide.features.public_maps import RowMap
 from confide.features.schema import Schema
 from confide.intake import parameters
 from confide.intake.specification import RowSpecification
+from confide.known_words import suggestion
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.tables import NoisyTables, TablesPlan

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from confide.features.column_names import closest
+from confide.known_words import closest
 
 _OURS = {
     "C": (("alpha",), "use alpha: alpha = 1 / (C n), where n is the number of rows"),

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.features.column_names import printable_line, suggestion
+from confide.features.column_names import printable_line
 from confide.inference.noisy_table import NoisyTable, difference_of
 from confide.inference.rate import Rate
+from confide.known_words import suggestion
 from confide.privacy.tables import TablesPlan
 from confide.types import Array
 

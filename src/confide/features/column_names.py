@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import unicodedata
 from collections.abc import Collection, Iterable
 
 from confide.features.cells import number_in
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names in quotes, with commas between them."""
-    return ", ".join(f'"{name}"' for name in names)
+from confide.known_words import plain_name
 
 
 def printable_lines(text: str) -> str:
@@ -23,37 +18,6 @@ def printable_lines(text: str) -> str:
 def printable_line(text: str) -> str:
     """The same in one line: a name with a line end must not look like another line."""
     return printable_lines("?".join(text.split("\n")))
-
-
-def plain_name(name: str) -> str:
-    """A name without what readers and people change: case, blanks, separators, accents and invisible characters."""
-    decomposed = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(letter for letter in decomposed if letter.isalnum())
-
-
-def closest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:
-    """The known name that was probably meant, or "": one that differs by case and separators, or else one like it."""
-    plain = {plain_name(each): each for each in known}
-    wanted = plain_name(name)
-    close = [wanted] if wanted in plain else difflib.get_close_matches(wanted, plain, n=1, cutoff=cutoff)
-    return plain[close[0]] if wanted and close else ""
-
-
-def suggestion(given: object, known: Iterable[object]) -> str:
-    """A question about a known name that looks like the given one, or nothing."""
-    meant = closest(str(given), map(str, known))
-    return f' (did you mean "{meant}"?)' if meant else ""
-
-
-def listed_unknown(unknown: Iterable[object], known: Collection[object]) -> str:
-    """Unknown names in quotes, each with the known name that was probably meant. All known names may be shown."""
-    return ", ".join(f'"{name}"{suggestion(name, known)}' for name in unknown)
-
-
-def words_of(known: Iterable[object], given: object) -> str:
-    """The words that a parameter takes, and which of them was probably meant."""
-    words = [str(word) for word in known]
-    return ", ".join(map(repr, words)) + suggestion(given, words)
 
 
 def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:

@@ -23,6 +23,7 @@ from confide.features.schema_checks import (
     is_list,
     plain_label,
 )
+from confide.known_words import suggestion
 from confide.types import Array
 
 SCALES = ("linear", "log", "log10")
@@ -92,7 +93,7 @@ class NumberColumn:
 
     def _check_scale(self, where: str) -> None:
         if self.scale not in SCALES:
-            raise SchemaError(f'{where}: scale must be "linear", "log" or "log10".')
+            raise SchemaError(f'{where}: scale must be "linear", "log" or "log10"{suggestion(self.scale, SCALES)}.')
         if self.scale != "log10":
             return
         if self.low <= 0.0:

@@ -32,7 +32,6 @@ from confide.features.cells import CellNumbers, Levels
 from confide.features.coded_columns import CodedColumns
 from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_kept_as_is, is_plain
-from confide.features.column_names import listed
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.layout import Group, Layout
 from confide.features.persons import RowsPerPerson
@@ -41,6 +40,7 @@ from confide.features.products import Product, write_products
 from confide.features.raw_table import RawTable
 from confide.features.schema import Schema
 from confide.features.stored_columns import StoredColumns
+from confide.known_words import listed
 from confide.types import Array
 
 _BLOCK_ROWS = 1024

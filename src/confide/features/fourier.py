@@ -40,7 +40,7 @@ from scipy.special import ndtri
 
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import InputError, ParameterError
-from confide.features.column_names import words_of
+from confide.known_words import words_of
 from confide.types import Array, Rows
 
 # For each kernel with length scale 1: the absolute value that a coordinate of a frequency exceeds with a given probability.

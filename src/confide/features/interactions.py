@@ -9,9 +9,9 @@ from numbers import Integral, Real
 from typing import Any
 
 from confide.errors import SchemaError
-from confide.features.column_names import suggestion
 from confide.features.columns import MOST_EVEN_KNOTS, Column, NumberColumn, shown_number
 from confide.features.schema_checks import check_fields, column_title, is_list
+from confide.known_words import suggestion
 
 _SHAPE = (
     'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]]; in place of a list of names '

@@ -17,10 +17,11 @@ import numpy as np
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import CellNumbers, Levels, read_levels, read_numbers
-from confide.features.column_names import listed, listed_absent, names_by_position
+from confide.features.column_names import listed_absent, names_by_position
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.persons import read_identities
 from confide.features.schema import Schema
+from confide.known_words import listed
 from confide.types import Indices
 
 NO_LEVEL = -1

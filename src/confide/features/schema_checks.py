@@ -16,7 +16,7 @@ import numpy as np
 
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
-from confide.features.column_names import suggestion
+from confide.known_words import suggestion
 
 LONGEST_UNIT = 30
 """Units stand in headings and on axes."""

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from confide.errors import ParameterError
-from confide.features.column_names import words_of
 from confide.inference.evidence import Evidence
+from confide.known_words import words_of
 from confide.privacy.mechanism import Noise
 from confide.privacy.moments import directions_of
 from confide.privacy.noise import Entropy

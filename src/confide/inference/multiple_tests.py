@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from confide.errors import ParameterError
-from confide.features.column_names import suggestion
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
+from confide.known_words import suggestion
 from confide.types import Array
 
 SINGLE_STEP = "single-step"

@@ -13,12 +13,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.errors import ParameterError, lacking
-from confide.features.column_names import listed
 from confide.guarantee import Guarantee
 from confide.inference.intervals import Uncertainty
 from confide.inference.multiple_tests import RATES, SINGLE_STEP, margins_of_family, p_values_of_family
 from confide.inference.risks import checked_baseline, risk_difference
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
+from confide.known_words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,6 +17,7 @@ from confide.data.passes import Progress, Told
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.columns import NumberColumn
 from confide.features.schema import Schema
+from confide.features.toml_form import refuse_address
 from confide.intake.targets import number_column
 
 
@@ -180,14 +181,17 @@ def _open_spark(rows: Any, options: _Options) -> OpenedRows:
     return spark.rows_of_frame(rows, options.with_schema(), options.target)  # type: ignore[no-any-return]
 
 
+def checked_cache(folder: Path | str) -> Path:
+    """The folder for encoded rows, which exists."""
+    refuse_address(folder)
+    if not Path(folder).is_dir():
+        raise ParameterError(f"cache is not a folder that exists: {folder}. Make it, or leave cache out.")
+    return Path(folder).absolute()
+
+
 def _open_files(paths: Any, options: _Options) -> OpenedRows:
     schema, cache = options.with_schema(), options.cache
-    if isinstance(cache, bool):
-        folder: Path | str | None = "" if cache else None
-    else:
-        folder = Path(cache).absolute()
-        if not folder.is_dir():
-            raise ParameterError("cache must be True, False or the path of a folder that exists.")
+    folder: Path | str | None = checked_cache(cache) if not isinstance(cache, bool) else "" if cache else None
     parts = tuple(FilePart(Stamp.of(path), kinds_read(schema, options.target)) for path in files_of(paths))
     files = FileRows(schema, parts, folder, options.progress, options.target)
     if options.client is None:

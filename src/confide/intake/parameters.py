@@ -14,10 +14,10 @@ from joblib import effective_n_jobs
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import ParameterError
-from confide.features.column_names import listed, listed_unknown, words_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.features.target import Target
+from confide.known_words import listed, listed_unknown, suggestion, words_of
 from confide.privacy.budgets import Budget, Neighbours
 
 _MOST_ROWS = 10**15
@@ -34,7 +34,8 @@ def checked_alpha(alpha: Any) -> float | None:
         return None
     if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha <= _LARGEST_ALPHA:  # type: ignore[operator]
         return float(alpha)
-    raise ParameterError("alpha must be 'auto' or a positive number up to 1e12; the guarantee depends on it.")
+    near = suggestion(alpha, ("auto",))
+    raise ParameterError(f"alpha must be 'auto'{near} or a positive number up to 1e12; the guarantee depends on it.")
 
 
 def checked_schema(schema: Any) -> Encoder | None:
@@ -253,8 +254,8 @@ def checked_threshold(threshold: Any, default: float) -> float:
     ok = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not ok or not SMALLEST_BOUND <= threshold <= LARGEST_BOUND:
         raise ParameterError(
-            'threshold must be "auto" or a positive finite number; the noise grows with it. If target_bound is inf, '
-            "threshold has no default: give a number."
+            f'threshold must be "auto"{suggestion(threshold, ("auto",))} or a positive finite number; the noise grows with '
+            "it. If target_bound is inf, threshold has no default: give a number."
         )
     return float(threshold)
 
@@ -467,7 +468,7 @@ def checked_flag(name: str, value: Any) -> bool:
 def checked_auto(name: str, value: Any) -> bool:
     """Whether a part of the budget may be spent where public facts say that it pays: "auto" or False."""
     if not (isinstance(value, str) and value == "auto") and value is not False:
-        raise ParameterError(f"{name} must be 'auto' or False.")
+        raise ParameterError(f"{name} must be 'auto'{suggestion(value, ('auto',))} or False.")
     return value is not False
 
 
@@ -476,7 +477,8 @@ def checked_share(value: Any) -> float | str:
     if isinstance(value, str) and value == "auto":
         return value
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= _LARGEST_SHARE:
-        raise ParameterError(f'inference_share must be a number from 0 (no intervals) to {_LARGEST_SHARE}, or "auto".')
+        near = suggestion(value, ("auto",))
+        raise ParameterError(f'inference_share must be a number from 0 (no intervals) to {_LARGEST_SHARE}, or "auto"{near}.')
     return float(value)
 
 

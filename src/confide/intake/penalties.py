@@ -16,12 +16,12 @@ import numpy as np
 from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
 from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, NumberEncoding
-from confide.features.column_names import listed_unknown, words_of
 from confide.features.encoder import Encoder
 from confide.features.layout import Group
 from confide.features.quadratic_forms import QuadraticForm
 from confide.features.smoothing import Smooth, checked_strength, smoothing_form
 from confide.intake.user_penalties import read_penalty
+from confide.known_words import listed_unknown, words_of
 from confide.types import Array
 
 _MOST_COLUMNS = 2000

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from confide.errors import ParameterError
-from confide.features.column_names import words_of
 from confide.features.fourier import KERNELS
+from confide.known_words import words_of
 from confide.planning.checked_arguments import check_failure, check_positive, check_whole
 
 _LEAST_LOG = -300.0

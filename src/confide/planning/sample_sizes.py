@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.features.column_names import words_of
+from confide.known_words import words_of
 from confide.planning.checked_arguments import check_failure, check_positive
 from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, may_suffice, plan_without_centre
 from confide.planning.utility import UtilityBound, utility_bound

@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self, TypeAlias
 
 from confide.errors import ParameterError
+from confide.known_words import words_of
 from confide.privacy.conversions import concentrated_epsilon
 
 _UP = 1.0 + 2.0**-40
@@ -42,7 +43,7 @@ class Neighbours(StrEnum):
         try:
             return cls(str(value))
         except ValueError:
-            raise ParameterError(f"neighbours must be one of {', '.join(repr(str(n)) for n in cls)}.") from None
+            raise ParameterError(f"neighbours must be one of {words_of(cls, value)}.") from None
 
 
 @dataclass(frozen=True, slots=True)

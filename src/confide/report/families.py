@@ -19,7 +19,6 @@ from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import DETAILS
 from confide.errors import ParameterError
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
-from confide.features.column_names import listed
 from confide.files import sha256_of
 from confide.inference.multiple_tests import (
     METHODS_UNDER_ANY_DEPENDENCE,
@@ -29,6 +28,7 @@ from confide.inference.multiple_tests import (
     level_of_each,
 )
 from confide.inference.table import Coefficient, CoefficientTable, readable_interval
+from confide.known_words import listed
 from confide.report.findings import has_interest, has_intervals
 from confide.report.ledger_facts import estimator_of, name_of_release
 from confide.saved_models.loading import load

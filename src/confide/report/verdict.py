@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from confide.cautions import cautions
-from confide.features.column_names import listed
 from confide.guarantee import Guarantee
 from confide.inference.table import SUPPOSED_NOTE
+from confide.known_words import listed
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import guess_probability, percent, question_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.features.column_names import words_of
 from confide.files import write_text
+from confide.known_words import words_of
 from confide.report.card import card_of
 from confide.report.contents import Contents, contents_of
 from confide.report.document import document_of_report

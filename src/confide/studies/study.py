@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confide.errors import StudyError
-from confide.features.column_names import suggestion
 from confide.features.toml_form import read_toml, refuse_address
 from confide.inference.multiple_tests import METHODS
+from confide.known_words import suggestion
 
 LEDGER_OF_ITS_OWN = "rows kept aside of other people may have a ledger of their own, as [evaluation] ledger"
 NEIGHBOURS = ("replace-one", "add-or-remove-one")

@@ -14,13 +14,13 @@ from itertools import combinations
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.features.column_names import suggestion
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.interactions import Interaction
 from confide.features.random_features import RandomFeatures
 from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
+from confide.known_words import suggestion
 from confide.privacy.mechanism import Plan
 from confide.training.alpha import usual_norm
 from confide.training.kernel_choice import features_pay, is_of_numbers

@@ -1,0 +1,91 @@
+"""Which word or name was meant, and that every list of words asks so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import confide
+from confide import ApproxDP, HuberRegressor, Ledger, LogisticRegression, ParameterError, Schema, SchemaError
+from confide.known_words import closest, listed_unknown, words_of
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("Age", "age"),
+        (" hours  [x] ", "hours [x]"),
+        ("educaton", "education"),
+        ("CAPITAL_GAIN", "capital-gain"),
+        ("zip", ""),
+        ("!", ""),
+    ],
+)
+def test_a_name_that_was_meant_is_found_in_spite_of_case_blanks_and_separators(given, meant):
+    """A name that is not alike has none."""
+    assert closest(given, ["age", "hours [x]", "education", "capital-gain"]) == meant
+
+
+def test_unknown_names_and_words_are_followed_by_what_was_meant():
+    """Each unknown name by the known one that is like it, and a list of words by one question."""
+    assert listed_unknown(["Age", "zip"], ["age", "sex"]) == '"Age" (did you mean "age"?), "zip"'
+    assert words_of(("rbf", "cauchy"), "Cauchy ") == "'rbf', 'cauchy' (did you mean \"cauchy\"?)"
+    assert words_of((1, 2), None) == "'1', '2'"
+
+
+def test_every_refusal_that_lists_words_or_columns_asks_which_was_meant():
+    """In the source: where a text says that something must be a certain word, or is no column, a suggestion is filled in."""
+    lists = re.compile(
+        r"must be one of \{|must be (?:one of )?\\?['\"]\w|\w\W+(?:is|are) no (?:number )?column|there is no column|\{what\}\. The"
+    )
+    asks = re.compile(r"suggestion\(|words_of\(|listed_unknown\(|listed_absent\(|\{near\}|\{meant\}")
+    seen, silent = 0, []
+    package = Path(confide.__file__).parent
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        filled_in = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+        parts = {id(part) for node in filled_in for part in ast.walk(node)} - {id(node) for node in filled_in}
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.JoinedStr | ast.Constant)
+                and id(node) not in parts
+                and lists.search(text := ast.unparse(node))
+            ):
+                seen += 1
+                silent += [] if asks.search(text) else [(path.name, text)]
+    assert seen > 25
+    assert silent == []
+
+
+def refused(make):
+    """What is said when it is refused."""
+    with pytest.raises(ParameterError) as caught:
+        make()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "meant"),
+    [
+        (lambda: LogisticRegression(1.0, neighbours="replace_one").plan(1000, 2), "replace-one"),
+        (lambda: Ledger(limit=1.0, neighbours="Add or remove one"), "add-or-remove-one"),
+        (lambda: Ledger(limit=ApproxDP(1.0, 1e-6), accounting="renyi_"), "renyi"),
+        (lambda: LogisticRegression(1.0, alpha="atuo").plan(1000, 2), "auto"),
+        (lambda: LogisticRegression(1.0, centre="Auto").plan(1000, 2), "auto"),
+        (lambda: LogisticRegression(1.0, inference_share="auto ").plan(1000, 2), "auto"),
+        (lambda: HuberRegressor(1.0, target_bound=1.0, threshold="atuo").plan(1000, 2), "auto"),
+    ],
+)
+def test_parameters_that_take_words_ask_which_was_meant(make, meant):
+    """Relations, ways of adding, and "auto" beside numbers; a word that is like none is answered without a question."""
+    assert f'(did you mean "{meant}"?)' in refused(make)
+    assert "did you mean" not in refused(lambda: Ledger(limit=1.0, neighbours="zip"))
+
+
+def test_the_scale_of_a_column_asks_which_was_meant():
+    """In a schema."""
+    with pytest.raises(SchemaError, match=r"\"log10\" \(did you mean \"log10\"\?\)"):
+        Schema.from_dict({"columns": {"x": {"low": 0, "high": 1, "scale": "Log-10"}}})
