@@ -39,7 +39,8 @@ def test_unknown_names_and_words_are_followed_by_what_was_meant():
 def test_every_refusal_that_lists_words_or_columns_asks_which_was_meant():
     """In the source: where a text says that something must be a certain word, or is no column, a suggestion is filled in."""
     lists = re.compile(
-        r"must be one of \{|must be (?:one of )?\\?['\"]\w|\w\W+(?:is|are) no (?:number )?column|there is no column|\{what\}\. The"
+        r"must be one of \{|must be (?:one of )?\\?['\"]\w|"
+        r"\w\W+(?:is|are) no (?:number )?column|there is no column|\{what\}\. The"
     )
     asks = re.compile(r"suggestion\(|words_of\(|listed_unknown\(|listed_absent\(|\{near\}|\{meant\}")
     seen, silent = 0, []

@@ -56,8 +56,7 @@ class _Amounts:
 
     def __post_init__(self) -> None:
         for name, (low, high) in self.ranges.items():
-            value = getattr(self, name)
-            real = isinstance(value, Real) and not isinstance(value, bool)
+            real = isinstance(value := getattr(self, name), Real) and not isinstance(value, bool)
             if not (real and (low <= value <= high or (name != "delta" and value == math.inf))):
                 also = "" if name == "delta" else " (float('inf') for a model without privacy)"
                 raise ParameterError(f"{name} must be a number from {low:g} to {high:g}{also}.")
