@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
+
+import numpy as np
+import pytest
 
 import confide
 from confide import errors
@@ -38,3 +42,82 @@ def test_those_that_users_catch_are_public():
     public = {name for name in CLASSES if hasattr(confide, name)}
     assert public >= {"ConfideError", "ParameterError", "SchemaError", "InputError", "FileError", "LedgerError"}
     assert all(getattr(confide, name) is CLASSES[name] for name in public)
+
+
+@functools.cache
+def fitted():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (300, 2))
+    return confide.LogisticRegression(5.0, classes=[0, 1], inference_share=0.3).fit(X, X[:, 0] > 0), X, X[:, 0] > 0
+
+
+def fit_of(kind, **given):
+    return lambda **flag: kind(1.0, **given, **flag).fit(*fitted()[1:])
+
+
+FITTED_BY = {
+    "AdditiveClassifier": fit_of(confide.AdditiveClassifier, bounds=[(-1, 1)] * 2),
+    "AdditiveRegressor": fit_of(confide.AdditiveRegressor, bounds=[(-1, 1)] * 2, target_bound=1.0),
+    "ERMClassifier": fit_of(confide.ERMClassifier),
+    "ERMRegressor": fit_of(confide.ERMRegressor, target_bound=1.0),
+    "KernelSVC": fit_of(confide.KernelSVC),
+    "LinearSVC": fit_of(confide.LinearSVC),
+    "LogisticRegression": fit_of(confide.LogisticRegression),
+    **{name: fit_of(getattr(confide, name), target_bound=1.0) for name in ("HuberRegressor", "PoissonRegressor", "Ridge")},
+}
+CALLS = {
+    **FITTED_BY,
+    "Ledger": lambda **flag: confide.Ledger(limit=1.0, **flag),
+    "RandomFourierFeatures": lambda **flag: confide.RandomFourierFeatures(**flag).fit(fitted()[1]),
+    "GroupBound": lambda linked: confide.GroupBound((1, 1), (1.0, 0.5), (linked, linked)),
+    "CoefficientIntervals.conf_int": lambda **flag: fitted()[0].conf_int(**flag),
+    "PrivateLinearModel.report": lambda **flag: fitted()[0].report("no/such/folder.html", **flag),
+    "PrivateLinearModel.save": lambda **flag: fitted()[0].save("no/such/folder.json", **flag),
+    "PrivateSearchCV.save": lambda **flag: searched().save("no/such/folder.json", **flag),
+    "attack": lambda **flag: confide.audit.attack(lambda _: [0.0], ([1.0],), ([2.0],), budget=1.0, n_releases=40, **flag),
+    "evaluate": lambda **flag: confide.evaluate(*fitted(), budget=1.0, **flag),
+    "open_rows": lambda **flag: confide.open_rows("no.csv", FLAGS_SCHEMA, **flag),
+    "sample_size": lambda **flag: confide.planning.sample_size(fitted()[0], 2, excess=0.1, **flag),
+}
+FLAGS_SCHEMA = confide.Schema({"a": {"low": 0, "high": 1}}, target={"column": "y", "negative": "n", "positive": "y"})
+NOT_OURS = {"deep", "sample_weight", "same_release"}
+"""Parameters of scikit-learn's own methods, and a part of a result."""
+
+
+@functools.cache
+def searched():
+    search = confide.PrivateSearchCV(confide.LogisticRegression(classes=[0, 1]), {"alpha": [0.1, 1.0]}, budget=5.0)
+    return search.fit(*fitted()[1:])
+
+
+def flags():
+    """Each parameter of the public interface that is True or False, with the name of what takes it."""
+    found = set()
+    modules = [getattr(confide, name) for name in confide.__all__ if inspect.ismodule(getattr(confide, name))]
+    public = [(name, getattr(module, name)) for module in (confide, *modules) for name in getattr(module, "__all__", [])]
+    for name, thing in public:
+        methods = inspect.getmembers(thing, inspect.isfunction) if inspect.isclass(thing) else []
+        named = [(method.__qualname__, method) for what, method in methods if not what.startswith("_")]
+        own = [(name, thing)] if callable(thing) and name not in CLASSES else []
+        for where, taker in [*own, *named]:
+            for parameter in inspect.signature(taker).parameters.values():
+                if re.search(r"\bbool\b", str(parameter.annotation)) or isinstance(parameter.default, bool):
+                    found |= {(where, parameter.name)} if parameter.name not in NOT_OURS else set()
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("where", "name"), flags())
+@pytest.mark.parametrize("value", ["False", 1, None])
+@pytest.mark.filterwarnings("ignore")
+def test_no_text_or_number_counts_as_true_or_false(where, name, value):
+    """The text "False" is true for Python. A command line or a configuration file may bring it."""
+    with pytest.raises(errors.ParameterError):
+        CALLS[where](**{name: value})
+
+
+def test_a_flag_is_true_or_false_of_python_or_of_numpy():
+    assert errors.checked_flag("intervals", np.True_) is True
+    assert errors.checked_flag("intervals", False) is False
+    for wrong in (1, 0, "True", None, [], np.array([True])):
+        with pytest.raises(errors.ParameterError, match="intervals must be True or False"):
+            errors.checked_flag("intervals", wrong)

@@ -93,6 +93,19 @@ class NotCertified(ConfideError, RuntimeError):  # noqa: N818 - as above
     """The computed minimiser could not be certified, so nothing is released. The charge stays."""
 
 
+def checked_flag(name: str, value: object) -> bool:
+    """True or False, if it is one of them: the text "False" would count as true. NumPy's are taken as well.
+
+    Parameters
+    ----------
+    name : the parameter
+    value : what was given for it
+    """
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise ParameterError(f"{name} must be True or False.")
+
+
 def lacking(what: str, needed: str, extra: str) -> ParameterError:
     """The refusal of something that needs an optional part of the package.
 

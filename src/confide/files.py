@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.accounting.ledger_file import belongs_to_ledger
-from confide.errors import FileError
+from confide.errors import FileError, checked_flag
 from confide.features.toml_form import refuse_address
 
 _KIND = "confide-model"
@@ -116,6 +116,7 @@ def check_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> No
         Whether a file that exists may be replaced. A file without write permission may not, nor may a ledger.
     """
     refuse_address(path)
+    checked_flag("overwrite", overwrite)
     try:
         target = Path(path).resolve()
         _check_existing(path, target, overwrite)

@@ -175,6 +175,24 @@ def test_what_stops_the_mark_of_a_failed_fit_tells_nothing_of_its_error(path, mo
     assert Ledger(path).unfinished() == [1]
 
 
+def test_an_end_says_why_there_is_nothing_to_end(path):
+    """No such charge, or attempt; one for nothing that can be finished; one that was taken up, or has released."""
+    ledger = Ledger(path)
+    ledger.charge(0.5)
+    ledger.charge(0.5, details={"intent": "release"})
+    for charge, attempt in ((7, 1), (0, 1), (1, 1), (2, 0), (2, 2)):
+        with pytest.raises(LedgerError, match="has no such attempt"):
+            ledger.end(charge, attempt)
+    Ledger(path, finish=True).charge(0.5, details={"intent": "release"})
+    late = "charge 2 has released, or was taken up by another attempt"
+    with pytest.raises(LedgerError, match=late):
+        ledger.end(2, 1)
+    ledger.end(2, 2)
+    for attempt in (1, 2):
+        with pytest.raises(LedgerError, match=late):
+            ledger.end(2, attempt)
+
+
 @pytest.mark.parametrize(("charge", "attempt"), [(1, True), (1, 1.0), (1.0, 1), (True, 1), (1, np.int64(1)), ("1", 1)])
 def test_no_mark_is_written_that_could_not_be_read_again(path, charge, attempt):
     ledger = Ledger(path)

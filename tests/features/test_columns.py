@@ -62,6 +62,7 @@ CONTRADICTIONS = {
     "a code that is no number": ({"age": AGE | {"missing": ["x"]}}, "each code in missing must be a finite number"),
     "an infinite code": ({"age": AGE | {"missing": [float("inf")]}}, "each code in missing"),
     "a blank code": ({"sex": SEX | {"missing": [" "]}}, "each code in missing"),
+    "a list as a code": ({"sex": SEX | {"missing": [[]]}}, "each code in missing"),
     "a category that is a code": ({"sex": SEX | {"missing": ["Male "]}}, "a category and a code"),
     "low equals high": ({"age": {"low": 1, "high": 1}}, "age"),
     "low above high": ({"age": {"low": 2, "high": 1}}, "age"),

@@ -286,3 +286,22 @@ def test_one_person_is_the_same_in_every_type_that_readers_make():
     frame = pd.DataFrame({"age": 30.0, "patient": pd.Series([1, 1.0, "1", Decimal(1), np.int8(1)], dtype=object)})
     schema = Schema(columns={"age": {"low": 0, "high": 100}}, person="patient")
     assert Encoder(schema).read(frame, in_order(1)).kept.tolist() == [0]
+
+
+HALF = np.array([2049, 2048, 3], dtype=np.float16)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [HALF, pd.Series(HALF), pa.array(HALF), pa.chunked_array([pa.array(HALF[:1]), pa.array(HALF[1:])]), list(HALF)]
+    + [np.array(numbers, dtype=kind) for kind, numbers in ((np.float16, [1000.3, 1000.4]), (np.float32, [12345.671, 1.0]))],
+)
+def test_narrow_numbers_that_may_be_rounded_are_no_identifiers(cells):
+    """In half precision 2049 is 2048, and 1000.3 is 1000.4: two persons would be one."""
+    with pytest.raises(InputError, match="their type rounds them"):
+        read_identities("id", cells)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_numbers_that_their_type_holds_exactly_are_identifiers(kind):
+    assert read_identities("id", np.array([2047, 7, 0.5, 2047], dtype=kind)).tolist() == [0, 1, 2, 0]

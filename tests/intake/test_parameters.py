@@ -177,15 +177,10 @@ def test_bounds_on_the_number_of_rows_go_with_add_or_remove_one():
 
 
 def test_a_choice_names_the_words_that_will_do():
-    """And a flag is True or False, of Python or of NumPy."""
     assert parameters.checked_choice("loss", "huber", ("huber", "other")) == "huber"
     for wrong in ("Huber", None, ["huber"]):
         with pytest.raises(ParameterError, match="loss must be one of 'huber', 'other'"):
             parameters.checked_choice("loss", wrong, ("huber", "other"))
-    assert parameters.checked_flag("intervals", np.True_) is True
-    for wrong in (1, "True", None):
-        with pytest.raises(ParameterError, match="intervals must be True or False"):
-            parameters.checked_flag("intervals", wrong)
 
 
 def test_the_shape_of_a_plan_comes_from_the_schema_where_there_is_one():

@@ -50,24 +50,24 @@ def is_mark(text: str) -> bool:
 
 
 class Attempts:
-    """The last attempt under each charge with an intent, as long as it has not ended."""
+    """The last attempt under each charge with an intent, and the charges of which it has not ended."""
 
     def __init__(self) -> None:
-        self._going_on: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+        self._going_on: set[int] = set()
 
     def begin(self, charge: int) -> None:
         """Count a charge with an intent: it begins its first attempt."""
-        self._going_on[charge] = 1
+        self._last[charge] = 1
+        self._going_on.add(charge)
 
     def take(self, mark: Mark) -> bool:
         """Count a mark. False unless it is that of the next attempt, or of the end of the last one."""
-        last = self._going_on.get(mark.charge)
-        if last is None or mark.attempt != last + (not mark.ended):
+        if mark.charge not in self._going_on or mark.attempt != self._last[mark.charge] + (not mark.ended):
             return False
+        self._last[mark.charge] = mark.attempt
         if mark.ended:
-            del self._going_on[mark.charge]
-        else:
-            self._going_on[mark.charge] = mark.attempt
+            self._going_on.remove(mark.charge)
         return True
 
     def end(self, charge: int, attempt: int) -> Mark:
@@ -79,10 +79,16 @@ class Attempts:
             If it is not the last one under its charge, or that has ended.
         """
         # A record of another type, such as True or 1.0, could not be read again.
-        if type(charge) is not int or type(attempt) is not int or self._going_on.get(charge) != attempt:
+        last = self._last.get(charge, 0) if type(charge) is type(attempt) is int else 0
+        if not 1 <= attempt <= last:
             raise LedgerError(
-                f"charge {charge} was taken up by another attempt while this one went on, so nothing of this one is "
-                f"released."
+                "this ledger has no such attempt, so it cannot end: the charge is not there, is for nothing that can be "
+                "finished, or has other attempts. Give what last_charge and last_attempt were after the charge."
+            )
+        if attempt < last or charge not in self._going_on:
+            raise LedgerError(
+                f"charge {charge} has released, or was taken up by another attempt while this one went on, so nothing of "
+                f"this one is released."
             )
         return Mark(charge, attempt, ended=True)
 
@@ -98,7 +104,7 @@ class Attempts:
             entry = entries[number - 1]
             # Events of records do not state the relation, which is that of the ledger.
             if entry.details[INTENT] == intent and [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]:
-                return Mark(number, self._going_on[number] + 1, ended=False)
+                return Mark(number, self._last[number] + 1, ended=False)
         raise LedgerError(
             "this ledger has no charge for this very release that released nothing, so there is nothing to be finished: it "
             "was never charged, it has released, or data, schema, parameters or version differ. Nothing was used or charged."

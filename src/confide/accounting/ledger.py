@@ -34,7 +34,7 @@ from confide.accounting.ledger_records import (
     is_note,
     now,
 )
-from confide.errors import LedgerError, ParameterError
+from confide.errors import LedgerError, ParameterError, checked_flag
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
 
 __all__ = ["Batch", "Ledger"]
@@ -112,6 +112,7 @@ class Ledger(Shared):
         finish: bool = False,
     ) -> None:
         relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)
+        self.finish = checked_flag("finish", finish)
         if accounting not in ("auto", *filter_choice.ACCOUNTINGS):
             raise filter_choice.unknown_accounting(accounting)
         header = None if limit is None else _new_header(as_budget(limit), relation, rows, accounting)
@@ -127,7 +128,7 @@ class Ledger(Shared):
         self._last: Record | None = None
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
-        self._attempts, self.finish = Attempts(), finish
+        self._attempts = Attempts()
         super().__init__()
         self.dated_like: str | None = None  # the time that charges through this object are given
         self._total = filters.Amount()

@@ -19,7 +19,7 @@ from confide.audit.confidence import Separation, claimed, lower_bound, upper_bou
 from confide.audit.outcomes import Failed, bounded, vectors, with_bits
 from confide.audit.releases import released_by
 from confide.audit.results import LIKELY, AuditResult
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_flag
 from confide.privacy.budgets import Budget, as_budget
 from confide.types import Array
 
@@ -82,6 +82,7 @@ def attack(
 
     Source: Jagielski, Ullman and Oprea (2020); thresholds and counts come from different releases, as in Nasr et al. (2021).
     """
+    checked_flag("with_power", with_power)
     if n_releases < _LEAST_RELEASES:
         raise ParameterError(f"n_releases must be at least {_LEAST_RELEASES}; it is {n_releases}.")
     if not 0.0 < confidence < 1.0:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from confide.effects.original_units import INTERCEPT, checked_units, encoded_units, in_original_units
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_flag
 from confide.estimators.score_units import ratio_of_scores
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
@@ -118,7 +118,7 @@ class CoefficientIntervals:
         ParameterError
             As in `uncertainty`, or if the level is out of range.
         """
-        known = self._joint_uncertainty(target) if simultaneous else self.uncertainty(target)
+        known = self._joint_uncertainty(target) if checked_flag("simultaneous", simultaneous) else self.uncertainty(target)
         n_vectors, width = np.atleast_2d(self.coef_).shape
         if self._interest is not None:
             n_vectors, width = 1, len(known.estimates)

@@ -14,7 +14,7 @@ import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.checked_source import CheckedSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_flag
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model
 from confide.estimators.planned_evaluation import (
     USUAL_BINS,
@@ -154,6 +154,7 @@ def evaluate(
         )
     allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
     checked_level(level)
+    allows_hidden = checked_flag("allow_hidden", allow_hidden)
     charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "evaluate")
     persons = parameters.checked_rows_per_person(max_rows_per_person)
     planned = planned_evaluation(
@@ -170,7 +171,7 @@ def evaluate(
     # Rows and labels are checked before the charge, and scored after it.
     with given.checked(specifications(planned, rows_per_person(persons, charge.seed))) as rows:
         n_rows = rows[0].n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None
-        if not allow_hidden:
+        if not allows_hidden:
             refuse_hidden(planned.plan, planned.n_cells, n_rows, planned.plan_at)
         release = partial(_released, prepared, [each.source for each in rows])
         released = charge_and_release(release, planned.plan.event, relation, charge)

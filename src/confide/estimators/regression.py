@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from confide.errors import checked_flag
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import (
     DesignParameters,
@@ -122,14 +123,14 @@ class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParame
         return self._train(X, y)
 
     def _minimised(self, encoder: Encoder | None) -> SquaredError:
-        has_intervals = parameters.checked_flag("intervals", self.intervals)
+        has_intervals = checked_flag("intervals", self.intervals)
         if has_intervals and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE:
             parameters.refuse_uncounted_rows(encoder)
         return squared_error(self._target_range(encoder).bound, with_square=has_intervals)
 
     @property
     def _asks_for_intervals(self) -> bool:
-        return parameters.checked_flag("intervals", self.intervals)
+        return checked_flag("intervals", self.intervals)
 
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."

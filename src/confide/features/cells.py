@@ -323,6 +323,8 @@ def _holds_objects(cells: Any) -> bool:
 
 def _listed(what: str, cells: Any) -> list[object]:
     """The cells as objects of Python or NumPy."""
+    if str(getattr(cells, "dtype", getattr(cells, "type", ""))).lower() in ("float16", "halffloat"):
+        return list(np.asarray(cells))  # as numbers of Python they would not tell that they are rounded
     method = next((method for method in ("to_list", "tolist", "to_pylist") if hasattr(cells, method)), None)
     try:
         return list(cells if method is None else getattr(cells, method)())

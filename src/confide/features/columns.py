@@ -288,7 +288,8 @@ def _checked_missing(where: str, missing: Any, *, is_number: bool) -> Any:
         )
     if is_number:
         return tuple(dict.fromkeys(finite_bound(where, "each code in missing", code) for code in given))
-    return tuple({canonical_label(code): plain_label(where, "each code in missing", code) for code in given}.values())
+    codes = [plain_label(where, "each code in missing", code) for code in given]
+    return tuple({canonical_label(code): code for code in codes}.values())
 
 
 def _shown_codes(codes: Iterable[Label]) -> str:

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import InputError, ParameterError
+from confide.errors import InputError, ParameterError, checked_flag
 from confide.known_words import words_of
 from confide.types import Array, Rows
 
@@ -121,9 +121,7 @@ class FourierMap:
         scale = self.length_scale
         if not isinstance(scale, Real) or isinstance(scale, bool) or not SMALLEST_BOUND <= scale <= LARGEST_BOUND:
             raise ParameterError("length_scale must be a positive number between 2^-300 and 2^300.")
-        if not isinstance(self.orthogonal, (bool, np.bool_)):
-            raise ParameterError("orthogonal must be True or False.")
-        if self.orthogonal and self.kernel != "rbf":
+        if checked_flag("orthogonal", self.orthogonal) and self.kernel != "rbf":
             raise ParameterError(
                 "orthogonal features are only for the kernel 'rbf'; the densities of other kernels depend on the direction."
             )

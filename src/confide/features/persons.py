@@ -48,8 +48,8 @@ def read_identities(what: str, *columns: Any) -> Indices:
     Raises
     ------
     InputError
-        If a cell is missing, or is not text, a number or a boolean; if a number is so large that its type rounds it; or if
-        two identifiers differ in spelling alone.
+        If a cell is missing, or is not text, a number or a boolean; if a number is so large, or has so many digits, that
+        its type rounds it; or if two identifiers differ in spelling alone.
     """
     index: dict[str, int] = {}
     parts = []
@@ -62,8 +62,8 @@ def read_identities(what: str, *columns: Any) -> Indices:
         raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
     if ROUNDED in index:
         raise InputError(
-            f"{what}: holds floating-point numbers so large that their type rounds them, so two persons may have become "
-            f"one. Write them as integers or as text."
+            f"{what}: holds floating-point numbers so large, or with so many digits, that their type rounds them, so two "
+            f"persons may have become one. Write them as integers or as text."
         )
     if n_respelled(index):
         raise InputError(
@@ -103,9 +103,11 @@ def identity_in(value: object) -> str | None:
 
 
 def _is_rounded(number: float | np.floating[Any]) -> bool:
-    """Whether a number is so large that its type does not hold all whole numbers up to it."""
-    size = abs(float(number))
-    return size >= _LEAST_ROUNDED and size >= 2.0 ** (np.finfo(type(number)).nmant + 1)
+    """Whether its type does not hold all whole numbers up to it, or, if it is narrow, all decimals of so many digits."""
+    size, kind = abs(float(number)), np.finfo(type(number))
+    if size % 1.0 and kind.bits < 64:
+        return len(re.sub(r"e.*|\D", "", str(number)).strip("0")) > kind.precision
+    return size >= _LEAST_ROUNDED and size >= 2.0 ** (kind.nmant + 1)
 
 
 def n_respelled(identities: Iterable[str]) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_flag
 from confide.inference.bands import draws_of_errors
 from confide.inference.rates import Evaluation, Rate
 from confide.types import Array
@@ -57,6 +57,7 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
     ParameterError
         If one of the classes has too few rows beside the noise.
     """
+    with_band = checked_flag("simultaneous", simultaneous)
     if evaluation.auc.value is None:
         raise ParameterError(
             "one of the two classes has too few rows beside the noise, so nothing is known of the ROC curve. Evaluate on "
@@ -67,7 +68,7 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
     statistics = [_sensitivity_at(place) for place in places.tolist()]
     band = tuple(_wide(evaluation.interval_of(each), each(evaluation.counts)) for each in statistics)
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
-    together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band]) if simultaneous else ()
+    together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band]) if with_band else ()
     return RocCurve(false_positive_rates, sensitivities, places, band, together)
 
 

@@ -184,7 +184,7 @@ def _open_spark(rows: Any, options: _Options) -> OpenedRows:
 def checked_cache(folder: Path | str) -> Path:
     """The folder for encoded rows, which exists."""
     refuse_address(folder)
-    if not Path(folder).is_dir():
+    if not isinstance(folder, (str, os.PathLike)) or not Path(folder).is_dir():
         raise ParameterError(f"cache is not a folder that exists: {folder}. Make it, or leave cache out.")
     return Path(folder).absolute()
 

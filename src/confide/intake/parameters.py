@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_flag
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.features.target import Target
@@ -128,12 +128,11 @@ def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> 
 
 def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
     """The constant appended to every clipped row; 0.0 for none."""
-    if not isinstance(fit_intercept, (bool, np.bool_)):
-        raise ParameterError("fit_intercept must be True or False.")
+    has_intercept = checked_flag("fit_intercept", fit_intercept)
     ok = isinstance(intercept_scaling, Real) and not isinstance(intercept_scaling, bool)
     if not ok or not 2.0**-300 < intercept_scaling < 2.0**300:
         raise ParameterError("intercept_scaling must be a positive finite number.")
-    return float(intercept_scaling) if fit_intercept else 0.0
+    return float(intercept_scaling) if has_intercept else 0.0
 
 
 _FAR_FROM_ZERO = 1.5
@@ -456,13 +455,6 @@ def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} must be one of {words_of(choices, value)}.")
     return value
-
-
-def checked_flag(name: str, value: Any) -> bool:
-    """True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f"{name} must be True or False.")
-    return bool(value)
 
 
 def checked_auto(name: str, value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from confide.errors import InsufficientRegularisation, ParameterError
+from confide.errors import InsufficientRegularisation, ParameterError, checked_flag
 from confide.known_words import words_of
 from confide.planning.checked_arguments import check_failure, check_positive
 from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, may_suffice, plan_without_centre
@@ -80,6 +80,7 @@ def sample_size(
     """
     check_positive(reference_norm=reference_norm, excess=excess)
     check_failure(failure)
+    checked_flag("population", population)
     if by not in BOUNDS:
         raise ParameterError(f"by must be one of {words_of(BOUNDS, by)}.")
     if estimator.get_params(deep=False).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
