@@ -1,16 +1,18 @@
-"""The filter of a limit, and the charges that a filter can never count."""
+"""The filter of a limit, the charges that a filter can never count, and the header of a ledger with a limit."""
 
 from __future__ import annotations
 
+import uuid
 from functools import lru_cache
 
 from confide.accounting.batches import amounts_of, costs_of, listed
 from confide.accounting.events import Event
 from confide.accounting.filters import Amount, Filter, SumFilter, total_amount
+from confide.accounting.ledger_records import Header
 from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.known_words import words_of
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 
 ACCOUNTINGS = ("sum", "renyi")
 
@@ -79,6 +81,12 @@ def refusal(filter_: Filter, events: tuple[Event, ...], total: Amount) -> Ledger
         f"this asks for {listed(costs_of(events))}; the ledger has {amounts_of(filter_.remaining(total))} left of "
         f"{amounts_of(filter_.limit)}.{share} Lower `budget`; a limit is fixed once. Nothing was used or charged."
     )
+
+
+def new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
+    """The first record of a new ledger with this limit."""
+    filter_for(limit, "sum")  # refuses what is no limit
+    return Header(uuid.uuid4().hex, limit, neighbours, accounting_for(limit, accounting), rows)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,6 @@ Proof: proofs/ledger.md.
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -115,7 +114,7 @@ class Ledger(Shared):
         self.finish = checked_flag("finish", finish)
         if accounting not in ("auto", *filter_choice.ACCOUNTINGS):
             raise filter_choice.unknown_accounting(accounting)
-        header = None if limit is None else _new_header(as_budget(limit), relation, rows, accounting)
+        header = None if limit is None else filter_choice.new_header(as_budget(limit), relation, rows, accounting)
         self._records: Records
         if path is not None:
             self._records = stored = stored_records(path)
@@ -554,11 +553,6 @@ class Ledger(Shared):
             )
         head = self._last.hash if self._last else ""
         return _reopened, (str(self._records.path), self._header.identity, self.finish, head)
-
-
-def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
-    filter_choice.filter_for(limit, "sum")  # refuses what is no limit
-    return Header(uuid.uuid4().hex, limit, neighbours, filter_choice.accounting_for(limit, accounting), rows)
 
 
 def _reopened(path: str, identity: str, finish: bool = False, head: str = "") -> Ledger:
