@@ -177,6 +177,20 @@ def test_scikit_learn_accepts_it(model):
     assert failed_checks(model) == ""
 
 
+@pytest.mark.parametrize(("budget", "is_small"), [(1e6, False), (1e8, True)])
+def test_checks_of_kernels_need_a_budget_at_which_noise_leaves_fifty_weighted_rows_their_say(budget, is_small):
+    """`check_class_weight_classifiers` has so many, with weights of 1,000 and 1e-4. Kernels have hundreds of features.
+
+    The noise in the score of a row where no row lies that was learned from must be small beside the margin, which is 1.
+    """
+    kernel = KernelSVC(budget, classes=[0, 1], class_weight={0: 1000, 1: 1e-4})
+    plan = kernel.plan(50, 2)
+    noise = plan.noise_norm * plan.problem.row_norm / math.sqrt(plan.problem.n_weights)
+    assert noise < 0.1 if is_small else noise > 1.0
+    if is_small:
+        assert failed_checks(KernelSVC(budget), named="check_class_weight_classifiers") == ""
+
+
 def test_adult_at_the_defaults():
     """Pure epsilon 0.5: mean test error of 5 fits below .170 (.155 measured); always "<=50K" errs .236."""
     adult = confide.datasets.load_adult()
