@@ -1,6 +1,9 @@
-"""Blocks of sparse rows: views of the matrix, never dense."""
+"""Blocks of sparse rows: views of the entries, with indices of their own, never dense."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from confide.data.sparse import SparseBlocks
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
+from confide.errors import InputError
 
 
 def made_up(n_rows=500, n_features=40, dtype=np.float64):
@@ -35,11 +39,62 @@ def test_blocks_are_the_rows_of_the_matrix(dtype):
 
 
 def test_a_block_copies_no_entry():
-    """Its entries and column indices share memory with the matrix."""
+    """Its column indices are its own: another thread may write to those of the matrix while compiled code follows them."""
     rows = made_up()
     block = SparseBlocks(rows).block(100, 200)
     assert np.shares_memory(block.data, rows.data)
-    assert np.shares_memory(block.indices, rows.indices)
+    assert not np.shares_memory(block.indices, rows.indices)
+    before = block.indices.copy()
+    rows.indices[:] = 10**6
+    np.testing.assert_array_equal(block.indices, before)
+
+
+@pytest.mark.parametrize("wrong", [40, 10**6, 2**31 - 1, -1, -(2**31)])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_column_indices_that_were_changed_are_refused_and_never_followed(wrong, kind):
+    """In every way to read rows; with what a product would read or write elsewhere in memory."""
+    rows = made_up()
+    rows.indices, rows.indptr = rows.indices.astype(kind), rows.indptr.astype(kind)
+    blocks = SparseBlocks(rows)
+    rows.indices[rows.indptr[150]] = wrong
+    for read in (
+        lambda: blocks.block(100, 200),
+        lambda: blocks.copied(np.array([3, 150])),
+        lambda: blocks.taken(np.array([3, 150])).block(0, 2),
+        lambda: blocks.lent().block(150, 151),
+    ):
+        with pytest.raises(InputError, match="changed by another thread"):
+            read()
+    assert blocks.block(0, 100).shape == (100, 40)
+
+
+def test_a_fit_survives_a_thread_that_writes_to_its_indices():
+    """In a process of its own, which would die: the fit refuses, or has read what was there before."""
+    script = """
+import threading, numpy as np, scipy.sparse, confide
+rng = np.random.default_rng(0)
+X = scipy.sparse.random_array((30_000, 200), density=0.05, format="csr", rng=rng)
+y, whole, pointers = np.arange(30_000) % 2, X.indices.copy(), X.indptr.copy()
+done = threading.Event()
+def write():
+    while not done.wait(0.01):
+        X.indices[:] = 2**31 - 1
+        X.indptr[1:] = 2**31 - 1
+threading.Timer(0.02, write).start()
+model = confide.LogisticRegression(1.0, classes=[0, 1])
+with confide.progress(lambda *_: None):
+    for _ in range(5):
+        X.indices[:], X.indptr[:] = whole, pointers
+        try:
+            model.fit(X, y)
+        except confide.InputError as error:
+            assert "indices" in str(error) or "changed by another thread" in str(error), error
+done.set()
+print("alive")
+"""
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (0, "alive\n"), found.stderr
+    assert not found.stderr
 
 
 @pytest.mark.parametrize("n_features", [1, 40, 3000, 40_000])

@@ -258,7 +258,8 @@ def _sound_sparse(X: Any) -> Any:
     try:
         if X.format in ("csr", "csc", "bsr"):
             # A new object around the same arrays, because the check may change the object that it is called on.
-            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            # It has its own row pointers: nobody else can change them once they are checked.
+            X = type(X)((X.data, X.indices, X.indptr.copy()), shape=X.shape)
             X.check_format(full_check=True)
         elif X.format == "coo":
             # The constructor checks the indices. They may have been changed since X was made, so a new object is made.
