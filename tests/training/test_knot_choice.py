@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 
 import pytest
 
-from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, Schema, Smooth, datasets
+from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, ParameterError, Schema, Smooth, datasets
 from confide.expected_noise import noise_on_a_weight
 from confide.features.interactions import Interaction
 from confide.training.knot_choice import NUMBERS_OF_KNOTS, _without_bundles, with_chosen_knots, with_knots
@@ -187,3 +188,14 @@ def test_a_curve_that_the_schema_describes_is_kept():
     assert AdditiveRegressor(4.0, schema=whole).chosen_schema(300) == whole
     pairs = AdditiveRegressor(4.0, schema=PRICES, interactions="pairs").chosen_schema(20_000)
     assert {each.knots for each in pairs.interact if not each.is_curve and "size" in each.columns} == {1}
+
+
+@pytest.mark.parametrize(("model", "more"), [(AdditiveClassifier, {}), (AdditiveRegressor, {"target_bound": 1.0})])
+def test_pairs_of_long_categories_for_which_there_is_no_plan_are_refused_in_little_time(model, more):
+    """A hundred levels by a hundred under a pure budget: one search for a ridge that works, for lines alone."""
+    levels = {name: {"categories": [f"{name}{i}" for i in range(100)]} for name in "ab"}
+    schema = Schema({**levels, "x": {"low": 0, "high": 1}}, interact=[["a", "b"]])
+    start = time.process_time()
+    with pytest.raises(ParameterError, match="no alpha is large enough"):
+        model(1.0, schema=schema, **more).plan(1_000_000)
+    assert time.process_time() - start < 2.0

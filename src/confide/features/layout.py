@@ -114,6 +114,6 @@ def _curves_beside(
 
 
 def _refuse_repeated(names: Sequence[Sequence[str]]) -> None:
-    name, count = Counter(chain.from_iterable(names)).most_common(1)[0]
-    if count > 1:
+    if len(set(chain.from_iterable(names))) < sum(map(len, names)):
+        name = Counter(chain.from_iterable(names)).most_common(1)[0][0]
         raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')

@@ -125,15 +125,22 @@ class Bundles(Shape):
         A bundle of free dimension d has r ~ Gamma(d + 1), so the r of all bundles add up to a Gamma variable. R_2 of a
         bundle is the largest L2 norm of its part of a row, over its share.
         """
-        spread = math.fsum(self.scales[g] ** 2 / self.sizes[g] for g in self.away)
-        farthest = 0.0
-        for i, (bundle, share) in enumerate(zip(self.bundles, self.shares, strict=True)):
-            square = math.fsum(self.scales[g] ** 2 for g in bundle) + (spread if i == self.home else 0.0)
-            farthest = max(farthest, math.sqrt(square) * UNITS / share)
-        return farthest * _UPWARDS * (1.4 * (self.free_dimension + len(self.bundles)) - 2.0 * log_failure) / rate
+        return _farthest(self) * _UPWARDS * (1.4 * (self.free_dimension + len(self.bundles)) - 2.0 * log_failure) / rate
 
 
-def squares_of_bundles(shape: Bundles) -> list[float]:
+@functools.lru_cache(maxsize=64)
+def _farthest(shape: Bundles) -> float:
+    """The largest R_2 of a bundle."""
+    spread = math.fsum(shape.scales[g] ** 2 / shape.sizes[g] for g in shape.away)
+    farthest = 0.0
+    for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
+        square = math.fsum(shape.scales[g] ** 2 for g in bundle) + (spread if i == shape.home else 0.0)
+        farthest = max(farthest, math.sqrt(square) * UNITS / share)
+    return farthest
+
+
+@functools.lru_cache(maxsize=64)
+def squares_of_bundles(shape: Bundles) -> tuple[float, ...]:
     """For each bundle E |b|_2^2 of its noise at a rate of 1 and the whole share, groups away included."""
     squares = []
     for i in range(len(shape.bundles)):
@@ -143,7 +150,7 @@ def squares_of_bundles(shape: Bundles) -> list[float]:
             constant = moments_of_groups(own)[-1][0] / shape.scales[-1] ** 2
             square += constant * math.fsum(shape.scales[g] ** 2 / shape.sizes[g] for g in shape.away)
         squares.append((d + 1) * (d + 2) * square)
-    return squares
+    return tuple(squares)
 
 
 def squares_of_groups(shape: Bundles) -> list[float]:

@@ -135,6 +135,9 @@ def with_chosen_knots(
         return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers, bends)
 
     straight = tried(0)
+    if straight is None:
+        # Curves have more columns, so there is no plan for them either.
+        return with_knots(schema, 0)
     beside = next((k for k, least in _KNOTS_BESIDE.items() if straight and straight.strength >= least), 0)
     for number in NUMBERS_OF_KNOTS:
         if straight is not None and straight.bends and number < max(NUMBERS_OF_KNOTS):
