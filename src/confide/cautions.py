@@ -118,15 +118,17 @@ def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool 
     warn((sentence,), BudgetWarning)
 
 
-def tell_of_many_classes(number: int) -> None:
-    """Warn of one-vs-rest for so many classes, where the noise of all of them together outweighs each comparison."""
-    if number >= MANY_CLASSES:
-        sentence = (
-            f"each of {number} classes is compared with all others, and the noise grows with their number: "
-            f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "
-            f"accurate."
-        )
-        warn((sentence,), AccuracyWarning)
+def of_many_classes(*plans: Any) -> tuple[str, ...]:
+    """What there is to say of plans with one-vs-rest for so many classes: their noise outweighs each comparison."""
+    losses = [getattr(plan.problem, "loss", None) for plan in plans if plan.budget.is_private]
+    numbers = {loss.n_outputs for loss in losses if loss is not None and loss.separable}
+    return tuple(
+        f"Each of {number} classes is compared with all others, and the noise grows with their number: "
+        f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "
+        f"accurate."
+        for number in sorted(numbers)
+        if number >= MANY_CLASSES
+    )
 
 
 def tell_of_unknown_size(estimator: Any, *, has_schema: bool) -> None:

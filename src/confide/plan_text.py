@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from confide.cautions import cautions
+from confide.cautions import cautions, of_many_classes
 from confide.expected_noise import l1_ratio, noise_in_rows
 
 _NAMES = {"none": "none", "gradient": "noisy gradients"}
@@ -185,7 +185,7 @@ def search_text(plan: Any) -> str:
         "budget": f"{plan.budget} ({plan.problem.neighbours})",
         "rows": f"{plan.n_rows:,}, of which {each} to train a candidate and {held_out:,} held out",
     }
-    if found := cautions(plan.budget, plan.n_rows, plan.n_rows):
+    if found := (*cautions(plan.budget, plan.n_rows, plan.n_rows), *of_many_classes(*plan.plans)):
         lines["caution"] = " ".join(found)
     if plan.repetition is not None:
         lines["tries"] = f"{plan.repetition.mean:.4g} in the mean, each with {plan.plans[0].budget}"
@@ -221,7 +221,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "row_bound": problem.row_bound.to_dict(),
         **({"prior_norm": math.hypot(*prior)} if (prior := prior_of(plan)) else {}),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
-        "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
+        "cautions": [*cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high), *of_many_classes(plan)],
     }
 
 
@@ -256,7 +256,7 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
         "budget": f"{_budget(plan)} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
         "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
     }
-    if found := cautions(plan.event.budget, low, high):
+    if found := (*cautions(plan.event.budget, low, high), *of_many_classes(plan)):
         lines["caution"] = " ".join(found)
     if problem.rows_per_person > 1:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"

@@ -20,6 +20,7 @@ from confide.data.partitions import NumericReading
 from confide.erm.row_bounds import BallBound
 from confide.errors import ConfideError, InputError, ParameterError, SchemaError
 from confide.estimators.parties import take_part
+from confide.planning.verdict import verdict_of
 from tests.estimators.conventions import failed_checks
 from tests.estimators.several_classes import MODELS, X, Y, models, rows_and_classes
 
@@ -300,6 +301,18 @@ def test_scikit_learns_checks_pass(model):
     assert failed_checks(model) == ""
 
 
+def test_a_search_and_a_verdict_tell_of_many_classes_against_all_others():
+    """Once, however many candidates there are; in the plan of the search too."""
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, size=(400, 2))
+    model = confide.LinearSVC(1.0, row_norm=1.0, classes=list(range(20)))
+    search = confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0)
+    with pytest.warns(confide.AccuracyWarning, match="Each of 20 classes is compared") as told:
+        search.fit(rows, np.arange(400) % 20)
+    assert sum("Each of 20 classes" in str(each.message) for each in told) == 1
+    assert str(search.plan_).count("Each of 20 classes") == 1
+    assert "Each of 20 classes" in str(verdict_of(model, 100_000, 2, with_forecast=False))
+
+
 @pytest.mark.parametrize(
     ("model", "n_classes", "is_told"),
     [
@@ -312,13 +325,16 @@ def test_scikit_learns_checks_pass(model):
     ],
 )
 def test_many_classes_against_all_others_are_told(model, n_classes, is_told):
-    """Before the charge, where noise is added; softmax compares all classes at once."""
+    """Before the charge and in the plan, where noise is added; softmax compares all classes at once."""
     rows = np.random.default_rng(0).uniform(-0.5, 0.5, size=(60, 2))
     model.set_params(classes=list(range(n_classes)))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model.fit(rows, np.arange(60) % n_classes)
     messages = [str(each.message) for each in told if each.category is confide.AccuracyWarning]
-    assert [f"each of {n_classes} classes is compared with all others" in message for message in messages] == [
+    assert [f"Each of {n_classes} classes is compared with all others" in message for message in messages] == [
         True
     ] * is_told
+    plan = model.plan(100_000, 2)
+    sentence = f"Each of {n_classes} classes is compared with all others"
+    assert (sentence in str(plan), sentence in str(plan.to_dict())) == (is_told, is_told)

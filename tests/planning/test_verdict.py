@@ -49,6 +49,18 @@ def test_the_verdict_is_in_three_sentences():
     assert (many.level, many.rows) == (ENOUGH, "Enough rows.")
 
 
+def test_numbers_with_few_rows_between_two_knots_are_told_in_words_for_numbers():
+    """They have no levels, and the whole of their effect is not hidden."""
+    columns = {"age": {"low": 0, "high": 100, "knots": 50}, "town": {"categories": [f"t{i}" for i in range(200)]}}
+    schema = Schema.from_dict({"target": {"column": "y", "negative": "no", "positive": "yes"}, "columns": columns})
+    verdict = verdict_of(confide.AdditiveClassifier(1.0, schema=schema), 1_000, with_forecast=False)
+    assert verdict.rare_columns == ("age", "town")
+    levels, curves = verdict.columns.split(". ")[0], verdict.columns.split(". ")[1]
+    assert levels.startswith("1 of 2 columns is too rare to matter (town): most of their levels")
+    assert curves.startswith("The noise hides the curve of 1 of 2 columns (age): between two knots lie fewer than")
+    assert "age" not in levels
+
+
 def test_rows_of_a_small_mean_weight_need_to_be_more():
     """Noise is counted in rows of the mean weight, for rows and for rare levels; a sentence says what weights mean."""
     plain, at_cap, light = (

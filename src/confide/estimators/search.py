@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions, tell_of_unknown_size
-from confide.errors import ParameterError
+from confide.cautions import cautions, of_many_classes, tell_of_unknown_size, warn
+from confide.errors import AccuracyWarning, ParameterError
 from confide.estimators.linear_classifier import LinearClassifier, labels_given
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.repeated_fits import TellsOfRepeatedFits
@@ -356,6 +356,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
+            warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [
                 _Training(

@@ -213,13 +213,14 @@ def _by_fits(
     n_designs: int,
 ) -> Forecast:
     """The forecast for numbers, counts or several classes, by fits to made-up tables."""
-    plan = estimator.plan(n_rows, n_features)
+    chosen = estimator_with_chosen_schema(estimator, n_rows, n_features)
+    plan = chosen.plan(n_rows, n_features if chosen.schema is None else None)
     if prior_of(plan):
         raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
-    outcome = Outcome.of(estimator, plan, share)
+    outcome = Outcome.of(chosen, plan, share)
     guess = checked_error(outcome, outcome.usual_error if error is None else error)
     check_whole(n_designs=n_designs)
-    forecast = guess + float(np.mean(errors_of_fits(estimator, plan, outcome, guess, seed, n_designs)))
+    forecast = guess + float(np.mean(errors_of_fits(chosen, plan, outcome, guess, seed, n_designs)))
     low, high = _range(forecast, guess, outcome.constant_error)
     return Forecast(forecast, min(low, high), high, guess, outcome.constant_error, plan, outcome.kind)
 

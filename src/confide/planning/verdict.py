@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from confide.cautions import of_many_classes
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows, wasted
@@ -54,6 +55,7 @@ class Verdict:
     forecast : the forecast that `error` tells, or None
     weights : a sentence on unequal weights of rows; empty where rows count alike
     delta : a sentence on what a delta beside a pure epsilon would bring; empty where it would bring little
+    classes : a sentence on many classes that are each compared with all others; empty elsewhere
     """
 
     error: str
@@ -64,6 +66,7 @@ class Verdict:
     forecast: Forecast | None
     weights: str = ""
     delta: str = ""
+    classes: str = ""
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -71,7 +74,7 @@ class Verdict:
     @property
     def sentences(self) -> tuple[str, ...]:
         """All that there is to say, one thing each."""
-        return tuple(part for part in (self.error, self.columns, self.rows, self.weights, self.delta) if part)
+        return tuple(part for part in (self.error, self.columns, self.rows, self.weights, self.delta, self.classes) if part)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -117,15 +120,15 @@ def verdict_of(
     if with_forecast:
         forecast, why = _forecast(estimator, n_rows, n_features, error, positive_rate)
     design = design_of(estimator)
-    rare, all_columns, least = _rare_columns(estimator, decided, n_rows, n_features)
+    rare, columns = _rare_columns(estimator, decided, n_rows, n_features)
     level, rows = _enough_rows(decided, design, forecast)
     weights = "".join(f"Weights of rows are {line}." for name, line in design.lines().items() if name == "weights")
-    columns = "" if not all_columns else _on_columns(rare, all_columns, least)
     better = (
         None if forecast is None else with_delta(estimator, n_rows, n_features, forecast, positive_rate, error is not None)
     )
     delta = "" if better is None else _on_delta(better)
-    return Verdict(_on_error(forecast, why, error, positive_rate), columns, rows, level, rare, forecast, weights, delta)
+    said, classes = _on_error(forecast, why, error, positive_rate), "".join(of_many_classes(decided))
+    return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes)
 
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
@@ -265,20 +268,18 @@ def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -
     return TOO_FEW, f"Too few rows for this budget: {needed}"
 
 
-def _rare_columns(
-    estimator: Any, plan: Any, n_rows: int | None, n_features: int | None
-) -> tuple[tuple[str, ...], int, float]:
-    """Columns most of whose levels the noise hides, the number of all columns, and the rows that a level needs."""
+def _rare_columns(estimator: Any, plan: Any, n_rows: int | None, n_features: int | None) -> tuple[tuple[str, ...], str]:
+    """Columns most of whose levels, or most of whose curve, the noise hides, and what there is to say of all columns."""
     if not isinstance(plan, Plan) or plan.lattice is None or getattr(estimator, "schema", None) is None:
-        return (), 0, 0.0
+        return (), ""
     if hasattr(estimator, "kernel"):
-        return (), 0, 0.0  # its weights are not those of columns
+        return (), ""  # its weights are not those of columns
     schema: Schema = estimator_with_chosen_schema(estimator, n_rows, n_features).schema
     problem = plan.problem
     on_a_weight = noise_in_rows(plan) * problem.row_norm / math.sqrt(problem.n_weights)
     least = _CLEAR * on_a_weight / design_of(estimator).effective_share
-    rare = tuple(column.name for column in schema.columns if problem.n_rows_low * _middle_share(column) < least)
-    return rare, len(schema.columns), least
+    rare = [column for column in schema.columns if problem.n_rows_low * _middle_share(column) < least]
+    return tuple(column.name for column in rare), _on_columns(rare, len(schema.columns), least)
 
 
 def _middle_share(column: Any) -> float:
@@ -291,15 +292,32 @@ def _middle_share(column: Any) -> float:
     return 1.0
 
 
-def _on_columns(rare: tuple[str, ...], n_columns: int, least: float) -> str:
+def _on_columns(rare: list[Any], n_columns: int, least: float) -> str:
+    """A sentence on columns whose levels are rare, and one on numbers with few rows between two knots."""
     if not rare:
         return f"All {n_columns} columns can matter." if n_columns > 1 else ""
-    named = ", ".join(rare[:_MOST_NAMED]) + (f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else "")
-    verb = "is" if len(rare) == 1 else "are"
-    return (
-        f"{len(rare)} of {n_columns} columns {verb} too rare to matter ({named}): most of their levels have fewer than the "
-        f"{_two_digits(least):,} rows that stand out from the noise."
-    )
+    numbers = [column.name for column in rare if isinstance(column, NumberColumn)]
+    others, enough = [column.name for column in rare if not isinstance(column, NumberColumn)], f"{_two_digits(least):,} rows"
+    said = []
+    if others:
+        said.append(
+            f"{len(others)} of {n_columns} columns {_is(others)} too rare to matter ({_named(others)}): most of their "
+            f"levels have fewer than the {enough} that stand out from the noise."
+        )
+    if numbers:
+        said.append(
+            f"The noise hides the curve{'s'[: len(numbers) > 1]} of {len(numbers)} of {n_columns} columns "
+            f"({_named(numbers)}): between two knots lie fewer than the {enough} that stand out from it."
+        )
+    return " ".join(said)
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
 
 
 def _two_digits(number: float) -> int:

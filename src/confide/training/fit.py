@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from confide.accounting.ledger import Ledger
-from confide.cautions import cautions, tell_of_many_classes
+from confide.cautions import cautions, of_many_classes, warn
 from confide.data.source import RowSource
 from confide.effects.monotone import monotone_weights
-from confide.erm.class_losses import OneVsRest
-from confide.errors import ParameterError
+from confide.errors import AccuracyWarning, ParameterError
 from confide.expected_noise import wasted
 from confide.features.penalised_bounds import ShortenedInNorm
 from confide.guarantee import Guarantee
@@ -77,7 +76,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         facts = replace(circumstances_of(problem, rows, settings.prior, charge), attempts=attempts)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
-        tell_of_many_classes(_classes_against_all_others(plan))
+        warn(of_many_classes(plan), AccuracyWarning)
         waste = wasted(plan, settings.sampling_design(problem.n_rows_low).effective_share)
         before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps, waste)
         fit = charge_and_release(
@@ -89,12 +88,6 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
             attempts=attempts,
         )
     return model_of(fit, plan.alpha, guarantee, rows, settings)
-
-
-def _classes_against_all_others(plan: AnyPlan) -> int:
-    """How many classes are each compared with all others, with noise; 0 if none is."""
-    loss = getattr(plan.problem, "loss", None)
-    return loss.n_outputs if isinstance(loss, OneVsRest) and plan.budget.is_private else 0
 
 
 def _refuse_weights_without_mean(rows: CheckedRows, settings: Settings) -> None:

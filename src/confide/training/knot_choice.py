@@ -138,20 +138,20 @@ def with_chosen_knots(
     if straight is None:
         # Curves have more columns, so there is no plan for them either.
         return with_knots(schema, 0)
-    beside = next((k for k, least in _KNOTS_BESIDE.items() if straight and straight.strength >= least), 0)
+    beside = next((k for k, least in _KNOTS_BESIDE.items() if straight.strength >= least), 0)
     for number in NUMBERS_OF_KNOTS:
-        if straight is not None and straight.bends and number < max(NUMBERS_OF_KNOTS):
+        if straight.bends and number < max(NUMBERS_OF_KNOTS):
             return _beside(schema, straight.schema, beside)
-        if straight is not None and straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
+        if straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
             continue
         curved = tried(number)
         if curved is not None:
-            is_cheap = straight is not None and curved.signal >= _CHEAP * straight.signal
+            is_cheap = curved.signal >= _CHEAP * straight.signal
             if is_cheap and curved.of_numbers < _LEAST_OF_NUMBERS:
                 continue
             if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
                 return curved.schema
-    return with_knots(schema, 0) if straight is None else straight.schema
+    return straight.schema
 
 
 def _with_noise_in_the_objective(settings: Settings) -> Settings:
