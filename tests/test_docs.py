@@ -262,12 +262,28 @@ def test_examples_in_docstrings_hold(name):
         assert found.failed == 0
 
 
+def anchors(page):
+    """Headings of a page as links name them. A line beneath a table or a paragraph, without a blank one between, is none."""
+    text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
+    for heading in re.findall(r"(?:^|\n\n)#+ (.*)", text):
+        yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
 def test_links_between_pages_lead_somewhere():
-    """Relative links of the Markdown pages name files that exist."""
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/**/*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            if Path(target).name not in {Path(made).name for made in site_pages.MADE}:
-                assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} -> {target}"
+    """Relative links of the Markdown pages name files that exist, and headings of them."""
+    for page in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("src/**/*.md"),
+        *ROOT.glob("benchmarks/**/*.md"),
+        *ROOT.glob("docs/**/*.md"),
+    ]:
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+            if Path(target).name in {Path(made).name for made in site_pages.MADE}:
+                continue
+            found = page.parent / target if target else page
+            assert found.exists(), f"{page.relative_to(ROOT)} -> {target}"
+            if anchor and found.suffix == ".md":
+                assert anchor in set(anchors(found)), f"{page.relative_to(ROOT)} -> {target}#{anchor}"
 
 
 def test_every_module_stands_in_the_architecture():
