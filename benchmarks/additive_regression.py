@@ -81,14 +81,36 @@ def visits() -> Regression:
     return Regression("visits", Schema(columns), frame[[*columns]], frame["mdvis"].to_numpy(float), 15_000, 20.0, "poisson")
 
 
-REGRESSIONS = {"diamonds": diamonds, "visits": visits}
+def flights() -> Regression:
+    """Delays at arrival: they are delays at departure and a little more. Three quarters of the rows are for training."""
+    frame = _shuffled("flights.parquet")
+    bounds = {"day": (1, 31), "hour": (5, 23), "distance": (80, 5000), "dep_delay": (-30, 300)}
+    columns: dict[str, dict[str, object]] = {name: {"low": low, "high": high} for name, (low, high) in bounds.items()}
+    columns |= {name: {"categories": sorted(frame[name].unique().tolist())} for name in ("month", "carrier", "origin")}
+    n_train = len(frame) * 3 // 4
+    return Regression(
+        "flights", Schema(columns), frame[[*columns]], frame["arr_delay"].to_numpy(float), n_train, 300.0, "huber"
+    )
+
+
+def bends() -> Regression:
+    """Made-up rows of six columns, one of them straight, two bent and one bent a little. 6,000 are for training."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1.0, 1.0, (10_000, 6))
+    targets = np.sin(3.0 * rows[:, 0]) + 2.0 * np.abs(rows[:, 1]) + rows[:, 2] ** 2 + 0.5 * rows[:, 3] - 1.33
+    targets += 0.25 * targets.std() * rng.normal(size=len(rows))
+    frame = pd.DataFrame(rows, columns=[f"x{i}" for i in range(6)])
+    return Regression("bends", Schema({name: {"low": -1, "high": 1} for name in frame}), frame, targets, 6_000, 4.0, "huber")
+
+
+REGRESSIONS = {"diamonds": diamonds, "visits": visits, "flights": flights, "bends": bends}
 
 
 def main() -> None:
     """Print a line for each data set and epsilon."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--data", nargs="*", choices=REGRESSIONS, default=list(REGRESSIONS))
+    parser.add_argument("--data", nargs="*", choices=REGRESSIONS, default=["diamonds", "visits"])
     options = parser.parse_args()
     with threadpool_limits(1):
         for name in options.data:

@@ -4,13 +4,13 @@ Test errors of `AdditiveClassifier`, and one minus what `AdditiveRegressor` expl
 columns and with the automatic number. The rule of training/knot_choice.py was chosen on the first five data sets; the
 others had no part in it.
 
-Run: CONFIDE_DATA_DIR=... python -m benchmarks.automatic_knots [--data adult ...] [--draws 6]
+Run: CONFIDE_DATA_DIR=... python -m benchmarks.automatic_knots [--data adult ...] [--draws 6] [--epsilons 0.3 ...]
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,10 +51,10 @@ def of_regressor(given: Regression, epsilon: float, knots: Any) -> float:
     return 1.0 - given.explained(given.fitted(epsilon, knots=knots))
 
 
-def shown(name: str, what: str, draw: Callable[[float, Any], float], draws: int) -> None:
+def shown(name: str, what: str, draw: Callable[[float, Any], float], draws: int, epsilons: Sequence[float]) -> None:
     """Print a line for each epsilon."""
     print(f"{name}, {what}; knots: " + ", ".join(map(str, KNOTS)))
-    for epsilon in EPSILONS:
+    for epsilon in epsilons:
         found = {knots: [draw(epsilon, knots) for _ in range(draws)] for knots in KNOTS}
         means = {knots: float(np.mean(values)) for knots, values in found.items()}
         error = np.median([np.std(values) / draws**0.5 for values in found.values()])
@@ -72,16 +72,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="*", choices=names, default=list(names))
     parser.add_argument("--draws", type=int, default=6)
+    parser.add_argument("--epsilons", nargs="*", type=float, default=EPSILONS)
     options = parser.parse_args()
     with threadpool_limits(1):
         for name in options.data:
             if name in REGRESSIONS:
                 regression = REGRESSIONS[name]()
-                shown(name, "(epsilon, 1e-6)", lambda e, k, r=regression: of_regressor(r, e, k), options.draws)
+                shown(
+                    name,
+                    "(epsilon, 1e-6)",
+                    lambda e, k, r=regression: of_regressor(r, e, k),
+                    options.draws,
+                    options.epsilons,
+                )
                 continue
             given = data(name)
             for what, delta in (("pure, replace-one", 0.0), ("(epsilon, 1e-5), add-or-remove-one", 1e-5)):
-                shown(name, what, lambda e, k, g=given, d=delta: of_classifier(g, e, d, k), options.draws)
+                shown(name, what, lambda e, k, g=given, d=delta: of_classifier(g, e, d, k), options.draws, options.epsilons)
 
 
 if __name__ == "__main__":

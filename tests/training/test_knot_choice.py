@@ -125,43 +125,47 @@ PRICES = Schema(
 )  # fmt: skip
 
 
-def beside_lines(n_rows, budget=1.0, schema=PRICES, **parameters):
-    """The knots of curves beside lines that a regression chooses, and those of curves alone."""
+def beside_lines(n_rows, budget=1.0, schema=PRICES, *, scaled=False, **parameters):
+    """The knots of curves beside lines that a regression chooses, `scaled` with their scale; and those of curves alone."""
     found = AdditiveRegressor(budget, schema=schema, **parameters).chosen_schema(n_rows)
-    return {each.columns[0]: each.knots for each in found.interact if each.is_curve}, knots_of(found)
+    curves = [each for each in found.interact if each.is_curve]
+    return {each.columns[0]: (each.knots, each.scale) if scaled else each.knots for each in curves}, knots_of(found)
 
 
 @pytest.mark.parametrize("loss", ["huber", "squared", "poisson"])
 def test_regressions_have_curves_beside_lines_from_a_strength_on(loss):
-    """3 knots from 75 rows for each unit of noise on a weight of lines, 6 from 600; few whole numbers have fewer."""
+    """3 knots at half the scale from 45 rows for each unit of noise on a weight of lines, 3 from 75, and 6 from 600."""
     seen = set()
     for step in range(60):
         n_rows = int(300 * 1.15**step)
         plan = AdditiveRegressor(1.0, schema=PRICES, loss=loss, knots=0).plan(n_rows)
         strength = 0.5 * n_rows / (noise_on_a_weight(plan) * _without_bundles(plan))
-        found, alone = beside_lines(n_rows, loss=loss)
-        if found or strength < 75.0:
+        found, alone = beside_lines(n_rows, loss=loss, scaled=True)
+        if found or strength < 45.0:
             assert alone == {"size": 0, "rooms": 0, "age": 0, "flag": 0, "own": 2}
-            expected = 6 if strength >= 600.0 else 3 if strength >= 75.0 else 0
-            assert found == ({"size": expected, "rooms": 2, "age": expected} if expected else {})
-            seen.add(expected)
+            expected = 6 if strength >= 600.0 else 3 if strength >= 45.0 else 0
+            scale = 1.0 if strength >= 75.0 else 0.5
+            # Few whole numbers have fewer knots.
+            knots = {"size": expected, "rooms": 2, "age": expected} if expected else {}
+            assert found == {name: (number, scale) for name, number in knots.items()}
+            seen.add(expected * scale)
         else:
             assert alone["size"] == 12
             seen.add(12)
-    assert seen == {0, 3, 6, 12}
+    assert seen == {0, 1.5, 3, 6, 12}
 
 
 @pytest.mark.parametrize(
     "budget", [lambda epsilon: epsilon, lambda epsilon: ApproxDP(epsilon, 1e-6)], ids=["pure", "approximate"]
 )
 def test_a_regression_never_has_fewer_knots_at_a_larger_budget(budget):
-    """From none over curves beside lines to 12 knots, step by step."""
+    """From none over curves beside lines to 12 knots, step by step; nor a curve of a smaller scale."""
     found = []
     for step in range(40):
-        beside, alone = beside_lines(5_000, budget(0.05 * 1.25**step))
-        found.append(max(beside.get("size", 0), alone["size"]))
+        beside, alone = beside_lines(5_000, budget(0.05 * 1.25**step), scaled=True)
+        found.append(max(beside.get("size", (0, 0.0)), (alone["size"], 1.0)))
     assert found == sorted(found)
-    assert set(found) == {0, 3, 6, 12}
+    assert set(found) == {(0, 1.0), (3, 0.5), (3, 1.0), (6, 1.0), (12, 1.0)}
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,11 @@ times the share of the columns that are numbers: the others gain nothing by knot
 where straight lines are better, and Covertype 68 at 0.05, where curves are."""
 _TYPICAL_SLOPE = 0.5
 """The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
-_KNOTS_BESIDE = {6: 600.0, 3: 75.0}
-"""Regressions have curves beside straight lines: so many knots, if there are so many rows for each unit of noise on a weight
-of lines alone. Where few rows lie, the ridge draws a curve alone to 0, and one beside a line to the line
-(benchmarks/README.md, "The automatic knots of regressions")."""
+_BESIDE = ((600.0, 6, 1.0), (75.0, 3, 1.0), (45.0, 3, 0.5))
+"""Regressions have curves beside straight lines: from so many rows for each unit of noise on a weight of lines alone on, so
+many knots at this scale. Where few rows lie, the ridge draws a curve alone to 0, and one beside a line to the line. At half
+the scale it takes less of the norm of a row, and so of the noise. benchmarks/README.md, "The automatic knots of regressions",
+compares."""
 _MOST_WEIGHTS = 5000
 """The largest number of weights of all curves together, as many as pairs of columns may have."""
 _MOST_NEAR_NUMBERS = 13
@@ -138,10 +139,10 @@ def with_chosen_knots(
     if straight is None:
         # Curves have more columns, so there is no plan for them either.
         return with_knots(schema, 0)
-    beside = next((k for k, least in _KNOTS_BESIDE.items() if straight.strength >= least), 0)
+    beside, scale = next(((k, scale) for least, k, scale in _BESIDE if straight.strength >= least), (0, 1.0))
     for number in NUMBERS_OF_KNOTS:
         if straight.bends and number < max(NUMBERS_OF_KNOTS):
-            return _beside(schema, straight.schema, beside)
+            return _beside(schema, straight.schema, beside, scale)
         if straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
             continue
         curved = tried(number)
@@ -190,11 +191,11 @@ class _Tried:
     bends: bool
 
 
-def _beside(schema: Schema, straight: Schema, number: int) -> Schema:
+def _beside(schema: Schema, straight: Schema, number: int, scale: float) -> Schema:
     """Straight lines, with curves beside those of the columns that say nothing about knots."""
     bent = {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)}
     named = {name for interaction in schema.interact for name in interaction.columns if interaction.is_curve}
-    made = [Interaction((name,), knots) for name, knots in bent.items() if knots and name not in named]
+    made = [Interaction((name,), knots, scale) for name, knots in bent.items() if knots and name not in named]
     return replace(straight, interact=(*schema.interact, *made)) if made else straight
 
 
