@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--epsilons", nargs="*", type=float, default=EPSILONS)
     options = parser.parse_args()
+    asked = (options.draws, options.epsilons)
     with threadpool_limits(1):
         for name in options.data:
             if name in REGRESSIONS:
@@ -88,7 +89,7 @@ def main() -> None:
                 continue
             given = data(name)
             for what, delta in (("pure, replace-one", 0.0), ("(epsilon, 1e-5), add-or-remove-one", 1e-5)):
-                shown(name, what, lambda e, k, g=given, d=delta: of_classifier(g, e, d, k), options.draws, options.epsilons)
+                shown(name, what, lambda e, k, g=given, d=delta: of_classifier(g, e, d, k), *asked)
 
 
 if __name__ == "__main__":
