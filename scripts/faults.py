@@ -5,6 +5,7 @@ of faults run these alone:
 
 - kills: a process that fits, charges a ledger and saves models is killed (SIGKILL) at a random moment, again and again;
 - studies: the same for `confide run`, started again until the study is finished;
+- finishing: fits, evaluations, descriptions, bounds and searches are killed, and finished under their charges;
 - disk: the file system of the ledger and of the models is full (a small tmpfs; it needs the right to mount one);
 - descriptors: the process may open no more files;
 - memory: the process may get no more memory;
@@ -31,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
@@ -61,6 +63,10 @@ epsilon = 0.125
 file = "study.db"
 [model]
 kind = "logistic"
+[evaluation]
+file = "aside.csv"
+epsilon = 0.125
+allow_hidden = true
 [outputs]
 model = "model.json"
 """
@@ -81,7 +87,12 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             began = time.monotonic()
             n_studies = max(1, asked.kills // (KILLS // STUDIES))
-            number = {"kills": asked.kills, "studies": n_studies, "sharing": asked.seconds}.get(name, 1)
+            number = {
+                "kills": asked.kills,
+                "studies": n_studies,
+                "finishing": asked.kills // 5,
+                "sharing": asked.seconds,
+            }.get(name, 1)
             print(f"{name:12} {FAULTS[name](Path(folder), number)} {time.monotonic() - began:,.0f} s", flush=True)
 
 
@@ -148,6 +159,7 @@ def studies(folder: Path, number: int) -> str:
     draws = np.random.default_rng(1)
     age = draws.uniform(20, 80, 300)
     pd.DataFrame({"age": age, "ill": np.where(age > 50, "yes", "no")}).to_csv(folder / "people.csv", index=False)
+    shutil.copy(folder / "people.csv", folder / "aside.csv")
     target = 'target = { column = "ill", negative = "no", positive = "yes" }'
     (folder / "people.toml").write_text(f"{target}\n[columns]\nage = {{ low = 18, high = 90 }}\n", encoding="utf-8")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
@@ -157,29 +169,91 @@ def studies(folder: Path, number: int) -> str:
     began = time.monotonic()
     subprocess.run(command, cwd=folder, capture_output=True, check=True)  # noqa: S603
     longest_life = _RUNS_OF_A_LIFE * (time.monotonic() - began)
-    killed = 0
+    killed, anew = 0, False
     for _ in range(number):
-        run = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+        asked = (*command, "--again") if anew else command
+        run = subprocess.Popen(asked, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
         try:
             run.wait(moments.uniform(0.0, longest_life))
         except subprocess.TimeoutExpired:
             run.kill()
             run.wait()
             killed += 1
+        released = 0.0
         if (folder / "model.json").exists():
             confide.load(folder / "model.json")
-            released = _EPSILON
-        else:
-            released = 0.0
+            released = _EPSILON * (1 + ("accuracy" in (folder / "study.state.json").read_text(encoding="utf-8")))
         if float(confide.Ledger(folder / "study.db").spent().epsilon) < released:
             raise Broken("a model of the study was released and not charged")
-        if moments.random() < 0.5:  # half of the studies begin anew, half go on
+        anew = moments.random() < 0.5
+        if anew:  # half of the studies begin anew, half go on
             for name in ("model.json", "study.state.json"):
                 (folder / name).unlink(missing_ok=True)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+    # What was lost between the mark of a release and its file is charged anew.
+    done = subprocess.run((*command, "--again"), cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode or not (folder / "model.json").exists():
         raise Broken(f"the study could not be finished: {done.stderr[-500:]}")
     return f"{killed} of {number} runs killed, finished at last;"
+
+
+def _releases() -> tuple[Callable[[confide.Ledger], object], ...]:
+    """A fit, an evaluation, a description, bounds and a search of the same rows."""
+    draws = np.random.default_rng(1)
+    rows = pd.DataFrame({"age": draws.uniform(20, 80, 300)})
+    ill, age = np.where(rows["age"] > 50, "yes", "no"), {"age": {"low": 18, "high": 90}}
+    schema = confide.Schema(age, target={"column": "ill", "negative": "no", "positive": "yes"})
+    model = confide.LogisticRegression(1.0, schema=schema).fit(rows, ill)
+    return (
+        lambda ledger: confide.LogisticRegression(_EPSILON, schema=schema, ledger=ledger).fit(rows, ill),
+        lambda ledger: confide.evaluate(model, rows, ill, budget=_EPSILON, ledger=ledger, n_bins=2, allow_hidden=True),
+        lambda ledger: confide.describe(rows, confide.Schema(age), budget=_EPSILON, ledger=ledger),
+        lambda ledger: confide.private_bounds(rows, {"age": (0, 200)}, budget=_EPSILON, ledger=ledger),
+        lambda ledger: confide.PrivateSearchCV(
+            confide.LogisticRegression(schema=schema), {"alpha": [0.1, 1.0]}, budget=_EPSILON, ledger=ledger
+        ).fit(rows, ill),
+    )
+
+
+def _release_and_tell(release: Callable[[confide.Ledger], object], path: Path, writer: int) -> None:
+    os.write(writer, b".")
+    release(confide.Ledger(path))
+    os.write(writer, b"seen")
+
+
+def finishing(folder: Path, number: int) -> str:
+    """Kill releases of every kind at random moments, and finish under their charges those that released nothing."""
+    path, releases = folder / "ledger.db", _releases()
+    confide.Ledger(path, limit=1e6)
+    warnings.simplefilter("ignore")
+    seconds = []
+    for release in releases:
+        release(confide.Ledger(limit=1.0))  # the first one is slow
+        began = time.monotonic()
+        release(confide.Ledger(path))
+        seconds.append(time.monotonic() - began)
+    moments, n_seen, n_finished = random.Random(6), len(releases), 0  # noqa: S311 - moments to kill at
+    for attempt in range(number):
+        kind = attempt % len(releases)
+        reader, writer = os.pipe()
+        child = _FORK.Process(target=_release_and_tell, args=(releases[kind], path, writer))
+        child.start()
+        os.close(writer)
+        os.read(reader, 1)
+        time.sleep(moments.uniform(0.0, 1.5 * seconds[kind]))
+        os.kill(child.pid or 0, signal.SIGKILL)
+        child.join()
+        n_seen += os.read(reader, 4) == b"seen"
+        os.close(reader)
+        if confide.Ledger(path).unfinished():
+            before = confide.Ledger(path).verify()
+            releases[kind](confide.Ledger(path, finish=True))
+            n_finished, n_seen = n_finished + 1, n_seen + 1
+            if confide.Ledger(path).unfinished() or confide.Ledger(path).verify() != before:
+                raise Broken("a release that was killed could not be finished under its charge")
+    ledger = confide.Ledger(path)
+    if float(ledger.spent().epsilon) != _EPSILON * ledger.verify() or ledger.verify() < n_seen:
+        raise Broken(f"{n_seen} releases were seen and {ledger.verify()} charged")
+    return f"{number:,} kills: {ledger.verify():,} charges, {n_seen:,} releases seen, {n_finished:,} of them finished;"
 
 
 @contextlib.contextmanager
@@ -325,8 +399,8 @@ def sharing(folder: Path, number: int) -> str:
 
 
 FAULTS: dict[str, Callable[[Path, int], str]] = {
-    "kills": kills, "studies": studies, "disk": disk, "descriptors": descriptors, "memory": memory, "clock": clock,
-    "sharing": sharing,
+    "kills": kills, "studies": studies, "finishing": finishing, "disk": disk, "descriptors": descriptors, "memory": memory,
+    "clock": clock, "sharing": sharing,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from scripts import faults
 import confide
 
 
-@pytest.mark.parametrize("name", ["clock", "descriptors", "disk", "kills"])
+@pytest.mark.parametrize("name", ["clock", "descriptors", "disk", "finishing", "kills"])
 def test_what_is_released_is_charged_under_faults(name, tmp_path):
     """Kills, a full disk, no more files and a jumping clock; memory and studies are left to `make faults`."""
     assert faults.FAULTS[name](tmp_path, 10)

@@ -9,6 +9,7 @@ import pickle
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import confide
@@ -53,11 +54,11 @@ def dies_after(owner, name, monkeypatch):
     monkeypatch.setattr(owner, name, lambda *given, **options: die(whole(*given, **options)))
 
 
-def killed(path, monkeypatch, kill, owner, name, **options):
-    """A fit in a process of its own, which is killed at a step."""
+def killed(path, monkeypatch, kill, owner, name, work=fitted, **options):
+    """A fit, or other work with a ledger, in a process of its own, which is killed at a step."""
     with monkeypatch.context() as patched:
         kill(owner, name, patched)
-        child = FORK.Process(target=lambda: fitted(Ledger(path, **options)))
+        child = FORK.Process(target=lambda: work(Ledger(path, **options)))
         child.start()
         child.join()
     assert child.exitcode == -signal.SIGKILL
@@ -83,6 +84,90 @@ def test_a_fit_that_was_killed_before_its_release_is_finished_under_its_charge(p
     assert Ledger(path).unfinished() == []
     with pytest.raises(LedgerError, match=r"nothing to be finished.*Nothing was used or charged"):
         fitted(Ledger(path, finish=True))
+
+
+SCHEMA = confide.Schema(
+    {"age": {"low": 0, "high": 100}, "sex": {"categories": ["F", "M"]}},
+    target={"column": "ill", "negative": "no", "positive": "yes"},
+)
+
+
+@functools.cache
+def table():
+    draws = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": draws.uniform(0, 100, 600), "sex": draws.choice(["F", "M"], 600)})
+    return frame.assign(ill=np.where(frame["age"] > 50.0, "yes", "no"))
+
+
+@functools.cache
+def model(kind=LogisticRegression):
+    return kind(1.0, schema=SCHEMA).fit(table(), table()["ill"])
+
+
+def evaluated(ledger, **other):
+    return confide.evaluate(model(), table(), table()["ill"], **{"budget": 0.5, "ledger": ledger, "n_bins": 4, **other})
+
+
+def rated_by_group(ledger, **other):
+    return evaluated(ledger, **{"groups": "sex", **other})
+
+
+def described(ledger, **other):
+    return confide.describe(table(), SCHEMA, **{"budget": 0.5, "ledger": ledger, "columns": ["age", "sex"], **other})
+
+
+def bounded(ledger, **other):
+    options = {"budget": 0.5, "ledger": ledger, "quantiles": (0.1, 0.9), **other}
+    return confide.private_bounds(table(), {"age": (0, 200)}, **options)
+
+
+def searched(ledger, **other):
+    estimator, grid = LogisticRegression(schema=SCHEMA), {"alpha": [0.1, 1.0]}
+    search = confide.PrivateSearchCV(estimator, grid, **{"budget": 0.5, "ledger": ledger, **other})
+    return search.fit(table(), table()["ill"])
+
+
+OTHERS = [
+    (evaluated, {"n_bins": 6}),
+    (rated_by_group, {"groups": None}),
+    (described, {"columns": ["sex", "age"]}),
+    (bounded, {"quantiles": (0.05, 0.9)}),
+    (searched, {"method": "exponential"}),
+]
+
+
+@pytest.mark.parametrize(("work", "change"), OTHERS)
+@pytest.mark.parametrize(("kill", "owner", "name"), [STEPS[0], STEPS[3]])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_other_releases_that_were_killed_are_finished_under_their_charge(path, monkeypatch, work, change, kill, owner, name):
+    """Once, for the very same release; the release says that an attempt preceded, as text and as JSON."""
+    model()
+    killed(path, monkeypatch, kill, owner, name, work)
+    assert Ledger(path).unfinished() == [1]
+    with pytest.raises(LedgerError, match="nothing to be finished"):
+        work(Ledger(path, finish=True), **change)
+    found = work(Ledger(path, finish=True))
+    said = found.guarantee_.statement() if work is searched else str(found)
+    assert "An earlier attempt at this release, under the same charge, ended before" in " ".join(said.split())
+    if work in (evaluated, rated_by_group, described):
+        assert found.to_dict()["interrupted"] == list(found.interrupted) != []
+    if work is bounded:
+        assert "# An earlier attempt at this release" in found.to_toml()
+    assert Ledger(path).spent() == PureDP(0.5)
+    assert (Ledger(path).verify(), Ledger(path).unfinished()) == (1, [])
+    with pytest.raises(LedgerError, match="nothing to be finished"):
+        work(Ledger(path, finish=True))
+    fresh = work(Ledger(path))
+    assert "earlier attempt" not in str(fresh.guarantee_ if work is searched else fresh)
+    assert (Ledger(path).verify(), Ledger(path).unfinished()) == (2, [])
+
+
+@pytest.mark.parametrize("work", [work for work, _ in OTHERS])
+def test_other_releases_with_a_seed_are_not_finished(path, monkeypatch, work):
+    """Whoever knows the seed knows the noise of the first attempt."""
+    model()
+    killed(path, monkeypatch, *STEPS[0], functools.partial(work, random_state=1))
+    assert Ledger(path).unfinished() == []
 
 
 def test_a_fit_that_was_killed_after_its_release_was_marked_is_not_finished(path, monkeypatch):
@@ -268,8 +353,7 @@ def test_the_end_is_marked_before_anything_is_returned(monkeypatch):
         lambda _: order.append("made") or "model",
         confide.accounting.events.Event(PureDP(0.5)),
         ledger.neighbours,
-        training_charge.Charge(ledger, None, "fit"),
-        intent="ab",
+        training_charge.Charge(ledger, None, "fit", intent="ab"),
     )
     assert (made, order) == ("model", ["made", "marked"])
 

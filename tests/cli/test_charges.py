@@ -194,6 +194,38 @@ def test_a_signal_after_the_mark_of_a_release_waits_until_the_model_is_written(n
     assert spent() == 0.5
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("evaluate", "public.json", "people.csv", "--allow-hidden"),
+        ("describe", "people.csv", "--schema", "people.toml", "--force-budget"),
+        ("bounds", "people.csv", "--column", "age:0:200", "--force-budget"),
+        ("search", "people.csv", "--schema", "people.toml", "--grid", "alpha=0.1,1", "--force-budget"),
+    ],
+    ids=lambda command: command[0],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_every_release_that_was_interrupted_is_finished_under_its_charge(monkeypatch, command):
+    """The ledger shows it until then; a new charge is made only if it is not asked to finish."""
+    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--no-ledger", "--out", "public.json", "--force")
+    priced = (*command, "--epsilon", "0.25")
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "end", interrupt)
+        assert "Charged epsilon = 0.25" in line_of(*priced, "--ledger", "study.db", code=130)
+    shown = " ".join(run("ledger", "show", "study.db").stdout.split())
+    assert "Nothing was released under the charges with these numbers" in shown
+    assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["unfinished"] == [1]
+    assert "give it with --ledger" in line_of(*priced, "--no-ledger", "--finish", code=2)
+    found = " ".join(run(*priced, "--ledger", "study.db", "--finish").stdout.split())
+    assert "Finished a charge of epsilon = 0.25 to study.db; nothing was charged anew" in found
+    if command[0] != "search":
+        assert "An earlier attempt at this release, under the same charge" in found
+    assert spent() == 0.25
+    assert "Not finished" not in run("ledger", "show", "study.db").stdout
+    again = (*priced, "--ledger", "study.db", "--finish", *(() if command[0] == "evaluate" else ("--force",)))
+    assert "nothing to be finished" in line_of(*again, code=2)
+
+
 def test_a_fit_ends_with_what_was_charged_and_what_is_left():
     """For people and for machines, with intervals too."""
     assert "Charged epsilon = 0.5 to study.db (epsilon = 1.5 left)." in run(*FIT).stdout

@@ -146,6 +146,24 @@ def test_a_run_that_stopped_before_its_release_is_finished_under_its_charge(stud
     assert "All of it is done" in run("run", "study.toml").stdout
 
 
+def test_an_evaluation_that_stopped_before_its_release_is_finished_under_its_charge(study, monkeypatch):
+    """As the fit is. The rates in the state and the report say that an attempt preceded."""
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("confide.estimators.evaluation._released", stopped)
+        run("run", "study.toml", code=130)
+    assert spent() == 0.75
+    assert "to finish, under the charge of the run that stopped" in run("run", "study.toml", "--dry-run").stdout
+    assert "Finished a charge of epsilon = 0.25" in run("run", "study.toml").stdout
+    assert spent() == 0.75
+    assert "An earlier attempt at this release" in Path("study.state.json").read_text()
+    assert "An earlier attempt at this release" in Path("report.html").read_text()
+    assert "All of it is done" in run("run", "study.toml").stdout
+
+
 def test_a_run_that_stopped_after_the_model_goes_on(study, monkeypatch):
     """Before the ledger noted the checksum of the model, and before the evaluation."""
 

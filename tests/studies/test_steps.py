@@ -13,6 +13,7 @@ from confide.studies.state import State, checksum_of
 from confide.studies.steps import (
     LedgerFacts,
     Standing,
+    Step,
     purpose_mark,
     refuse_charged_meanwhile,
     report_standing,
@@ -27,8 +28,8 @@ OTHER = {"budget": {"epsilon": 0.7}}
 CHARGE = f"Income {purpose_mark(fingerprint(FACTS))}"
 
 
-def ledger(*purposes, identity="one"):
-    return LedgerFacts(identity, "study.db", purposes)
+def ledger(*purposes, identity="one", unfinished=()):
+    return LedgerFacts(identity, "study.db", purposes, unfinished)
 
 
 def fit_of(study, state, *purposes, facts=FACTS, again=False, identity="one"):
@@ -154,10 +155,11 @@ def test_a_state_of_another_ledger_is_refused(study, done):
 
 
 def test_an_evaluation_goes_the_same_way(study):
-    """To do, charged without rates, done, changed."""
+    """To do, charged without rates, to finish, done, changed."""
 
-    def step(state, *purposes, facts=FACTS, again=False):
-        return step_of_evaluation(study, state, facts, ledger(*purposes), fit_is_done=True, again=again)
+    def step(state, *purposes, facts=FACTS, again=False, unfinished=()):
+        known = ledger(*purposes, unfinished=unfinished)
+        return step_of_evaluation(study, state, facts, known, fit_is_done=True, again=again)
 
     first = step(State())
     assert first.standing is Standing.TO_DO
@@ -166,6 +168,8 @@ def test_an_evaluation_goes_the_same_way(study):
     with pytest.raises(StudyError, match="stopped before its rates were noted"):
         step(state, CHARGE)
     assert step(state, CHARGE, again=True).standing is Standing.AGAIN
+    assert step(state, CHARGE, unfinished=(CHARGE,)) == Step(Standing.FINISH, state.evaluation)
+    assert step(state, CHARGE, unfinished=(CHARGE,), again=True).standing is Standing.AGAIN
     finished = state.with_result("evaluation", result={"accuracy": 0.5})
     assert step(finished, CHARGE).standing is Standing.DONE
     with pytest.raises(StudyError, match="changed since its evaluation was charged"):

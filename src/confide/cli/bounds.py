@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
-from confide.cli.fit import DataFiles, LedgerToCharge
+from confide.cli.fit import DataFiles, Finish, LedgerToCharge
 from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
 
@@ -78,6 +78,7 @@ def bounds(
     no_ledger: NoLedger = False,
     force_budget: ForceBudget = False,
     purpose: Purpose = None,
+    finish: Finish = False,
     out: BoundsOut = Path("bounds.toml"),
     seed: Seed = None,
     force: Force = False,
@@ -99,7 +100,7 @@ def bounds(
     inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(ledger)]
     check_path(out, inputs, (".toml",), overwrite=force)
     described, columns = _described(schema, column, outer, scale, missing=missing)
-    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person)
+    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person, finish=finish)
     screen = display.Screen() if output_format == "text" else None
     charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
     with charges.reported_on_failure("schema"), nothing_wasted(force=force_budget):
@@ -161,6 +162,7 @@ def _document(found: PrivateBounds) -> dict[str, Any]:
         "rows_off": {"level": _LEVEL, "rows": found.rows_off(_LEVEL)},
         "rows_needed": found.rows_needed,
         "void": found.void,
+        "interrupted": list(found.interrupted),
     }
 
 
@@ -180,5 +182,6 @@ def _show(screen: Screen, found: PrivateBounds, charges: Charges, out: Path) -> 
         f"may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
     )
     screen.heading("Done")
-    screen.text(charges.closing_sentence())
+    for sentence in (*found.interrupted, charges.closing_sentence()):
+        screen.text(sentence)
     screen.verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")

@@ -151,7 +151,7 @@ class Charges:
     purpose : what the ledger records as the purpose; None for what the library says
     model_file : the file that will hold the model, for the ledger
     rows : the largest number of rows of a person that are protected; a warning says if the ledger is for fewer
-    finish : whether the fit finishes a charge that was interrupted, in place of a new one
+    finish : whether the release finishes a charge that was interrupted, in place of a new one
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Charges:
         finish: bool = False,
     ) -> None:
         if finish and place is None:
-            raise ParameterError("--finish is for a fit that was charged to a ledger: give it with --ledger.")
+            raise ParameterError("--finish is for a release that was charged to a ledger: give it with --ledger.")
         self._place, self._stops = place, _Stops()
         self.ledger = None if place is None else _WatchedLedger(place, finish=finish)
         if self.ledger is not None:

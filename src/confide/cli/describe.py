@@ -10,7 +10,7 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile
+from confide.cli.fit import DataFiles, Finish, LedgerToCharge, SchemaFile
 from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
 
@@ -61,6 +61,7 @@ def describe(
     no_ledger: NoLedger = False,
     force_budget: ForceBudget = False,
     purpose: Purpose = None,
+    finish: Finish = False,
     out: DescriptionOut = Path("description.json"),
     seed: Seed = None,
     force: Force = False,
@@ -81,7 +82,7 @@ def describe(
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
     check_path(out, [*files, schema, *files_of_ledger(ledger)], (".json",), overwrite=force)
     known = Schema.from_toml(schema)
-    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person)
+    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person, finish=finish)
     charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
     with charges.reported_on_failure("description"), nothing_wasted(force=force_budget):
         with display.working(f"reading {data}"):
@@ -140,7 +141,8 @@ def _show(screen: Screen, found: Description, charges: Charges, out: Path) -> No
         f"All of it is one release, with {found.plan.budget} ({found.plan.neighbours}). Each count has noise of standard "
         f"deviation {found.plan.deviation:.3g}. Intervals are about these rows; they say nothing about a population."
     )
-    screen.text(charges.closing_sentence())
+    for sentence in (*found.interrupted, charges.closing_sentence()):
+        screen.text(sentence)
     screen.verbatim(f"Wrote {out}.")
 
 

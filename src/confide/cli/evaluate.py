@@ -11,7 +11,7 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.fit import DataFiles, LedgerToCharge
+from confide.cli.fit import DataFiles, Finish, LedgerToCharge
 from confide.cli.option_names import in_words_of_options
 from confide.cli.options import Force, Format, ModelFile, NoLedger, RowsPerPerson, Seed
 from confide.errors import FileError
@@ -41,6 +41,7 @@ def evaluate(
     ledger: LedgerToCharge = None,
     no_ledger: NoLedger = False,
     purpose: Purpose = None,
+    finish: Finish = False,
     bins: Annotated[int | None, typer.Option(metavar="N", help=_BINS, show_default=False)] = None,
     groups: Annotated[str | None, typer.Option(metavar="NAME", help=_GROUPS, show_default=False)] = None,
     other: Annotated[Path | None, typer.Option(metavar="MODEL.json", help=_OTHER, show_default=False)] = None,
@@ -79,7 +80,7 @@ def evaluate(
     model = _model(model_file)
     asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip}
     asked["other"] = None if other is None else _model(other)
-    charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person)
+    charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person, finish=finish)
     _note_same_rows(charges, model, model_file)
     whom: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "rows_per_person": max_rows_per_person}
     planned = planned_evaluation(model, budget, **asked, **whom)
@@ -171,7 +172,8 @@ def show_rates(screen: Screen, found: Any) -> None:
         screen.heading("Calibration: of rows with such a probability, the share that is positive")
         screen.table(("probability", "share", "low", "high", ""), _calibration(found), words=("",), optional=("",))
     screen.heading("Guarantee")
-    screen.text(in_words_of_options(str(found).rpartition("\n")[2]), style="bold red" if found.void else "")
+    promise = " ".join(str(found).split("\n")[-1 - len(found.interrupted) :])
+    screen.text(in_words_of_options(promise), style="bold red" if found.void else "")
     screen.text(f"It is made of {2 * found.n_bins} counts with noise of standard deviation {found.plan.deviation:.4g}.")
 
 

@@ -49,7 +49,7 @@ Finish = Annotated[
     bool,
     typer.Option(
         "--finish",
-        help="Finish a fit that was charged to the ledger and interrupted before it released anything, such as by a kill. "
+        help="Finish a release that was charged to the ledger and interrupted before anything was seen, such as by a kill. "
         "Nothing is charged anew. Data, schema and options must be the same.",
     ),
 ]

@@ -110,6 +110,13 @@ def show(path: LedgerPlace, output_format: Format = "text") -> None:
     screen.verbatim(f"{path}: {opened.neighbours}, {_protected_persons(opened)}, accounting {opened.accounting}")
     _show_totals(screen, opened)
     _show_charges(screen, opened)
+    if unfinished := opened.unfinished():
+        screen.heading("Not finished")
+        screen.text(
+            f"Nothing was released under the charges with these numbers, because they were interrupted or go on now: "
+            f"{', '.join(map(str, unfinished))}. The same command with --finish, or `confide run`, makes the release and "
+            f"charges nothing anew."
+        )
 
 
 @ledger_app.command(
@@ -188,7 +195,7 @@ def _document(ledger: Ledger, path: str) -> dict[str, Any]:
     unit = {"neighbours": str(ledger.neighbours), "max_rows_per_person": ledger.max_rows_per_person}
     facts = {"ledger": str(path), **unit, "accounting": ledger.accounting}
     totals = {name: budget.to_dict() for name, budget in _totals(ledger).items()}
-    return {**facts, **totals, "head": ledger.head, "entries": charges}
+    return {**facts, **totals, "head": ledger.head, "entries": charges, "unfinished": ledger.unfinished()}
 
 
 def _show_totals(screen: Screen, ledger: Ledger) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
-from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile, show_model
+from confide.cli.fit import DataFiles, Finish, LedgerToCharge, SchemaFile, show_model
 from confide.cli.options import (
     Force,
     ForceBudget,
@@ -69,6 +69,7 @@ def search(
     no_ledger: NoLedger = False,
     force_budget: ForceBudget = False,
     purpose: Purpose = None,
+    finish: Finish = False,
     out: ModelOut = Path("model.json"),
     force: Force = False,
     output_format: Format = "text",
@@ -88,7 +89,7 @@ def search(
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
     check_model_out(out, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
     columns, points = schema_with_target(schema), grid_of(grid, options)
-    charges = Charges(ledger, purpose=purpose, model_file=out, rows=options.max_rows_per_person)
+    charges = Charges(ledger, purpose=purpose, model_file=out, rows=options.max_rows_per_person, finish=finish)
     searched = PrivateSearchCV(
         replace(options, seed=None).estimator(budget, columns), points, budget=budget, method=method, held_out=held_out,
         score_share=score_share, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,

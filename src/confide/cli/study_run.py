@@ -138,7 +138,8 @@ class StudyRun:
                 self.expected = expected_of(counts, rows, otherwise=None if self._allows_hidden else _WAYS_OUT)
             except ParameterError as error:
                 raise StudyError(f"{self.study.path}: [evaluation]: {in_words_of_options(str(error))}") from None
-            events[self.study.ledger_place_of_evaluation].append(counts.event)
+            if self.evaluation.standing is not Standing.FINISH:
+                events[self.study.ledger_place_of_evaluation].append(counts.event)
         for place, charges in events.items():
             try:
                 if charges:
@@ -186,7 +187,8 @@ class StudyRun:
         if step is None or study.evaluation is None or step.standing is Standing.DONE:
             return None
         rows = open_rows(self._rows_aside(), model.schema)
-        charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step))
+        finish = step.standing is Standing.FINISH
+        charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step), finish=finish)
         refuse_charged_meanwhile(study, step, charges.purposes())
         if charges.ledger is not None and self.prepared is not None:
             # Nobody waits between the two charges, so a time of its own would tell how long the fit took.

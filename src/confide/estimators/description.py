@@ -26,7 +26,7 @@ from confide.known_words import listed_unknown
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, moments_of
-from confide.training.assumptions import void_because
+from confide.training.assumptions import attempts_sentence, void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
 
 N_BINS = 64
@@ -161,9 +161,12 @@ def describe(
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
+    deciding = (layout.columns, layout.cross, plan.sizes, plan.budget, relation, persons, n_rows)
+    charge = charge.of_release(plan.event, *deciding)
     before_charge(charge, allowed, [plan.lattice], wasted=waste)
     released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)
-    return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void)
+    interrupted = attempts_sentence(charge.attempt)
+    return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void, interrupted)
 
 
 def plan_of_description(

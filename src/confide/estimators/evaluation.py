@@ -46,7 +46,7 @@ from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import NoisyTables, TablesPlan, rows_of
 from confide.released_models.shown_class import ShownClass, predicted_number
-from confide.training.assumptions import void_because
+from confide.training.assumptions import attempts_sentence, void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
 from confide.types import Array
 
@@ -173,10 +173,14 @@ def evaluate(
         n_rows = rows[0].n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None
         if not allows_hidden:
             refuse_hidden(planned.plan, planned.n_cells, n_rows, planned.plan_at)
+        deciding = (checksums, planned.n_bins, planned.groups, clip, allowed, relation, persons, n_rows)
+        charge = charge.of_release(planned.plan.event, *deciding)
         release = partial(_released, prepared, [each.source for each in rows])
         released = charge_and_release(release, planned.plan.event, relation, charge)
     found = prepared.rated(released, _Facts(n_rows, float(level), void))
-    return replace(found, model_checksums=checksums, charged_to=None if charge.ledger is None else charge.ledger.identity)
+    identity = None if charge.ledger is None else charge.ledger.identity
+    interrupted = attempts_sentence(charge.attempt)
+    return replace(found, model_checksums=checksums, charged_to=identity, interrupted=interrupted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from confide.intake import parameters
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.quantiles import NoisyQuantiles, QuantilesPlan, places, rows_off
-from confide.training.assumptions import void_because
+from confide.training.assumptions import attempts_sentence, void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
 
 
@@ -52,6 +52,8 @@ class PrivateBounds:
         What a schema says of the release, apart from the outer bounds.
     around : Schema or None
         The schema that was given.
+    interrupted : tuple of str
+        What is assumed of interrupted attempts under the same charge; empty if there were none.
     """
 
     described: tuple[NumberColumn, ...]
@@ -60,6 +62,7 @@ class PrivateBounds:
     plan: QuantilesPlan
     release: BoundsRelease
     around: Schema | None
+    interrupted: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[NumberColumn, ...]:
@@ -116,6 +119,7 @@ class PrivateBounds:
             f"The bounds of these columns were released from rows: {names}.",
             f"They are the quantiles {low:g} and {high:g}. Together they cost {self.release.price}.",
             "Keep the key `released`: statements of models then name this release.",
+            *self.interrupted,
         ]
         if self.void is not None:
             lines.insert(0, f"NOT PRIVATE. {self.void}")
@@ -127,7 +131,7 @@ class PrivateBounds:
         lines += [
             f"{column.name}: from {shown_number(column.low)} to {column.shown(column.high)}" for column in self.columns
         ]
-        return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours})."])
+        return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted])
 
 
 def private_bounds(
@@ -224,9 +228,10 @@ def private_bounds(
     checked = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
     n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and person is None else math.inf
     waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
+    charge = charge.of_release(plan.event, described, grids, inner, allowed, relation, persons, n_rows)
     before_charge(charge, allowed, (), wasted=waste)
     found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)
-    return PrivateBounds(described, shares, found, plan, release, schema)
+    return PrivateBounds(described, shares, found, plan, release, schema, attempts_sentence(charge.attempt))
 
 
 def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:

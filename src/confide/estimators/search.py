@@ -356,6 +356,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
+            columns = [None if encoder is None else encoder.schema.columns for encoder in encoders]
+            deciding = ([each.to_dict() for each in plan.plans], settings, columns, rows.target_sentence, rows.domain)
+            charge = charge.of_release(plan.event, plan.method, plan.n_rows, plan.part_sizes, grid, *deciding)
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [

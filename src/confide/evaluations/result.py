@@ -76,6 +76,8 @@ class TablesEvaluation(ABC):
         SHA-256 of the file of each model, as `save` writes it.
     charged_to : str or None
         Identity of the ledger that was charged; None if none was.
+    interrupted : tuple of str
+        What is assumed of interrupted attempts under the same charge; empty if there were none.
     """
 
     tables: tuple[NoisyTable, ...]
@@ -86,6 +88,7 @@ class TablesEvaluation(ABC):
     void: str | None
     model_checksums: tuple[str, ...] = field(default=(), kw_only=True)
     charged_to: str | None = field(default=None, kw_only=True)
+    interrupted: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     @abstractmethod
@@ -161,6 +164,7 @@ class TablesEvaluation(ABC):
             "void": self.void,
             "model_checksums": list(self.model_checksums),
             "charged_to": self.charged_to,
+            "interrupted": list(self.interrupted),
             "level": self.level,
             "n_rows": self.n_rows,
             "count_deviation": self.plan.deviation,
@@ -205,7 +209,9 @@ class TablesEvaluation(ABC):
 
     def guarantee_in_words(self) -> str:
         """Under which budget it was released, or why there is no guarantee."""
-        return f"NOT PRIVATE. {self.void}" if self.void else f"Released under {self.plan.budget} ({self.plan.neighbours})."
+        if self.void:
+            return f"NOT PRIVATE. {self.void}"
+        return " ".join((f"Released under {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted))
 
     def noise_in_words(self) -> str:
         """Of how many counts it is made, with what noise."""

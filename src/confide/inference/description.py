@@ -148,6 +148,8 @@ class Description:
         The number of rows; None where it is private.
     void : str or None
         Why there is no guarantee; None if there is one.
+    interrupted : tuple of str
+        What is assumed of interrupted attempts under the same charge; empty if there were none.
     """
 
     plan: TablesPlan
@@ -158,6 +160,7 @@ class Description:
     level: float
     public_n_rows: int | None
     void: str | None
+    interrupted: tuple[str, ...] = ()
 
     @property
     def n_rows_is_public(self) -> bool:
@@ -258,6 +261,7 @@ class Description:
             "neighbours": str(self.plan.neighbours),
             "noise_deviation": self.plan.deviation,
             "void": self.void,
+            "interrupted": list(self.interrupted),
         }
 
     def __str__(self) -> str:
@@ -276,7 +280,7 @@ class Description:
             lines += [
                 f"  {level}: {rows} rows, {share} ({low} to {high})" for level, rows, share, low, high in category.cells()
             ]
-        lines.append(f"All together: {self.plan.budget} ({self.plan.neighbours}).")
+        lines += [f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted]
         return "\n".join(map(printable_line, lines))
 
 

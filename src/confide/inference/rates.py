@@ -51,6 +51,8 @@ class Evaluation:
         SHA-256 of the file of the model, as `save` writes it.
     charged_to : str or None
         Identity of the ledger that was charged; None if none was.
+    interrupted : tuple of str
+        What is assumed of interrupted attempts under the same charge; empty if there were none.
     """
 
     counts: Array
@@ -62,6 +64,7 @@ class Evaluation:
     void: str | None
     model_checksums: tuple[str, ...] = ()
     charged_to: str | None = None
+    interrupted: tuple[str, ...] = ()
 
     @property
     def n_bins(self) -> int:
@@ -179,6 +182,7 @@ class Evaluation:
             "void": self.void,
             "model_checksums": list(self.model_checksums),
             "charged_to": self.charged_to,
+            "interrupted": list(self.interrupted),
             "level": self.level,
             "outcome": self.outcome,
             "n_rows": self.n_rows,
@@ -210,7 +214,7 @@ class Evaluation:
         lines.append(
             f"NOT PRIVATE. {self.void}" if self.void else f"Released under {self.plan.budget} ({self.plan.neighbours})."
         )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.interrupted])
 
 
 def _area(counts: Array) -> float:

@@ -103,7 +103,7 @@ def _is_evaluation(found: dict[str, Any]) -> bool:
     groups, charge = found.get("by_group", {}), found.get("charge")
     budget_from_dict(found["budget"])
     checksums = found["model_checksums"]
-    texts = [found[name] for name in (("kind",) if from_tables else ("outcome",))]
+    texts = [found[name] for name in (("kind",) if from_tables else ("outcome",))] + [*found.get("interrupted", ())]
     perhaps = [found["void"], found["charged_to"], found.get("other"), found.get("group_column")]
     perhaps += [charge.get("ledger")] if isinstance(charge, dict) else []
     rates = [_rates_in(found), *groups.values(), *found.get("group_differences", {}).values()]
@@ -216,7 +216,11 @@ def what_was_rated(evaluation: dict[str, Any]) -> str:
 
 
 def charge_of_rates(evaluation: dict[str, Any]) -> str:
-    """To which ledger the rates were charged, in words."""
+    """To which ledger the rates were charged, in words, and what is assumed of interrupted attempts."""
+    return " ".join((_ledger_of_rates(evaluation), *evaluation.get("interrupted", ())))
+
+
+def _ledger_of_rates(evaluation: dict[str, Any]) -> str:
     if evaluation["charged_to"] is None:
         return "They were charged to no ledger."
     charge = evaluation.get("charge")

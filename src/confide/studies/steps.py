@@ -131,6 +131,8 @@ def step_of_evaluation(
         return Step(Standing.AGAIN, begun)
     if charged and before.result is not None:
         return Step(Standing.DONE, before)
+    if charged and not again and ledger.can_finish(mark):
+        return Step(Standing.FINISH, before)
     if charged and not again:
         raise StudyError(
             f"{study.path}: the evaluation was charged to {ledger.place}, and stopped before its rates were noted. What was "

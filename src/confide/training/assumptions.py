@@ -87,6 +87,7 @@ def circumstances_of(
         prior_in_ledger=prior is not None and named is not None and prior.ledger == named.identity,
         search=search,
         learned_steps=learned_before(() if rows.columns.feature_names_in is None else rows.columns.feature_names_in),
+        attempts=charge.attempt,
     )
 
 
@@ -141,7 +142,7 @@ def guarantee_of(
         *_released_centre(plan),
         *_released_means(plan),
         *(_private_release(plan, budget, ledger, unusual) if is_guaranteed else ()),
-        *_interrupted(circumstances.attempts - 1),
+        *attempts_sentence(circumstances.attempts),
     )
     rows = problem.rows_per_person
     return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
@@ -276,11 +277,11 @@ def _private_release(plan: AnyPlan, budget: Budget, ledger: NamedLedger | None, 
     )
 
 
-def _interrupted(attempts: int) -> tuple[str, ...]:
-    """What is assumed of earlier attempts under the same charge."""
-    if attempts == 0:
+def attempts_sentence(attempt: int) -> tuple[str, ...]:
+    """What a release assumes of the earlier attempts under its charge, by its own number; empty for the first one."""
+    if attempt == 1:
         return ()
-    earlier = "An earlier attempt" if attempts == 1 else f"{attempts} earlier attempts"
+    earlier = "An earlier attempt" if attempt == 2 else f"{attempt - 1} earlier attempts"
     sentence = (
         f"{earlier} at this release, under the same charge, ended before anything was released. What ended it depended "
         f"neither on the rows nor on its noise; an attempt of which this is not true counts as one more release at the same "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -35,11 +35,31 @@ class Charge:
     ledger : Ledger, a batch planned on one, or None
     seed : seed of the noise, for tests; None means noise from the operating system's random numbers
     purpose : what the ledger records as the purpose of the charge
+    intent : what decides the release, as a checksum; empty where an interrupted release cannot be finished
+    attempt : the number of this attempt under its charge, as the release states it
     """
 
     ledger: Ledger | Batch | None
     seed: int | None
     purpose: str
+    intent: str = ""
+    attempt: int = 1
+
+    def of_release(self, event: Event, *deciding: object) -> Charge:
+        """The charge of one release, from all public facts that decide it: by them an interrupted one is known again.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is to finish a charge, and has none for this release.
+        """
+        ledger = self.ledger
+        if not isinstance(ledger, Ledger):
+            return self
+        facts = "\n".join([self.purpose, *map(repr, deciding)])
+        can_be_finished = ledger.keeps_intents and self.seed is None
+        intent = hashlib.sha256(facts.encode(errors="replace")).hexdigest() if can_be_finished else ""
+        return replace(self, intent=intent, attempt=ledger.attempts(event, intent))
 
 
 def before_charge(
@@ -112,24 +132,11 @@ def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
 Released = TypeVar("Released")
 
 
-def intent_of(charge: Charge, plan: Any, *deciding: object) -> str:
-    """A checksum of what decides a release, by which an interrupted one is known; empty where it cannot be finished."""
-    ledger = charge.ledger
-    if not isinstance(ledger, Ledger) or not ledger.keeps_intents or charge.seed is not None:
-        return ""
-    return hashlib.sha256(
-        "\n".join([charge.purpose, repr(plan.to_dict()), *map(repr, deciding)]).encode(errors="replace")
-    ).hexdigest()
-
-
 def charge_and_release(
     release: Callable[[Entropy], Released],
     event: Event,
     neighbours: Neighbours,
     charge: Charge,
-    *,
-    intent: str = "",
-    attempts: int = 1,
 ) -> Released:
     """Charge the event, and then release. The release starts only after the charge is recorded for good.
 
@@ -139,8 +146,6 @@ def charge_and_release(
     ----------
     release : what is done after the charge
     event, neighbours, charge : what is charged, and where
-    intent : what decides the release, see `intent_of`
-    attempts : the number of this attempt under its charge, as the guarantee states it
 
     Raises
     ------
@@ -156,7 +161,7 @@ def charge_and_release(
         if charge.ledger is not None:
             void = "" if charge.seed is None else VOID_MARK
             # When this call returns, the charge is recorded for good. If it raises, no row has been used.
-            details = {"details": {INTENT: intent}} if intent else {}
+            details = {"details": {INTENT: charge.intent}} if charge.intent else {}
             charge.ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours, **details)
         kind, refusal, shown = "", None, None
         try:
@@ -166,7 +171,7 @@ def charge_and_release(
             refusal = error if isinstance(error, ConfideError) else None
             shown = error if os.environ.get("CONFIDE_DEBUG") == "1" else None
         # No error is handled here, so one of the ledger carries none of the release, and is the same whether that failed.
-        _end(charge, intent, attempts)
+        _end(charge)
     if not kind:
         return made
     if shown is not None:
@@ -181,14 +186,14 @@ def charge_and_release(
     raise refusal from None
 
 
-def _end(charge: Charge, intent: str, attempts: int) -> None:
-    """Mark that this attempt has ended, if it is the one that the guarantee states and nobody took its charge up since."""
+def _end(charge: Charge) -> None:
+    """Mark that this attempt has ended, if it is the one that the release states and nobody took its charge up since."""
     ledger = charge.ledger
-    if not intent or not isinstance(ledger, Ledger) or ledger.last_charge is None:
+    if not charge.intent or not isinstance(ledger, Ledger) or ledger.last_charge is None:
         return
-    if ledger.last_attempt != attempts:
+    if ledger.last_attempt != charge.attempt:
         raise LedgerError("another run took up this charge meanwhile, so nothing is released. Try again.")
-    ledger.end(ledger.last_charge, attempts)
+    ledger.end(ledger.last_charge, charge.attempt)
 
 
 def entropy_of(seed: int | None) -> Entropy:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confide.accounting.ledger import Ledger
 from confide.cautions import cautions, of_many_classes, warn
 from confide.data.source import RowSource
 from confide.effects.monotone import monotone_weights
@@ -45,7 +44,7 @@ from confide.released_models.scores import LinearModel
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
-from confide.training.charge import Charge, before_charge, charge_and_release, intent_of
+from confide.training.charge import Charge, before_charge, charge_and_release
 from confide.training.least_squares import weights_of_sums
 from confide.training.mechanism_choice import MECHANISMS
 from confide.training.plan import AnyPlan, plan_for
@@ -71,22 +70,15 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
         columns = None if rows.encoder is None else rows.encoder.schema.columns
-        intent = intent_of(charge, plan, settings, columns, rows.target_sentence, rows.domain, rows.fourier)
-        attempts = charge.ledger.attempts(plan.event, intent) if isinstance(charge.ledger, Ledger) else 1
-        facts = replace(circumstances_of(problem, rows, settings.prior, charge), attempts=attempts)
+        deciding = (plan.to_dict(), settings, columns, rows.target_sentence, rows.domain, rows.fourier)
+        charge = charge.of_release(plan.event, *deciding)
+        facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
         warn(of_many_classes(plan), AccuracyWarning)
         waste = wasted(plan, settings.sampling_design(problem.n_rows_low).effective_share)
         before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps, waste)
-        fit = charge_and_release(
-            lambda entropy: released(plan, source, entropy),
-            plan.event,
-            problem.neighbours,
-            charge,
-            intent=intent,
-            attempts=attempts,
-        )
+        fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 
 
