@@ -78,8 +78,7 @@ def evaluate(
     if out is not None:
         tables.check_path(out, (model_file, *files, *([] if other is None else [other])), (".json",), overwrite=force)
     model = _model(model_file)
-    asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip}
-    asked["other"] = None if other is None else _model(other)
+    asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip, "other": other and _model(other)}
     charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person, finish=finish)
     _note_same_rows(charges, model, model_file)
     whom: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "rows_per_person": max_rows_per_person}

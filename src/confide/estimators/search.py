@@ -356,9 +356,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
-            columns = [None if encoder is None else encoder.schema.columns for encoder in encoders]
-            deciding = ([each.to_dict() for each in plan.plans], settings, columns, rows.target_sentence, rows.domain)
-            charge = charge.of_release(plan.event, plan.method, plan.n_rows, plan.part_sizes, grid, *deciding)
+            charge = charge.of_release(plan.event, *_deciding(plan, grid, settings, encoders, rows))
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [
@@ -377,9 +375,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             stated = trainings[0].guarantee.circumstances
             learned = () if stated is None else stated.learned_steps
             before_charge(charge, plan.event.budget, noises, unusual, learned, best or None)
-            choice = charge_and_release(
-                lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, charge
-            )
+            choice = charge_and_release(partial(_chosen, plan, trainings), plan.event, Neighbours.REPLACE_ONE, charge)
             chosen = trainings[choice.index].model_of(choice.fit)
         model = candidates[choice.index]
         model._hold(chosen)
@@ -677,6 +673,16 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
         return tags
+
+
+def _deciding(
+    plan: SearchPlan, grid: object, settings: object, encoders: Sequence[Any], rows: CheckedRows
+) -> tuple[object, ...]:
+    """The public facts that decide a search."""
+    columns = [None if encoder is None else encoder.schema.columns for encoder in encoders]
+    plans = [each.to_dict() for each in plan.plans]
+    sizes = plan.method, plan.n_rows, plan.part_sizes
+    return *sizes, grid, plans, settings, columns, rows.target_sentence, rows.domain
 
 
 def _of_the_search(plan: Plan, budget: Budget, n_rows: int) -> Plan:
