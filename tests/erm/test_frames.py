@@ -52,7 +52,7 @@ def test_curvature_and_slopes_in_a_frame_equal_their_definition(intercept, layou
     row_sum = pickle.loads(pickle.dumps(FrameSum(moments, frame)))
     totals = MemorySource(blocks, labels, counts).sum_over_rows(row_sum, theta)
     np.testing.assert_allclose(totals.hessian[0], (own * (share * bends)[:, None]).T @ own, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(totals.gradient[0], (share * steep) @ own, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(totals.gradient[0], (np.sqrt(share) * steep) @ own, rtol=1e-9, atol=1e-9)
     assert (totals.hessian == totals.hessian.transpose(0, 2, 1)).all()
 
 
@@ -68,13 +68,13 @@ def test_the_matrix_of_a_frame_leads_to_its_rows_and_keeps_scores(intercept):
 
 
 def test_a_row_adds_no_more_than_the_length_of_the_frame_allows():
-    """However far it lies: f |y|^2 is at most the squared length, and f |y| at most the length."""
+    """However far it lies: f |y|^2 is at most the squared length, and sqrt(f) |y| at most the length."""
     frame = Frame((0.9, -0.9), (1e-3, 1e-3), 1.0, 1.0, 1.7)
     own = frame.rows(np.array([[-1.0, 1.0], [0.9, -0.9], [0.9005, -0.9], [0.0, 0.0]]))
     lengths, counts = np.linalg.norm(own, axis=1), frame.counts_of(own)
     assert lengths.max() > 1e3
     assert (counts * lengths**2 <= 1.7**2 * (1 + 1e-12)).all()
-    assert (counts * lengths <= 1.7 * (1 + 1e-12)).all()
+    assert (np.sqrt(counts) * lengths <= 1.7 * (1 + 1e-12)).all()
     assert counts[1] == 1.0
     assert (Frame((0.0, 0.0), (1.0, 1.0), 1.0, 1.0, math.inf).counts_of(own) == 1.0).all()
 

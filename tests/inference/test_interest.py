@@ -397,6 +397,43 @@ def test_two_estimates_that_differ_beyond_the_noise_widen_the_nearer_one():
     assert abs(uncertainty_of_interest(far).estimates[0] - uncertainty_of_interest(evidence).estimates[0]) > 0.1
 
 
+@pytest.mark.parametrize(("reach", "beyond"), [(0.0, 0.0), (4.0, 0.0), (7.5, 0.5), (30.0, 1.0)])
+def test_intervals_cover_what_long_rows_may_change_where_no_model_is_right(reach, beyond):
+    """Three tenths of a score for one spread, times the share of the curvature that the frame lost.
+
+    For the last step a twentieth, where a declared column may reach twice the clip of five deviations.
+    """
+    column = replace(FIRST, usual_spread=1.0, usual_clip=1.0) if reach else FIRST
+    evidence = released(facts_of(sums_deviations=(20.0, 5.0, 20.0)), WEIGHTS, (column,))
+    frame = replace(evidence.frame, length=2.0)
+    if reach:
+        # The first column from -1 to 1, whose spread is such that it reaches so many deviations of the rows.
+        frame = replace(frame, centre=(0.0, frame.centre[1]), spreads=(1.0 / reach, frame.spreads[1]))
+    evidence = replace(evidence, frame=frame, curvature=np.diag([900.0, 900.0, 900.0]))
+    direction = np.array([0.2, 0.0, 0.0])
+    wanted = evidence.frame.matrix @ np.array([1.0, 0.0, 0.0])
+    kept = float(direction @ evidence.curvature @ direction)
+    more = replace(evidence, sums=np.array([[0.0, kept / 0.8, 100.0]]))
+    size = 0.2 * abs(wanted[0])
+    found = interest._misfits(more, 0, direction, wanted)
+    assert found == pytest.approx((0.3 * size, 0.05 * size * beyond), abs=1e-12)
+    assert interest._misfits(replace(more, frame=replace(more.frame, length=math.inf)), 0, direction, wanted) == (0.0, 0.0)
+    less = replace(evidence, sums=np.array([[0.0, 0.99 * kept, 100.0]]))
+    assert interest._misfits(less, 0, direction, wanted) == (0.0, 0.0)
+
+
+def test_weights_whose_long_rows_count_less_have_less_of_the_estimate():
+    """The more curvature the frame lost, the nearer the estimate is to that of the whole step."""
+    facts = facts_of(curvature_deviation=5.0, slope_deviation=40.0, sums_deviations=(8.0, 1.0, 8.0))
+    evidence = released(facts, WEIGHTS)
+    evidence = replace(evidence, sums=evidence.sums * np.array([1.0, 1.4, 1.0]) + np.array([[8.0, 0.0, 0.0]]))
+    counted = replace(evidence, frame=replace(evidence.frame, length=2.0))
+    (plain, *_), (moved, *_) = (interest._errors_of_all(each)[0] for each in (evidence, counted))
+    near = float((evidence.frame.matrix @ np.array([1.0, 0.0, 0.0])) @ evidence.near.weights)
+    assert abs(moved - near) > 1.1 * abs(plain - near) > 0.0
+    assert uncertainty_of_interest(counted).total_error[0] > uncertainty_of_interest(evidence).total_error[0]
+
+
 def test_evidence_is_the_same_after_a_file_and_damage_is_refused():
     evidence = released(facts_of(is_laplace=True, sums_deviations=(1.0, 2.0, 3.0)), WEIGHTS)
     evidence = replace(evidence, frame=replace(evidence.frame, length=2.5))

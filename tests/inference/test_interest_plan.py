@@ -102,6 +102,22 @@ def test_the_plan_says_what_to_expect():
     assert "in one account" not in str(plan_of(n=500_000, budget=1.0))
 
 
+def test_the_plan_says_what_the_share_of_the_rarer_outcome_changes():
+    """Rows curve by p (1 - p), over the largest, three quarters of that of the mean: half where one in five has it."""
+    plan = plan_of().intervals
+    half, tenth = plan.at_rate(0.5), plan.at_rate(0.1)
+    assert (half.curvature_share, tenth.curvature_share) == pytest.approx((0.75, 0.27))
+    curvature = 20_000 * 0.25 * 0.27
+    first = math.hypot(math.sqrt(curvature), 5.0 * plan.facts.sums_deviations[0]) / curvature
+    assert tenth.first_order == pytest.approx(first)
+    assert plan.at_rate(0.211).error == pytest.approx(plan.error, rel=0.02)
+    assert plan.widths_by_rate == {0.5: half.error / plan.error, 0.1: tenth.error / plan.error}
+    said = plan.lines()["widths"]
+    assert f"{half.error / plan.error:.2g} times as wide if half" in said
+    assert f"{tenth.error / plan.error:.2g} times if one in ten" in said
+    assert plan.to_dict()["widths_by_rate"] == {"0.5": half.error / plan.error, "0.1": tenth.error / plan.error}
+
+
 def test_the_forecast_of_a_difference_of_risks_adds_up_its_two_errors():
     """That of the coefficient at the steepest rate, and the noise on the sum for the effect that the test finds."""
     plan = plan_of(risk_differences=True).intervals

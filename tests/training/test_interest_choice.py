@@ -39,6 +39,25 @@ def test_shares_of_pure_and_concentrated_budgets_add_up():
         assert plan.intervals.share == pytest.approx(sum(SHARES))
 
 
+def test_sums_have_more_where_the_noise_hides_little():
+    """Where the curvature hides at most half of what it may, and only there; the weights keep what they have."""
+    few, many = plan_of(ApproxDP(1.0, 1e-6)).intervals, interest_plan(10)
+    assert few.shares == (0.03, 0.06, 0.11, 0.5)
+    assert many.shares == SHARES
+    assert few.share == pytest.approx(many.share) == 0.7
+    assert few.hidden <= 0.5 * few.largest_hidden
+    more = [interest_plan(d) for d in range(2, 11)]
+    assert all(each.hidden <= 0.5 * each.largest_hidden for each in more if each.shares != SHARES)
+    # With the other shares it would have hidden more than that, or the forecast would have been longer.
+    first = next(each for each in more if each.shares == SHARES)
+    assert first.hidden * math.sqrt(0.2 / 0.11) > 0.5 * first.largest_hidden
+
+
+def interest_plan(d):
+    """The plan of intervals for arrays of 20,000 rows and d columns."""
+    return confide.LogisticRegression(ApproxDP(1.0, 1e-6), interest=["x0"]).plan(20_000, d).intervals
+
+
 @pytest.mark.parametrize("persons", [1, 3])
 def test_one_account_pays_for_weights_and_all_that_follows_them(persons):
     """Under (epsilon, delta) the squared shifts of what follows the weights are the shares of the whole, for one row."""

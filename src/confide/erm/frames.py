@@ -54,7 +54,7 @@ class Frame:
         return np.hstack([moved, np.full((len(moved), 1), self.constant)]) if self.constant > 0.0 else moved
 
     def counts_of(self, rows: Array) -> Array:
-        """(m,): f = min(1, length^2 / |y|^2), how much each row y counts."""
+        """(m,): f = min(1, length^2 / |y|^2), how much each row y counts in the curvature; its slope counts sqrt(f)."""
         if math.isinf(self.length):
             return np.ones(len(rows))
         squares = np.einsum("ij,ij->i", rows, rows)
@@ -66,7 +66,7 @@ class Frame:
 class FrameSum:
     """Curvature and slopes of rows in a frame, at weights (1, D) for rows as they are.
 
-        the Hessian (1, D, D): sum_i f_i q_i y_i y_i^T    and the gradient (1, D): sum_i f_i p_i y_i,
+        the Hessian (1, D, D): sum_i f_i q_i y_i y_i^T    and the gradient (1, D): sum_i sqrt(f_i) p_i y_i,
         p_i = c_i s_i / L,    q_i = c_i h_i / c
 
     with f_i and y_i those of `Frame`, c_i, s_i and h_i weight, slope and curvature of the row as in `MomentSum`, and L and c
@@ -90,7 +90,8 @@ class FrameSum:
         slope, bend = slopes_and_bends(self.of, bounds, clipped, labels, weights, row_weights)
         own = self.frame.rows(clipped)
         counts = self.frame.counts_of(own)[:, None]
-        totals.gradient[...] += (counts * slope * own).sum(axis=0)
+        # Slopes of long rows are shortened no more than their bound asks, so weights err less where no model is right.
+        totals.gradient[...] += (np.sqrt(counts) * slope * own).sum(axis=0)
         totals.hessian[...] += own.T @ (counts * bend * own)
 
     def completed(self, totals: Totals) -> Totals:

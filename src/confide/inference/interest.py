@@ -43,6 +43,12 @@ _LEAST_SPREAD = 0.25
 """The least standard deviation along a direction that is believed, over that of independent columns of spread 1."""
 OF_OTHERS = 4.0
 """How many standard deviations other columns are supposed to move rows along a direction."""
+_OF_LONG_ROWS = 0.3
+"""What is supposed of rows that count less in the frame because they are long, as no model is right: how far a coefficient
+that they alone decide lies from that of all rows. A standard deviation, in scores for one spread of the column. How much
+less they count is released (benchmarks/README.md)."""
+_OF_FAR_ROWS = 0.05
+"""The same for those of them beyond the narrowest clip, if a declared column may reach twice the clip or farther."""
 _LEAST_ROWS = 0.02
 """The least sum of the curvatures of rows that is believed, over that of typical rows."""
 _LEAST_CURVATURE = 4.0
@@ -297,25 +303,26 @@ def directions_of(facts: Facts, combinations: tuple[Combination, ...], frame: Fr
 def _direction(facts: Facts, combination: Combination, frame: Frame, inverse: Array, curvature: Array) -> Array:
     direction = inverse @ _wanted(facts, combination, frame)
     clip = deviations_of_clip(facts, curvature_of_rows(facts, curvature)) * _spread_along(facts, direction, curvature)
+    reach = _reach(facts, combination, frame, direction, curvature)
+    # The rows of a level must not be clipped, however few they are.
+    answer: Array = direction / (reach if combination.has_levels else min(clip, reach))
+    return answer
+
+
+def _reach(facts: Facts, combination: Combination, frame: Frame, direction: Array, curvature: Array) -> float:
+    """How far rows can lie along a direction: what lies beyond is noise alone. The bound on rows says it, and the column."""
+    along, d, reach = direction @ frame.matrix, facts.n_features, math.inf
+    if facts.row_norm > 0.0:
+        reach = facts.row_norm * float(np.linalg.norm(along[:d])) + facts.intercept * abs(float(along[d:].sum()))
     if combination.usual_spread:
-        # The column is encoded from -1 to 1, or a level as 1 and 0: what lies beyond what rows can reach is noise alone. The
-        # rows of a level must not be clipped, however few they are.
+        # The column is encoded from -1 to 1, or a level as 1 and 0.
         own = [place for place, _ in combination.factors if place >= 0]
         along, centre = direction[own] / np.array(frame.spreads)[own], np.array(frame.centre)[own]
         others = np.array(direction)
         others[own] = 0.0
-        reach = float(np.abs(along).max() + abs(along @ centre)) + OF_OTHERS * _spread_along(facts, others, curvature)
-        clip = reach if combination.has_levels else min(clip, reach)
-    answer: Array = direction / min(clip, _farthest(facts, frame, direction))
-    return answer
-
-
-def _farthest(facts: Facts, frame: Frame, direction: Array) -> float:
-    """How far any row can lie along a direction: the bound on rows says it."""
-    along = direction @ frame.matrix
-    d = facts.n_features
-    reach = facts.row_norm * float(np.linalg.norm(along[:d])) + facts.intercept * abs(float(along[d:].sum()))
-    return reach if facts.row_norm > 0.0 and reach > 0.0 else math.inf
+        of_column = float(np.abs(along).max() + abs(along @ centre)) + OF_OTHERS * _spread_along(facts, others, curvature)
+        reach = min(reach, of_column)
+    return reach if reach > 0.0 else math.inf
 
 
 def _spread_along(facts: Facts, direction: Array, curvature: Array) -> float:
@@ -528,7 +535,8 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
     pull, bend, square = evidence.sums[place].tolist()
     of_pull, of_bend, of_square = facts.sums_deviations
     estimate = float(wanted @ near.weights)
-    of_near = math.sqrt(max(float(wanted @ near.noise @ wanted), 0.0))
+    of_long, of_far = _misfits(evidence, place, direction, wanted)
+    of_near = math.hypot(math.sqrt(max(float(wanted @ near.noise @ wanted), 0.0)), of_long)
     sampling_of_near = math.sqrt(max(float(wanted @ near.sampling @ wanted), 0.0))
     # The curvature was taken before the last pull, and what it changes along the pull meets errors of scores.
     rows = curvature_of_rows(facts, curvature)
@@ -550,7 +558,7 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
     # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
     bent = left * per_pull * math.sqrt(max(kept, 0.0))
-    others = math.hypot(factor * second, factor * change * doubt, factor * bent, lost * (estimate + change))
+    others = math.hypot(factor * second, factor * change * doubt, factor * bent, lost * (estimate + change), of_far)
     whole = math.hypot(factor * sampling, others, factor * of_sums)
     # What both estimates differ by beyond the noise is a bias of the nearer one: long rows count less in it.
     apart = math.sqrt(max(change**2 - whole**2, 0.0))
@@ -560,13 +568,28 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
         return *without, is_known
     # The noise of one estimate is independent of that of the other: part of the step leaves the least of both. Sampling
     # moves both alike, so what they differ by beyond their noise alone is a bias of the nearer one here.
-    noise, of_sums = math.hypot(factor * second, factor * change * doubt), factor * of_sums
+    noise, of_sums = math.hypot(factor * second, factor * change * doubt, of_far), factor * of_sums
     of_step = math.hypot(noise, of_sums)
     of_near = math.hypot(of_near, math.sqrt(max(change**2 - of_step**2 - of_near**2, 0.0)))
     part = part_of_step(of_step, of_near)
     of_sampling = part * factor * sampling + (1.0 - part) * sampling_of_near
     others = math.hypot(part * noise, (1.0 - part) * of_near, factor * bent, lost * (estimate + change))
     return estimate + part * change, of_sampling, others, part * of_sums, True
+
+
+def _misfits(evidence: InterestEvidence, place: int, direction: Array, wanted: Array) -> tuple[float, float]:
+    """What is supposed of the errors of weights and of the last step where no model is right: standard deviations."""
+    facts, curvature, combination = evidence.facts, evidence.curvature, evidence.combinations[place]
+    bend, kept = float(evidence.sums[place, 1]), float(direction @ curvature @ direction)
+    if math.isinf(evidence.frame.length) or not bend > kept > 0.0:
+        return 0.0, 0.0
+    # What long rows lost in the frame is the difference of the curvature there and that of rows as they are.
+    share = (1.0 - kept / bend) * float(np.linalg.norm(wanted[: facts.n_features]))
+    # The direction is in units of its clip. Tails are supposed to weigh as much as the inverse square of the clip.
+    reach = _reach(facts, combination, evidence.frame, direction, curvature) if combination.usual_spread else 0.0
+    beyond = min(1.0, max(0.0, reach - 1.0))
+    clip = deviations_of_clip(facts, curvature_of_rows(facts, curvature))
+    return _OF_LONG_ROWS * share, _OF_FAR_ROWS * share * beyond * (FEWEST_DEVIATIONS / clip) ** 2
 
 
 def part_of_step(of_step: float, of_near: float) -> float:

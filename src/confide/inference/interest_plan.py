@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ _OF_HIDDEN_COLUMNS = 3.0
 of it (benchmarks/interest_of_tables.py)."""
 _OF_CORRELATED_COLUMNS = 2.0
 """Weights before the last step have this many times the noise of those of columns that do not depend on each other."""
+_OF_SCORES = 0.75
+"""The mean curvature of rows of a logistic loss, over that of rows with the mean probability (benchmarks/README.md)."""
+_RATES = (0.5, 0.1)
+"""The shares of rows with the rarer outcome for which a plan says how wide intervals will be."""
 POWER = 0.8
 """The power at which a plan says which effect is found."""
 
@@ -54,6 +58,9 @@ class InterestPlan:
     facts : Facts
     usual_norm : float
         L2 norm of a typical row without its constant.
+    curvature_share : float
+        The mean curvature of rows, over the largest, that forecasts suppose. Half is that of a logistic loss where about one
+        row in five has the rarer outcome.
     risks : StandardisedSumsPlan or None
         How the sums for differences of risks are released; None without them.
     """
@@ -67,6 +74,7 @@ class InterestPlan:
     facts: Facts
     usual_norm: float
     risks: StandardisedSumsPlan | None = None
+    curvature_share: float = 0.5
 
     @classmethod
     def of(
@@ -117,15 +125,32 @@ class InterestPlan:
         return isinstance(self.budget, ApproxDP) and isinstance(self.sums.budget, ZCDP)
 
     @property
+    def _curvature(self) -> float:
+        """The sum of the curvatures of rows that forecasts suppose."""
+        return 2.0 * self.curvature_share * self.facts.usual_curvature
+
+    def at_rate(self, rate: float) -> InterestPlan:
+        """The same plan for a logistic loss and rows of which this share has the rarer outcome: other forecasts."""
+        return replace(self, curvature_share=_OF_SCORES * 4.0 * rate * (1.0 - rate))
+
+    @property
+    def widths_by_rate(self) -> dict[float, float]:
+        """How wide intervals will be at shares of the rarer outcome, beside what is said; empty for other losses."""
+        loss = self.sums.problem.loss_bounds
+        if not (loss.tapered and loss.self_concordant):
+            return {}
+        return {rate: self.at_rate(rate).error / self.error for rate in _RATES}
+
+    @property
     def _error_of_weights(self) -> float:
         """Standard deviation of the error of a typical weight in the frame, before the last step."""
-        facts, curvature = self.facts, self.facts.usual_curvature
+        facts, curvature = self.facts, self._curvature
         return math.hypot(math.sqrt(curvature * facts.usual_steepness), facts.slope_deviation) / curvature
 
     @property
     def first_order(self) -> float:
         """Standard deviation of the error of first order, for one standard deviation of a column."""
-        facts, curvature = self.facts, self.facts.usual_curvature
+        facts, curvature = self.facts, self._curvature
         clip = deviations_of_clip(facts, curvature)
         return math.hypot(math.sqrt(curvature * facts.usual_steepness), clip * facts.sums_deviations[0]) / curvature
 
@@ -133,7 +158,7 @@ class InterestPlan:
     def hidden(self) -> float:
         """The size of the noise in the curvature, as a matrix, over what typical rows add to it in every direction."""
         width = self.facts.n_features + (self.facts.intercept > 0.0)
-        return self.facts.curvature_deviation * math.sqrt(width) / self.facts.usual_curvature
+        return self.facts.curvature_deviation * math.sqrt(width) / self._curvature
 
     @property
     def second_order(self) -> float:
@@ -147,7 +172,7 @@ class InterestPlan:
 
     def _combined(self, first_order: float) -> float:
         """The standard error of what part of the last step leads to, for an error of first order after the whole step."""
-        facts, curvature = self.facts, self.facts.usual_curvature
+        facts, curvature = self.facts, self._curvature
         sampling = math.sqrt(facts.usual_steepness / curvature)
         of_step = math.hypot(math.sqrt(max(first_order**2 - sampling**2, 0.0)), self.second_order)
         of_near = math.hypot(_OF_CORRELATED_COLUMNS * facts.slope_deviation / curvature, self.second_order)
@@ -166,7 +191,7 @@ class InterestPlan:
         if not combination.has_levels:
             return self.error / spread
         # The rows of both levels lie half a unit from the middle, and other columns move rows as far as a usual one.
-        facts, curvature = self.facts, self.facts.usual_curvature
+        facts, curvature = self.facts, self._curvature
         clip = combination.usual_clip / spread + OF_OTHERS
         first = math.hypot(math.sqrt(curvature * facts.usual_steepness), clip * facts.sums_deviations[0]) / curvature
         return self._combined(first) / spread
@@ -228,6 +253,7 @@ class InterestPlan:
             "hidden": self.hidden,
             "first_order": self.first_order,
             "second_order": self.second_order,
+            "widths_by_rate": {f"{rate:g}": width for rate, width in self.widths_by_rate.items()},
             "interest": [
                 {
                     "name": each.name,
@@ -251,11 +277,21 @@ class InterestPlan:
             + f"; errors of second order {self.second_order / self.first_order:.2g} times those of first order",
         }
         found |= {f"interval {place + 1}": each for place, each in enumerate(self.sentences())}
+        if self.widths_by_rate:
+            found["widths"] = self._of_rates()
         return found | self.facts.design.lines()
 
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each coefficient, in words."""
         return tuple(self._sentence(each) for each in self.combinations)
+
+    def _of_rates(self) -> str:
+        """What the forecasts suppose of the outcome, and what follows for others."""
+        of_half, of_tenth = self.widths_by_rate.values()
+        return (
+            f"for tables in which about one row in five has the rarer outcome; {of_half:.2g} times as wide if half of the "
+            f"rows have it, {of_tenth:.2g} times if one in ten has it, and wider for columns that a few huge numbers decide"
+        )
 
     def _sentence(self, combination: Combination) -> str:
         name = f"{combination.name} ({combination.unit})" if combination.unit else combination.name

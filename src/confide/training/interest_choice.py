@@ -23,6 +23,9 @@ from confide.training.settings import ScoreLoss, Settings
 SHARES = (0.05, 0.1, 0.2, 0.35)
 """Shares of the spreads, of the first and of the second curvature, and of the sums along directions. The weights have the
 rest. Of the shares that were compared these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
+_SHARES_OF_MUCH = (0.03, 0.06, 0.11, 0.5)
+"""The same where the noise hides at most half of what it may: errors of second order are small there, so the sums have more
+(benchmarks/README.md)."""
 _SHARES_OF_RISKS = (0.01, 0.02, 0.04, 0.08)
 """The shares of the sums for differences of risks that are compared. They leave the others in the same proportion."""
 _FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
@@ -53,12 +56,19 @@ def plan_with_interest(settings: Settings, score_loss: ScoreLoss, n_features: in
 
 def _least(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
     """Of the possible plans the one with the shortest intervals that are to be trusted."""
+    plans: list[Plan] = []
+    for shares in (SHARES, _SHARES_OF_MUCH):
+        own = [(*(each * (1.0 - risks) for each in shares), risks) for risks in _SHARES_OF_RISKS if settings.has_risks]
+        found = [plan for each in own or [shares] for plan in _plans(settings, score_loss, n_features, n_rows, each)]
+        plans += [plan for plan in found if shares == SHARES or _is_clear(plan)]
     if not settings.has_risks:
-        plans = _plans(settings, score_loss, n_features, n_rows, SHARES)
         return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error))
-    divided = [(*(each * (1.0 - own) for each in SHARES), own) for own in _SHARES_OF_RISKS]
-    plans = tuple(plan for shares in divided for plan in _plans(settings, score_loss, n_features, n_rows, shares))
     return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error_of_risks))
+
+
+def _is_clear(plan: Plan) -> bool:
+    """Whether the noise in the curvature hides at most half of what it may."""
+    return float(plan.intervals.hidden) <= 0.5 * float(plan.intervals.largest_hidden)
 
 
 def _excess(plan: Plan) -> float:
