@@ -305,7 +305,7 @@ def _direction(facts: Facts, combination: Combination, frame: Frame, inverse: Ar
     clip = deviations_of_clip(facts, curvature_of_rows(facts, curvature)) * _spread_along(facts, direction, curvature)
     reach = _reach(facts, combination, frame, direction, curvature)
     # The rows of a level must not be clipped, however few they are.
-    answer: Array = direction / (reach if combination.has_levels else min(clip, reach))
+    answer: Array = direction / (reach if combination.has_levels and math.isfinite(reach) else min(clip, reach))
     return answer
 
 
