@@ -91,8 +91,7 @@ def _of_names(file: FileCheck) -> Iterator[Finding]:
     if extra:
         more = f" and {len(extra) - _MOST_NAMES} more" if len(extra) > _MOST_NAMES else ""
         yield Finding(
-            f"{name}: the schema does not describe {listed(extra[:_MOST_NAMES])}{more}; a fit leaves out what it does not describe.",
-            False,
+            f"{name}: the schema does not describe {listed(extra[:_MOST_NAMES])}{more}; a fit leaves that out.", False
         )
 
 
