@@ -20,6 +20,9 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export VECLIB_MAXIMUM_THREADS := 1
 
+# uv trusts the certificates that the system trusts, as pip does.
+export UV_SYSTEM_CERTS := true
+
 # Code is compiled when it is first imported, and kept, whatever the shell says: the tests import it some hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -176,7 +179,7 @@ ifeq ($(LOCKED),no)
 	@$(PIP) --upgrade --upgrade-strategy eager --editable '.$(if $(filter core,$*),,[$*])'
 else
 	@$(PIP) --require-hashes --requirement requirements/build.txt
-	@$(RUN) uv pip install --quiet --system-certs --python $(VENV)/bin/python $(locked) || $(PIP) $(locked)
+	@$(RUN) uv pip install --quiet --python $(VENV)/bin/python $(locked) || $(PIP) $(locked)
 	@$(PIP) --no-deps --no-build-isolation --editable .
 endif
 	@touch '$@'

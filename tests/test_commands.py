@@ -85,6 +85,12 @@ def test_each_command_installs_what_it_runs_when_it_is_the_first_after_the_clone
     assert wanted <= parts | {"core"} | ({"all"} if "test" in parts else set())
 
 
+def test_every_program_that_make_starts_trusts_the_certificates_of_the_system(clone):
+    """uv brings its own otherwise, and none of its commands works behind the certificate of a company."""
+    (clone / "more.mk").write_text("include Makefile\nsay: ; @printenv UV_SYSTEM_CERTS\n", encoding="utf-8")
+    assert make(clone, "--file=more.mk", "say").stdout == "true\n"
+
+
 def test_every_command_of_the_list_is_shown_whole():
     """Text after a colon too."""
     shown = {line.split()[1]: line for line in make(ROOT, "help").stdout.splitlines() if line.startswith("  make ")}

@@ -12,9 +12,11 @@ from scipy.special import expit
 
 from confide import datasets
 from confide.data import arrays, file_rows
-from confide.inference import forecast
+from confide.inference import forecast, interest
 from confide.planning import simulation
 from confide.training import gradient_steps, least_squares_choice, matching_choice, threshold_choice
+from tests.test_house import LARGEST_SHARE_OF_A_ROOM, MOST_LINES_OF_A_FUNCTION
+from tests.test_project import MOST_LINES_OF_A_READING_PATH, MOST_LINES_OF_A_TRUSTED_MODULE
 
 ROOT = Path(__file__).resolve().parents[1]
 # Their figures have tests of their own: test_benchmarks_of_peers.py, test_experiments.py and test_errata.py. The reference
@@ -71,6 +73,16 @@ def made() -> dict[str, list[str]]:
     shares = [short(share) for share in threshold_choice.SHARES]
     return {
         "README.md": [f"for everybody by {short(round(1.0 - guess, 3))}"],
+        "CONTRIBUTING.md": [
+            f"No room holds more than {LARGEST_SHARE_OF_A_ROOM:.0%} of the package's code",
+            f"no function is longer than {MOST_LINES_OF_A_FUNCTION} lines",
+            f"no trusted module is longer than {MOST_LINES_OF_A_TRUSTED_MODULE} lines of code",
+            f"longer than {MOST_LINES_OF_A_READING_PATH:,} lines of code",
+        ],
+        "ARCHITECTURE.md": [
+            f"no room holds more than {LARGEST_SHARE_OF_A_ROOM:.0%} of the code",
+            f"longer than {MOST_LINES_OF_A_READING_PATH:,} lines of code",
+        ],
         "docs/explanation/choice_of_mechanism.md": [
             f"a noise of {matching_choice._AIM} of",
             f"more noise than {matching_choice._TOO_LARGE} of",
@@ -92,6 +104,7 @@ def made() -> dict[str, list[str]]:
             f"the limit is {forecast.LARGEST_RESIDUAL_RATIO}",
             f"the limit is {forecast.LARGEST_COUNT_RATIO}",
             f"the limit is {forecast.LARGEST_SUMS_RATIO}",
+            f"differs by about {short(interest._OF_LONG_ROWS)} for one spread",
         ],
         "docs/how_to/planning.md": [
             *aims(),
