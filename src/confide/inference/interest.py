@@ -558,7 +558,9 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
     # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
     factor = 1.0 + 0.5 * (_QUANTILE**2 + 1.0) * doubt**2
     bent = left * per_pull * math.sqrt(max(kept, 0.0))
-    others = math.hypot(factor * second, factor * change * doubt, factor * bent, lost * (estimate + change), of_far)
+    # The curvature changes along the step: for a logistic loss at most in proportion to the step in scores.
+    turned = 0.5 * change * abs(change) / reach * math.sqrt(max(kept, 0.0) / rows)
+    others = math.hypot(factor * second, factor * change * doubt, factor * bent, lost * (estimate + change), of_far, turned)
     whole = math.hypot(factor * sampling, others, factor * of_sums)
     # What both estimates differ by beyond the noise is a bias of the nearer one: long rows count less in it.
     apart = math.sqrt(max(change**2 - whole**2, 0.0))
@@ -568,7 +570,7 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
         return *without, is_known
     # The noise of one estimate is independent of that of the other: part of the step leaves the least of both. Sampling
     # moves both alike, so what they differ by beyond their noise alone is a bias of the nearer one here.
-    noise, of_sums = math.hypot(factor * second, factor * change * doubt, of_far), factor * of_sums
+    noise, of_sums = math.hypot(factor * second, factor * change * doubt, of_far, turned), factor * of_sums
     of_step = math.hypot(noise, of_sums)
     of_near = math.hypot(of_near, math.sqrt(max(change**2 - of_step**2 - of_near**2, 0.0)))
     part = part_of_step(of_step, of_near)
