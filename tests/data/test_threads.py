@@ -76,6 +76,57 @@ def test_each_thread_has_one_blas_thread_and_the_callers_warnings():
         list(made_in_order(lambda zero: np.ones(2) / np.full(2, zero), [0.0], 2))
 
 
+class Library:
+    """A BLAS whose number of threads is one for the whole process, with the limits of threadpoolctl."""
+
+    n_threads = 8
+
+    def limit(self, *, limits, user_api=None):
+        limited = Limited(self, self.n_threads)
+        self.n_threads = limits
+        return limited
+
+
+class Limited:
+    def __init__(self, library, before):
+        self.library, self.before = library, before
+
+    def restore_original_limits(self):
+        self.library.n_threads = self.before
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.restore_original_limits()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (2, 0, 1)])
+def test_the_limit_holds_until_the_last_of_several_threads_leaves(monkeypatch, order):
+    """And is lifted then. If each put back what it had found, the second would leave one thread for good."""
+    library, seen = Library(), []
+    monkeypatch.setattr("confide.data.threads._THREAD_POOLS", library)
+    entered, may_leave = [threading.Event() for _ in order], [threading.Event() for _ in order]
+
+    def work(number):
+        with one_blas_thread():
+            entered[number].set()
+            assert may_leave[number].wait(20)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in sorted(order)]
+    for thread, event in zip(threads, entered, strict=True):
+        thread.start()
+        assert event.wait(20)
+    for number in order:
+        seen.append(library.n_threads)
+        may_leave[number].set()
+        threads[number].join()
+    assert [*seen, library.n_threads] == [1, 1, 1, 8]
+    with one_blas_thread(), one_blas_thread():
+        assert library.n_threads == 1
+    assert library.n_threads == 8
+
+
 def test_the_limit_ends_with_its_block():
     """It holds for every BLAS that was loaded when the package was imported."""
     before = blas_threads()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,17 +16,60 @@ from threadpoolctl import ThreadpoolController
 
 # Created once, at import: if one thread looks for loaded libraries while another loads one, both can block for ever.
 _THREAD_POOLS = ThreadpoolController()
+_OF_A_THREAD = _THREAD_POOLS.select(internal_api="openblas").select(threading_layer="openmp")
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 
-def one_blas_thread() -> Any:
-    """Limit BLAS to one thread from now on; as a context manager, until the end of the `with` block.
+class _Limit:
+    """A limit that is there while any thread is in its block, and is lifted when the last one leaves.
+
+    The limit is one for the process. If each thread put back what it had found, a thread that came second would put back the
+    limit of the first, for good, and the first would lift it while the second works.
+    """
+
+    def __init__(self) -> None:
+        self._inside = 0
+        self._lifted_by: Any = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Be free of threads that a forked process does not have."""
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._lifted_by = _limited()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                lifted, self._lifted_by = self._lifted_by, None
+                lifted.restore_original_limits()
+
+
+def _limited() -> Any:
+    """Limit BLAS to one thread from now on, for this thread or for all, as its build has it."""
+    return _THREAD_POOLS.limit(limits=1, user_api="blas")
+
+
+_one_thread = _Limit()
+os.register_at_fork(after_in_child=_one_thread.forget)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread until the end of the `with` block, also where several threads are in such blocks.
 
     Blocks of rows are small, so a second BLAS thread costs more time than it saves, and much more on a busy machine.
     """
-    return _THREAD_POOLS.limit(limits=1, user_api="blas")
+    # Some builds of BLAS keep a limit for each calling thread: of OpenBLAS, those with OpenMP.
+    with _one_thread, _OF_A_THREAD.limit(limits=1):
+        yield
 
 
 def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads: int) -> Generator[Made, None, None]:
@@ -44,7 +89,7 @@ def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads
 
     with one_blas_thread():
         # Some builds of BLAS keep a limit for each calling thread. The limit above does not reach the threads of the pool.
-        pool = ThreadPoolExecutor(n_threads, "confide-rows", one_blas_thread)
+        pool = ThreadPoolExecutor(n_threads, "confide-rows", _limited)
         yield from _by_threads(make_as_here, items, pool, n_threads)
 
 
