@@ -163,9 +163,9 @@ def describe(
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
     deciding = (layout.columns, layout.cross, plan.sizes, plan.budget, relation, persons, n_rows)
     charge = charge.of_release(plan.event, *deciding)
+    interrupted = attempts_sentence(charge.attempt)
     before_charge(charge, allowed, [plan.lattice], wasted=waste)
     released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)
-    interrupted = attempts_sentence(charge.attempt)
     return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void, interrupted)
 
 

@@ -175,11 +175,11 @@ def evaluate(
             refuse_hidden(planned.plan, planned.n_cells, n_rows, planned.plan_at)
         deciding = (checksums, planned.n_bins, planned.groups, clip, allowed, relation, persons, n_rows)
         charge = charge.of_release(planned.plan.event, *deciding)
+        interrupted = attempts_sentence(charge.attempt)
         release = partial(_released, prepared, [each.source for each in rows])
         released = charge_and_release(release, planned.plan.event, relation, charge)
     found = prepared.rated(released, _Facts(n_rows, float(level), void))
     identity = None if charge.ledger is None else charge.ledger.identity
-    interrupted = attempts_sentence(charge.attempt)
     return replace(found, model_checksums=checksums, charged_to=identity, interrupted=interrupted)
 
 
