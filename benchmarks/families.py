@@ -6,7 +6,7 @@ coefficients are known. Kinds of families: "single-step" and "holm", all coeffic
 Holm's method. One JSON line a cell: how often all intervals hold, with the effects as they are; and how often anything is
 rejected at .05 where labels do not depend on rows. A file of lines is continued where it ends.
 
-    python benchmarks/families.py --repetitions 500 --out families.jsonl   the cells of benchmarks/README.md
+    python benchmarks/families.py --repetitions 500 --out families.jsonl   the cells of benchmarks/results/families.jsonl
     python benchmarks/families.py --out families.jsonl --table             show what is there
 """
 

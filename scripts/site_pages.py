@@ -31,6 +31,8 @@ def places() -> dict[Path, Path]:
     for folder in ("privacy", "accounting", "planning"):
         for path in (ROOT / "src" / "confide" / folder / "proofs").glob("*.md"):
             found[path] = Path("explanation", "proofs", path.name)
+    for path in (ROOT / "benchmarks" / "notes").glob("*.md"):
+        found[path] = Path("project", "notes", path.name)
     for path in (ROOT / "experiments" / "results").glob("*.svg"):
         found[path] = Path("experiments", path.name)
     more = {

@@ -19,7 +19,7 @@ _WIDE = 1000
 not 0."""
 _LARGE_COPY = 2**26
 """So do copies of more bytes. A sample of 3,000,000 rows of Adult took 160 MB, and to use so much memory for the first time
-takes longer than to encode the sample again (benchmarks/README.md, the compiled kernel)."""
+takes longer than to encode the sample again (benchmarks/notes/what_does_the_kernel_gain.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from confide.types import Array
 FEWEST_DEVIATIONS, MOST_DEVIATIONS = 5.0, 8.0
 """Between these rows are clipped along a direction, in their standard deviations. The noise grows with the clip. Where the
 probabilities of the model are not those of the population, clipping moves what is estimated, so the clip is as wide as the
-noise allows (benchmarks/README.md)."""
+noise allows (benchmarks/notes/intervals_of_one_coefficient.md)."""
 _NOISE_BESIDE_SAMPLING = 0.5
 """The noise on the sum of slopes may be this share of its sampling error, if the clip is above the narrowest one."""
 _NOISE_BESIDE_CURVATURE = 0.05
@@ -46,7 +46,7 @@ OF_OTHERS = 4.0
 _OF_LONG_ROWS = 0.3
 """What is supposed of rows that count less in the frame because they are long, as no model is right: how far a coefficient
 that they alone decide lies from that of all rows. A standard deviation, in scores for one spread of the column. How much
-less they count is released (benchmarks/README.md)."""
+less they count is released (benchmarks/notes/intervals_of_one_coefficient.md)."""
 _OF_FAR_ROWS = 0.05
 """The same for those of them beyond the narrowest clip, if a declared column may reach twice the clip or farther."""
 _LEAST_ROWS = 0.02

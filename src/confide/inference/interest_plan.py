@@ -22,17 +22,19 @@ from confide.privacy.standardised_sums import LARGEST_STEP, StandardisedSumsPlan
 
 LARGEST_HIDDEN = 0.07
 """Largest noise in the curvature, as a matrix, over what typical rows add to it in each direction, at which there is a plan.
-At this limit at most 5% of the intervals for columns of real tables rested on a supposition (benchmarks/README.md)."""
+At this limit at most 5% of the intervals for columns of real tables rested on a supposition
+(benchmarks/notes/intervals_of_one_coefficient.md)."""
 _LARGEST_HIDDEN_OF_ARRAYS = 0.12
 """The same for columns of arrays, whose rows have a bound on their norm. Up to .15 no interval for such columns rested on a
-supposition, and at .16 15% of those for correlated columns did (benchmarks/README.md)."""
+supposition, and at .16 15% of those for correlated columns did (benchmarks/notes/intervals_of_one_coefficient.md)."""
 _OF_HIDDEN_COLUMNS = 3.0
 """Errors of the weights are this many times those of a typical column: some columns vary so little that the noise hides most
 of it (benchmarks/interest_of_tables.py)."""
 _OF_CORRELATED_COLUMNS = 2.0
 """Weights before the last step have this many times the noise of those of columns that do not depend on each other."""
 _OF_SCORES = 0.75
-"""The mean curvature of rows of a logistic loss, over that of rows with the mean probability (benchmarks/README.md)."""
+"""The mean curvature of rows of a logistic loss, over that of rows with the mean probability
+(benchmarks/notes/intervals_of_one_coefficient.md)."""
 _RATES = (0.5, 0.1)
 """The shares of rows with the rarer outcome for which a plan says how wide intervals will be."""
 POWER = 0.8

@@ -12,8 +12,8 @@ A bound (`utility_bound`) says the worst that can happen; a forecast says what u
 
 Real columns depend on each other in other ways than made-up ones. So the range of a forecast is not that of the simulated
 fits: it is as wide as was needed for real data sets. benchmarks/planner.py calibrates the designs and the range on public
-data sets, and measures how far forecasts are from the errors on data sets that were left out; benchmarks/README.md has the
-results.
+data sets, and measures how far forecasts are from the errors on data sets that were left out:
+benchmarks/notes/how_near_are_forecasts.md.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Forecast:
         Expected share of mistakes on new rows.
     low, high : float
         Range in which the mean error of fits to real rows probably lies. On each public data set that the range was
-        calibrated on, it did so in at least four of five cells. benchmarks/README.md has the results on other data sets.
+        calibrated on, it did so in at least four of five cells. benchmarks/notes/how_near_are_forecasts.md has the results on
+        other data sets.
     non_private_error : float
         The user's guess of the error without privacy, on which the forecast is based.
     constant_error : float

@@ -3,7 +3,7 @@
 Rows in memory are read as they are stored. A row that its bound would shorten is not copied: its score and its slope are
 multiplied by a factor that was computed once. Rows in single precision are multiplied in single precision. The rounding
 differs from that of the exact gradients, and is much larger in single precision, so the last steps are always made by exact
-gradients. benchmarks/README.md, "Rows in float32", tells what these passes cost.
+gradients. benchmarks/notes/what_does_float32_save.md tells what these passes cost.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FACTOR_BYTES, _FACTOR_SHARE = 2**27, 0.05
 benchmarks/large_fit.py (option --rows 20000000) shows the memory and the gain for many short rows."""
 _LONG_BLOCK_BYTES, _LONG_BLOCK_ROWS = 2**22, 8192
 """Size of a long block. The rows of a larger one would have left the cache before they are read for the second time. In
-blocks of fewer rows, threads wait for each other longer than they work (benchmarks/README.md, "Threads")."""
+blocks of fewer rows, threads wait for each other longer than they work (benchmarks/notes/what_do_threads_gain.md)."""
 _LEAST_RIDGE_SHARE = 2.0**-22
 """A ridge below this share of the largest curvature that rows may have would drown in the rounding of single precision."""
 _SAME_GRADIENT = 1e-9

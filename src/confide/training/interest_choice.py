@@ -22,10 +22,11 @@ from confide.training.settings import ScoreLoss, Settings
 
 SHARES = (0.05, 0.1, 0.2, 0.35)
 """Shares of the spreads, of the first and of the second curvature, and of the sums along directions. The weights have the
-rest. Of the shares that were compared these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
+rest. Of the shares that were compared these gave the shortest intervals with the stated coverage
+(benchmarks/notes/intervals_of_one_coefficient.md)."""
 _SHARES_OF_MUCH = (0.03, 0.06, 0.11, 0.5)
 """The same where the noise hides at most half of what it may: errors of second order are small there, so the sums have more
-(benchmarks/README.md)."""
+(benchmarks/notes/intervals_of_one_coefficient.md)."""
 _SHARES_OF_RISKS = (0.01, 0.02, 0.04, 0.08)
 """The shares of the sums for differences of risks that are compared. They leave the others in the same proportion."""
 _FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)

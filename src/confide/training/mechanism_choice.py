@@ -37,7 +37,7 @@ MECHANISM_NAMES = ("auto", *(name for name in MECHANISMS if name != "none"))
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
 """For three or more classes, "auto" puts the noise on the weights if noise in the objective would be more than this many
 times as large at the same ridge. Below this ratio noise in the objective is better, because the curvature of the loss damps
-it (benchmarks/README.md, "Several classes: objective or output")."""
+it (benchmarks/notes/objective_or_output.md)."""
 
 
 def mechanism_for(settings: Settings, loss: Loss) -> str:

@@ -20,7 +20,7 @@ from confide.privacy.ridges_of_columns import LARGEST_RIDGE_FACTOR, ProblemWithR
 
 _POWER = 0.75
 """The factor of a ridge is this power of the noise on its column, over the least noise. Chosen on Bank, Adult and Covertype
-with Laplace noise (benchmarks/README.md, "Bundles of columns"). In proportion to the noise, Bank with economic indicators,
+with Laplace noise (benchmarks/notes/which_ridges_of_columns.md). In proportion to the noise, Bank with economic indicators,
 whose numbers tell much, errs more often by .001; with the root of the noise Bank gains half as much."""
 SHARE_OF_BALANCED = 0.8
 """The least ridge, as a share of the one that would balance noise and shrinkage beside these factors. With the whole of it
