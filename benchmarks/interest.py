@@ -5,7 +5,7 @@ column. One JSON line a cell: coverage, median width over that of statsmodels wi
 information), how often the interval rests on a supposition, and what the plan forecast. A file of lines is
 continued where it ends.
 
-    python benchmarks/interest.py --repetitions 500 --out interest.jsonl           the cells of benchmarks/results/interest.jsonl
+    python benchmarks/interest.py --repetitions 500 --out interest.jsonl   the cells of results/interest.jsonl
     python benchmarks/interest.py --cells limits --repetitions 200 --out limits.jsonl   other rows, with the gate open
     python benchmarks/interest.py --out interest.jsonl --table                     show what is there
 """

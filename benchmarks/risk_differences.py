@@ -6,7 +6,7 @@ without privacy (from the population's information), how often the release says 
 standard errors, how often a test of "no effect" of size 5% rejects, and what the plan forecast. A file of lines is continued
 where it ends.
 
-    python benchmarks/risk_differences.py --repetitions 500 --out risks.jsonl   the cells of benchmarks/results/risk_differences.jsonl
+    python benchmarks/risk_differences.py --repetitions 500 --out risks.jsonl   the cells of results/risk_differences.jsonl
     python benchmarks/risk_differences.py --out risks.jsonl --table             show what is there
 """
 

@@ -80,7 +80,7 @@ CALIBRATION = {
 
 
 def test_the_range_holds_what_real_data_sets_showed(monkeypatch):
-    """Of cells of benchmarks/results/planner.jsonl where privacy costs something; half of either constant holds fewer of them."""
+    """Of cells of benchmarks/planner.py where privacy costs something; half of either constant holds fewer of them."""
 
     def held() -> int:
         ranges = [

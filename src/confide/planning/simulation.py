@@ -102,8 +102,8 @@ class Forecast:
         Expected share of mistakes on new rows.
     low, high : float
         Range in which the mean error of fits to real rows probably lies. On each public data set that the range was
-        calibrated on, it did so in at least four of five cells. benchmarks/notes/how_near_are_forecasts.md has the results on
-        other data sets.
+        calibrated on, it did so in at least four of five cells. benchmarks/notes/how_near_are_forecasts.md has the results
+        on other data sets.
     non_private_error : float
         The user's guess of the error without privacy, on which the forecast is based.
     constant_error : float
