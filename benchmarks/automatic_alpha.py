@@ -31,6 +31,7 @@ from public_data import NAMES, load
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
+from confide.array_types import Array
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
@@ -43,7 +44,6 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.training.alpha import curvature_free_l2, usual_norm
-from confide.types import Array
 
 MECHANISMS: dict[str, Mechanism] = {"objective": ObjectivePerturbation(), "output": OutputPerturbation()}
 REPLACE, ADD_OR_REMOVE = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE

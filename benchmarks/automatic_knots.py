@@ -1,7 +1,7 @@
 """Which number of knots is best, and what the automatic one loses beside it.
 
 Test errors of `AdditiveClassifier`, and one minus what `AdditiveRegressor` explains, with fixed numbers of knots in all
-columns and with the automatic number. The rule of training/knot_choice.py was chosen on the first five data sets; the
+columns and with the automatic number. The rule of training/auto_features.py was chosen on the first five data sets; the
 others had no part in it.
 
 Run: CONFIDE_DATA_DIR=... python -m benchmarks.automatic_knots [--data adult ...] [--draws 6] [--epsilons 0.3 ...]

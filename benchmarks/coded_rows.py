@@ -21,8 +21,7 @@ from rows_on_disk import write
 
 import confide
 from confide import LinearSVC, LogisticRegression, Schema, open_rows
-from confide.data.arrays import MemorySource
-from confide.data.frames import EncodedBlocks
+from confide.data.arrays import EncodedBlocks, MemorySource
 from confide.data.streams import StreamedSource
 from confide.erm.coded_rows import dense
 from confide.erm.losses import LogisticLoss

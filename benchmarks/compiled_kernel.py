@@ -30,8 +30,7 @@ import confide
 from confide import LogisticRegression, Schema
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.loading import Kernel, kernel
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.frames import EncodedBlocks
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum

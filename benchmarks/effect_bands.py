@@ -26,8 +26,8 @@ import pandas as pd
 from scipy.special import expit
 
 import confide
-from confide.effects.decomposition import decomposition
-from confide.estimators.model_effects import effects_of
+from confide.effects.effects import decomposition
+from confide.estimators.released import effects_of
 from confide.features.encoder import Encoder
 
 POPULATION, SHARE, LEVEL = 20_000, 0.4, 0.95

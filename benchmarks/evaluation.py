@@ -25,8 +25,7 @@ import numpy as np
 import pandas as pd
 
 import confide
-from confide.inference.rates import Evaluation
-from confide.inference.roc import roc_curve
+from confide.inference.rates import Evaluation, roc_curve
 
 POPULATION = 200_000
 Y_NOISE = 0.15

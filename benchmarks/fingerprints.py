@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 import confide
-from confide.data.fingerprints import Fingerprint
 from confide.data.partitions import NumericReading, Task
-from confide.data.streams import Reading
+from confide.data.streams import Fingerprint, Reading
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum

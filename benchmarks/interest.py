@@ -24,7 +24,7 @@ from scipy.special import expit
 
 import confide
 from confide.inference import interest_plan
-from confide.inference.interest import supposed_of
+from confide.inference.debiased import supposed_of
 
 POPULATION = 20_000
 DELTA = 1e-6

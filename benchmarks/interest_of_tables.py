@@ -31,7 +31,7 @@ from public_data import folder
 from scipy.special import expit
 
 import confide
-from confide.inference.interest import InterestEvidence, directions_of, supposed_of, uncertainty_of_interest
+from confide.inference.debiased import InterestEvidence, directions_of, supposed_of, uncertainty_of_interest
 from confide.inference.interest_plan import InterestPlan
 from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.training import fit

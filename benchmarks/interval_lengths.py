@@ -28,9 +28,9 @@ from confide.inference.intervals import uncertainty
 from confide.privacy.budgets import PureDP, pure_within
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.training.auto_mechanism import MECHANISMS
+from confide.training.budget_shares import share_of
 from confide.training.fit import released
-from confide.training.interval_share import share_of
-from confide.training.mechanism_choice import MECHANISMS
 
 SHARE = 0.3
 

@@ -26,8 +26,7 @@ import pandas as pd
 from scipy.special import expit
 
 import confide
-from confide.inference.evidence import Evidence
-from confide.inference.intervals import known_scores
+from confide.inference.intervals import Evidence, known_scores
 
 POPULATION, N_ROWS, N_SHOWN, LEVEL = 50_000, 5_000, 20, 0.95
 RNG = np.random.default_rng(23)

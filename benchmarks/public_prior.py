@@ -22,6 +22,7 @@ import numpy as np
 import confide
 from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 from confide import ApproxDP
+from confide.array_types import Array
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
@@ -31,7 +32,6 @@ from confide.privacy.noise import Entropy
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.sampled import Metric
 from confide.training.alpha import RATIO_WITHOUT_SHARE, SHARE_WITH_PRIOR, typical_norm
-from confide.types import Array
 
 FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0)
 KINDS = ("release", "300", "1000")

@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.linear_model import lars_path
 
 import confide
-from confide.privacy.conversions import concentrated_epsilon
+from confide.privacy.budgets import concentrated_epsilon
 
 COUNTING, NOISE, DELTA = 5, 0.5, 1e-6
 ROWS = {50: (1_000, 3_000, 10_000), 500: (3_000, 10_000)}

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.threads import one_blas_thread
 from confide.privacy.certificate import certify, solver_tolerance
 from confide.privacy.mechanism import Plan, zero_weights
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
+from confide.threads import one_blas_thread
 
 _BATCH_SIZE = 10
 """Number of problems in one batch. More of them would not fit into the processor's caches."""

@@ -32,7 +32,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import gamma
 
 import confide
-from confide.planning.support_vectors import features_for_kernel
+from confide.planning.kernels import features_for_kernel
 
 FAILURE = 0.05
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import confide
-from confide.report.pdf import browser
+from confide.report.writing import browser
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "report.png"
 SIZE = (980, 1000)

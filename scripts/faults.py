@@ -381,7 +381,7 @@ def clock(folder: Path, number: int) -> str:
     confide.Ledger(folder / "ledger.db", limit=1e6)
     times = (0.0, 4e9, 1.0, 2e9, -1.0)
     for moment in times:
-        with mock.patch("confide.accounting.ledger_records.datetime", _Clock(moment)):
+        with mock.patch("confide.accounting.records.datetime", _Clock(moment)):
             _fit(confide.Ledger(folder / "ledger.db"))
     spent, _ = _checked(folder, len(times))
     if spent != len(times) * _EPSILON:

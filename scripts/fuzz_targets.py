@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import sparse
 
 import confide
-from confide.data.messages import packed
+from confide.data.federated import packed
 from confide.features.schema import Schema
 from confide.files import _checksum
 from confide.studies.study import Study

@@ -16,7 +16,7 @@ import hatch_build
 
 ROOT = Path(__file__).resolve().parents[1]
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-TESTS = ("tests/compiled", "tests/features/test_stored_columns.py")
+TESTS = ("tests/compiled", "tests/features/test_coded_columns_stored_columns.py")
 PLUGIN = """
 import sys
 from importlib.util import module_from_spec, spec_from_file_location

@@ -108,4 +108,4 @@ def test_benchmarks_that_code_and_pages_name_exist():
         for name in re.findall(r"\bbenchmarks/[\w/]+\.(?:py|md|txt|jsonl)\b", text):
             assert (ROOT / name).exists(), f"{page.relative_to(ROOT)} names {name}"
     code = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in ROOT.glob("src/**/*.py")}
-    assert {name for name, text in code.items() if "benchmarks/README.md" in text} == {"src/confide/cli/forecasts.py"}
+    assert {name for name, text in code.items() if "benchmarks/README.md" in text} == {"src/confide/cli/fitting.py"}

@@ -48,7 +48,7 @@ def told(ask):
         warnings.simplefilter("always")
         ask()
     found = [(str(each.message), each.filename) for each in given if each.category is BudgetWarning]
-    # Budgets that buy nothing are the matter of tests/test_cautions.py.
+    # Budgets that buy nothing are the matter of tests/test_budget_warnings.py.
     return [(message, place) for message, place in found if "The budget is wasted." not in message]
 
 

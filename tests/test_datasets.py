@@ -11,9 +11,9 @@ import pytest
 from confide.datasets import load_adult
 from confide.errors import SchemaWarning
 from confide.estimators.logistic import LogisticRegression
+from confide.features.cells import read_labels
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
-from confide.features.labels import read_labels
 
 
 @pytest.fixture(scope="module")

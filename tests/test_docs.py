@@ -17,7 +17,7 @@ from scripts import site_pages
 
 import confide
 from confide.cli import app
-from confide.estimators.model_effects import effects_of
+from confide.estimators.released import effects_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -333,7 +333,7 @@ def test_names_in_the_pages_can_be_had_after_one_import():
     pages.remove(ROOT / "docs" / "reference" / "command_line.md")  # help pages name files such as confide.fish
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     names = set(re.findall(r"(?<!from )\bconfide(?:\.[A-Za-z_]\w*)+", text)) | {"confide.report.write_report"}
-    assert {"confide.datasets.load_adult", "confide.planning.utility"} <= names
+    assert {"confide.datasets.load_adult", "confide.planning.bounds"} <= names
     assert "from confide import FederatedRows, take_part" in text
     # In children of one process: what another import of confide brought along would not be missed in any of them.
     alone = ("confide.planning.simulate", "confide.take_part", "confide.evaluate")

@@ -11,13 +11,11 @@ import pytest
 from scipy import integrate, stats
 
 from confide import LogisticRegression, PureDP
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.features.fourier import FourierMap
 from confide.planning import optimal_privacy_of_kernel, second_moment, utility_bound
 from confide.privacy.budgets import Neighbours
-from confide.privacy.gaussian import gaussian_delta
-from confide.privacy.sensitivity import output_sensitivity
+from confide.privacy.gaussian import gaussian_delta, output_sensitivity
 from tests.privacy.densities import log_ratio, tight_huber_pair
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "errata.md"

@@ -12,9 +12,9 @@ from scipy.special import expit
 
 from confide import datasets
 from confide.data import arrays, file_rows
-from confide.inference import forecast, interest
+from confide.inference import debiased, forecast
 from confide.planning import simulation
-from confide.training import gradient_steps, least_squares_choice, matching_choice, threshold_choice
+from confide.training import auto_loss, budget_shares, gradient_steps
 from tests.test_house import LARGEST_SHARE_OF_A_ROOM, MOST_LINES_OF_A_FUNCTION
 from tests.test_project import MOST_LINES_OF_A_READING_PATH, MOST_LINES_OF_A_TRUSTED_MODULE
 
@@ -56,9 +56,9 @@ def odds(epsilon: float) -> str:
 def aims() -> list[str]:
     """The cells of the table of thresholds."""
     shown = []
-    for aim in threshold_choice.AIMS.values():
+    for aim in auto_loss.AIMS.values():
         first, most = (short(value) for value in (aim.at_usual_noise, aim.largest))
-        shown.append(f"{first} ({short(threshold_choice._USUAL_NOISE)} / r)^(1/5), at most {most}")
+        shown.append(f"{first} ({short(auto_loss._USUAL_NOISE)} / r)^(1/5), at most {most}")
     return shown
 
 
@@ -70,7 +70,7 @@ def megabytes(size: int) -> str:
 def made() -> dict[str, list[str]]:
     """What pages say, made from constants, formulas and data."""
     guess = sum(datasets.load_adult().y_test == "<=50K") / len(datasets.load_adult().y_test)
-    shares = [short(share) for share in threshold_choice.SHARES]
+    shares = [short(share) for share in auto_loss.SHARES]
     return {
         "README.md": [f"for everybody by {short(round(1.0 - guess, 3))}"],
         "CONTRIBUTING.md": [
@@ -84,9 +84,9 @@ def made() -> dict[str, list[str]]:
             f"longer than {MOST_LINES_OF_A_READING_PATH:,} lines of code",
         ],
         "docs/explanation/choice_of_mechanism.md": [
-            f"a noise of {matching_choice._AIM} of",
-            f"more noise than {matching_choice._TOO_LARGE} of",
-            f"{matching_choice._LEAST_SHARE:.0%} to {matching_choice._LARGEST_SHARE:.0%} of the budget",
+            f"a noise of {budget_shares._AIM} of",
+            f"more noise than {budget_shares._TOO_LARGE} of",
+            f"{budget_shares._LEAST_SHARE:.0%} to {budget_shares._LARGEST_SHARE:.0%} of the budget",
         ],
         "docs/explanation/mechanisms.md": [
             f"is clipped at a slope of {gradient_steps._LIMIT}",
@@ -104,12 +104,12 @@ def made() -> dict[str, list[str]]:
             f"the limit is {forecast.LARGEST_RESIDUAL_RATIO}",
             f"the limit is {forecast.LARGEST_COUNT_RATIO}",
             f"the limit is {forecast.LARGEST_SUMS_RATIO}",
-            f"differs by about {short(interest._OF_LONG_ROWS)} for one spread",
+            f"differs by about {short(debiased._OF_LONG_ROWS)} for one spread",
         ],
         "docs/how_to/planning.md": [
             *aims(),
             f"{', '.join(shares[:-1])} and {shares[-1]}",
-            f"at most {short(least_squares_choice._NEXT_TO_NOTHING)} of",
+            f"at most {short(auto_loss._NEXT_TO_NOTHING)} of",
             f"Above {forecast.POOR_FIT_RATIO} it says",
             f"a margin of {simulation._RANGE_FLOOR}",
         ],

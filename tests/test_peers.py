@@ -20,17 +20,15 @@ from sklearn.model_selection import GridSearchCV
 
 import confide
 from confide import BudgetExceeded, GroupBound, Ledger, LogisticRegression, NotCertified, Schema, SchemaEncoder
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.solver import Solution
+from confide.models.scores import LinearModel
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.group_shapes import Groups
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.shapes import Ball
-from confide.released_models.scores import LinearModel
+from confide.privacy.shapes import Ball, Groups
 from confide.solvers.fallback import NewtonThenFallback
-from confide.solvers.solver import Solution
 from confide.training import fit as fitting
 from tests.privacy.densities import gaussian_profile, log_ratio, tight_huber_pair
 from tests.privacy.problems import problem, releases, rows_and_labels, source

@@ -9,11 +9,10 @@ from dataclasses import replace
 import pytest
 
 from confide.erm.class_losses import OneVsRest
-from confide.erm.hinges import HuberHinge, LogisticHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss
+from confide.models.prior import Prior
 from confide.plan_text import noise_in_rows, plan_document, plan_text, statistics_document
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
-from confide.released_models.prior import Prior
 from confide.training.plan import make_plan
 from confide.training.settings import ScoreLoss
 from tests.training.examples import RICH, least_squares, settings

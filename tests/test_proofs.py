@@ -62,12 +62,12 @@ EXCEPTIONS = {
     "confide.privacy.budgets._Amounts.to_dict",
     "confide.privacy.budgets.as_budget",
     "confide.privacy.budgets.budget_from_dict",
-    "confide.accounting.events.Event.to_dict",
+    "confide.privacy.events.Event.to_dict",
     # What is shown of a total or said of a refusal, and the choice of how to add; what is admitted does not depend on them.
-    "confide.accounting.renyi_filters.ConcentratedFilter.remaining",
-    "confide.accounting.renyi_filters.ConcentratedFilter.spent",
-    "confide.accounting.renyi_filters.RenyiFilter.remaining",
-    "confide.accounting.renyi_filters.RenyiFilter.spent",
+    "confide.accounting.filters.ConcentratedFilter.remaining",
+    "confide.accounting.filters.ConcentratedFilter.spent",
+    "confide.accounting.filters.RenyiFilter.remaining",
+    "confide.accounting.filters.RenyiFilter.spent",
     "confide.accounting.filters.SumFilter.remaining",
     "confide.accounting.filters.as_float",
     "confide.accounting.filters.remainder",
@@ -245,7 +245,7 @@ def test_a_proof_of_nothing_is_refused():
 
 def test_writing_renews_hashes_and_nothing_else():
     """The rest of a page stays as it is."""
-    name = "confide.privacy.sensitivity.gradient_shift"
+    name = "confide.privacy.gaussian.gradient_shift"
     page = f"# A page\n\nText, sha256:000000000000.\n\n    Proves: {name} sha256:000000000000\n"
     head, old, tail = page.rpartition("000000000000")
     assert proof_hashes.renewed(page) == head + proof_hashes.digest(name) + tail

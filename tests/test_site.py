@@ -18,9 +18,8 @@ from scripts import formulas, gallery, notebooks, reference_pages, site_check, s
 
 import confide
 from confide.features.columns import CategoryColumn, NumberColumn
-from confide.features.interactions import Interaction
-from confide.features.random_features import RandomFeatures
-from confide.features.target import Target
+from confide.features.fourier import RandomFeatures
+from confide.features.schema import Interaction, Target
 from confide.studies.study import BudgetOfStudy, Data, EvaluationOfStudy, LedgerOfStudy, Naming, Outputs, Study
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -189,7 +188,7 @@ def test_the_format_of_a_ledger_is_the_one_that_is_described():
     import sqlite3
     import tempfile
 
-    from confide.accounting.ledger_records import DETAILS, FORMAT_VERSION
+    from confide.accounting.records import DETAILS, FORMAT_VERSION
 
     page = (DOCS / "reference" / "ledger_format.md").read_text(encoding="utf-8")
     assert f"`user_version` {FORMAT_VERSION}," in page

@@ -116,8 +116,8 @@ def test_a_fit_in_memory_is_a_straight_line(name):
         travellers["prior"] = model.prior
     found = entries(travellers, lambda: model.fit(X, y))
     if model.prior is not None:
-        assert found["prior"]["confide.estimators.priors"] == 1
-    assert found["X"]["confide.intake.given_rows"] == found["y"]["confide.intake.targets"] == 1
+        assert found["prior"]["confide.estimators.linear_model"] == 1
+    assert found["X"]["confide.intake.rows"] == found["y"]["confide.intake.targets"] == 1
     if name.startswith("an additive"):
         # Plans with several numbers of knots are compared before the fit; its rows and targets go straight all the same.
         del found["budget"], found["schema"]

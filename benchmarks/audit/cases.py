@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 import confide
 from confide import GroupBound, Schema
-from confide.audit.neighbours import Pair, candidates
+from confide.audit.worst_pairs import Pair, candidates
 
 BUDGETS = {"pure": confide.PureDP(1.0), "approximate": confide.ApproxDP(1.0, 0.05), "concentrated": confide.ZCDP(0.5)}
 RELATIONS = {"replace": {}, "add or remove": {"neighbours": "add-or-remove-one", "n_rows_bounds": (20, 30)}}

@@ -26,7 +26,7 @@ import pytest
 
 from benchmarks.audit.cases import Case, cases
 from confide.audit import attack, own_checks, replay
-from confide.audit.confidence import claimed
+from confide.audit.attacks import claimed
 from confide.errors import ConfideError, ParameterError
 
 PAGE = Path(__file__).with_name("README.md")

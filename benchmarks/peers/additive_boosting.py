@@ -25,9 +25,9 @@ from benchmarks.peers.outcomes import Outcome
 from benchmarks.peers.problems import Problem
 
 from confide import Schema
+from confide.array_types import Array
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.encoder import Encoder
-from confide.types import Array
 
 DEFAULT_STEPS = (300, 0.01)
 """Rounds of boosting, and the rate of learning, that the library takes unless told otherwise."""

@@ -28,7 +28,7 @@ from dp_accounting import (
 from dp_accounting.pld import PLDAccountant
 from scipy.special import expit
 
-from confide.types import Array
+from confide.array_types import Array
 
 MOMENTUM = 0.9
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from confide.types import Array
+from confide.array_types import Array
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from benchmarks.peers.problems import Problem
 from dp_accounting import get_sigma_gaussian
 from sklearn.linear_model import LogisticRegression
 
-from confide.types import Array
+from confide.array_types import Array
 
 
 def settings(*, small: bool) -> list[dict[str, Any]]:

@@ -17,10 +17,10 @@ from benchmarks.peers.outcomes import Outcome, outcomes_of
 from benchmarks.public_data import Split, folder, load
 
 from confide import Schema
+from confide.array_types import Array
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.encoder import Encoder
 from confide.training.alpha import usual_norm
-from confide.types import Array
 
 KNOTS = 6
 """Evenly spaced knots of a column of numbers, for peers on curves."""

@@ -18,7 +18,7 @@ print.confide_model <- function(x, ...) {
 
 # Coefficients in the units of the table, as a data frame with name, unit and estimate.
 .coefficients <- function(python, units = NULL) {
-  module <- reticulate::import("confide.estimators.released_coefficients", convert = FALSE)
+  module <- reticulate::import("confide.estimators.released", convert = FALSE)
   found <- .tell(module$ReleasedCoefficients$of(python, units))
   rows <- lapply(.r(found$coefficients), function(each) {
     data.frame(name = .r(each$name), unit = .r(each$unit), estimate = .r(each$estimate))
@@ -111,7 +111,7 @@ vcov.confide_model <- function(object, units = NULL, target = "regularised", ...
 #' @export
 confide_contrast <- function(object, column, first, second, level = 0.95, class = NULL) {
   python <- .python(object)
-  module <- reticulate::import("confide.estimators.model_effects", convert = FALSE)
+  module <- reticulate::import("confide.estimators.released", convert = FALSE)
   effects <- .tell(module$effects_of(python))
   found <- .tell(effects$contrast(column, first, second, level = level, label = class))
   ends <- .r(found$interval)
@@ -120,7 +120,7 @@ confide_contrast <- function(object, column, first, second, level = 0.95, class 
   shown <- data.frame(column = column, first = first, second = second, estimate = .r(found$estimate),
                       std.error = if (is.null(error)) NA_real_ else error, low = ends[1], high = ends[2],
                       stringsAsFactors = FALSE)
-  units <- reticulate::import("confide.estimators.score_units", convert = FALSE)
+  units <- reticulate::import("confide.estimators.coefficients", convert = FALSE)
   ratio <- .r(units$ratio_of_scores(python))
   if (nzchar(ratio)) {
     shown[paste0(gsub(" ", "_", ratio), c("", "_low", "_high"))] <- exp(shown[c("estimate", "low", "high")])
@@ -161,7 +161,7 @@ summary.confide_model <- function(object, level = 0.95, units = NULL, target = N
   usual <- if (.has_intervals(python, "_interest")) "unregularised" else "regularised"
   is_asked <- !is.null(target) && target != usual
   table <- if (.has_intervals(python) || is_asked) .summary_table(python, level, units, target) else found$table
-  units_of <- reticulate::import("confide.estimators.score_units", convert = FALSE)
+  units_of <- reticulate::import("confide.estimators.coefficients", convert = FALSE)
   ratio <- .r(units_of$ratio_of_scores(python))
   if (nzchar(ratio)) {
     names <- intersect(c("estimate", "low", "high"), names(table))
@@ -266,7 +266,7 @@ plot.confide_model <- function(x, columns, level = 0.95, ...) {
 
 # The effects of single columns, as a data frame.
 .effects <- function(python, level) {
-  module <- reticulate::import("confide.estimators.model_effects", convert = FALSE)
+  module <- reticulate::import("confide.estimators.released", convert = FALSE)
   found <- .r(.tell(module$effects_of(python))$to_dict(level))$effects
   found <- Filter(function(each) length(each$columns) == 1 && is.null(each$class), found)
   if (length(found) == 0) stop("effects can be drawn for models with one score.", call. = FALSE)

@@ -17,17 +17,16 @@ if TYPE_CHECKING:
     from confide import planning as planning
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.federated import FederatedRows as FederatedRows
-    from confide.data.passes import progress as progress
-    from confide.displays.calibration import CalibrationDisplay as CalibrationDisplay
     from confide.displays.coefficients import CoefficientsDisplay as CoefficientsDisplay
-    from confide.displays.comparison import ComparisonDisplay as ComparisonDisplay
-    from confide.displays.ledger import LedgerDisplay as LedgerDisplay
-    from confide.displays.privacy_accuracy import PrivacyAccuracyDisplay as PrivacyAccuracyDisplay
-    from confide.displays.roc import RocDisplay as RocDisplay
+    from confide.displays.coefficients import ComparisonDisplay as ComparisonDisplay
+    from confide.displays.counts import CalibrationDisplay as CalibrationDisplay
+    from confide.displays.counts import RocDisplay as RocDisplay
+    from confide.displays.plans import LedgerDisplay as LedgerDisplay
+    from confide.displays.plans import PrivacyAccuracyDisplay as PrivacyAccuracyDisplay
     from confide.erm.group_bounds import BoxBound as BoxBound
     from confide.erm.group_bounds import GroupBound as GroupBound
+    from confide.erm.penalties import StronglyConvex as StronglyConvex
     from confide.erm.row_bounds import BallBound as BallBound
-    from confide.erm.strongly_convex import StronglyConvex as StronglyConvex
     from confide.errors import AccuracyWarning as AccuracyWarning
     from confide.errors import BudgetExceeded as BudgetExceeded
     from confide.errors import BudgetWarning as BudgetWarning
@@ -43,34 +42,35 @@ if TYPE_CHECKING:
     from confide.errors import StudyError as StudyError
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor
+    from confide.estimators.additive import EffectsDisplay as EffectsDisplay
     from confide.estimators.description import describe as describe
-    from confide.estimators.effects_display import EffectsDisplay as EffectsDisplay
     from confide.estimators.erm import ERMClassifier as ERMClassifier
     from confide.estimators.erm import ERMRegressor as ERMRegressor
     from confide.estimators.evaluation import evaluate as evaluate
+    from confide.estimators.linear_model import PublicPrior as PublicPrior
+    from confide.estimators.loading import load as load
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
-    from confide.estimators.loss_regression import HuberRegressor as HuberRegressor
-    from confide.estimators.loss_regression import PoissonRegressor as PoissonRegressor
     from confide.estimators.parties import take_part as take_part
     from confide.estimators.parts import intervals_from_parts as intervals_from_parts
-    from confide.estimators.priors import PublicPrior as PublicPrior
     from confide.estimators.private_bounds import private_bounds as private_bounds
+    from confide.estimators.regression import HuberRegressor as HuberRegressor
+    from confide.estimators.regression import PoissonRegressor as PoissonRegressor
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC
     from confide.estimators.svm import LinearSVC as LinearSVC
     from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
+    from confide.features.forms import Smooth as Smooth
     from confide.features.schema import Schema as Schema
-    from confide.features.smoothing import Smooth as Smooth
     from confide.guarantee import Guarantee as Guarantee
-    from confide.intake.opening import open_rows as open_rows
+    from confide.intake.rows import open_rows as open_rows
     from confide.privacy.budgets import ZCDP as ZCDP
     from confide.privacy.budgets import ApproxDP as ApproxDP
     from confide.privacy.budgets import Neighbours as Neighbours
     from confide.privacy.budgets import PureDP as PureDP
     from confide.report.families import family as family
-    from confide.saved_models.loading import load as load
+    from confide.threads import progress as progress
 
 __all__, __getattr__, __dir__ = public_names(__name__, __file__)
 __all__ += ["__version__"]

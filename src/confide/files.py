@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from confide.accounting.ledger_file import belongs_to_ledger
+from confide.accounting.file_storage import belongs_to_ledger
 from confide.errors import FileError, checked_flag
 from confide.features.toml_form import refuse_address
 

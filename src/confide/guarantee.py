@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
 
-from confide.cautions import EXAMPLE_DELTA
+from confide.budget_warnings import EXAMPLE_DELTA
 from confide.errors import ParameterError
 from confide.features.column_names import printable_line
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from confide.cautions import cautions, of_many_classes
+from confide.budget_warnings import cautions, of_many_classes
 from confide.expected_noise import l1_ratio, noise_in_rows
 
 _NAMES = {"none": "none", "gradient": "noisy gradients"}

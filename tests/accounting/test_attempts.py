@@ -15,7 +15,7 @@ import pytest
 import confide
 from confide import Ledger, LogisticRegression
 from confide.accounting.attempts import Attempts, Mark, is_mark
-from confide.accounting.ledger_records import Record
+from confide.accounting.records import Record
 from confide.errors import LedgerError
 from confide.privacy.budgets import PureDP
 from confide.training import charge as training_charge
@@ -351,7 +351,7 @@ def test_the_end_is_marked_before_anything_is_returned(monkeypatch):
     monkeypatch.setattr(ledger, "end", lambda *_: order.append("marked"))
     made = training_charge.charge_and_release(
         lambda _: order.append("made") or "model",
-        confide.accounting.events.Event(PureDP(0.5)),
+        confide.privacy.events.Event(PureDP(0.5)),
         ledger.neighbours,
         training_charge.Charge(ledger, None, "fit", intent="ab"),
     )

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from confide.accounting.batches import Batch, amounts_of, costs_of, events_of_charge, listed
-from confide.accounting.events import Event
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.events import Event
 
 
 def test_costs_add_up_by_currency_and_absent_ones_are_left_out():

@@ -6,12 +6,12 @@ import math
 
 import pytest
 
-from confide.accounting.events import Event
 from confide.accounting.filter_choice import accounting_of, filter_for, why_foreign
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.objective_account import GaussianObjective
 
 GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
 

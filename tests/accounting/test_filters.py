@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from confide.accounting.events import Event
 from confide.accounting.filter_choice import filter_for
 from confide.accounting.filters import Amount, SumFilter, rounded_down, total_amount
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.objective_account import GaussianObjective
 
 GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
 OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))

@@ -18,14 +18,14 @@ import pytest
 from dp_accounting import pld
 
 import confide
-from confide.accounting.events import Event
 from confide.accounting.ledger import Ledger
-from confide.accounting.ledger_records import DETAILS
+from confide.accounting.records import DETAILS
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
+from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.objective_account import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person", *DETAILS]

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from confide.audit import confidence
+from confide.audit import attacks
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge
 from confide.erm.row_bounds import BallBound
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP
 from confide.privacy.lattice import LatticeLaplace
@@ -41,9 +41,7 @@ L2 = 1000.0
 CONFIDENCE = 0.999
 
 
-lower_bound, upper_bound = (
-    partial(bound, confidence=CONFIDENCE) for bound in (confidence.lower_bound, confidence.upper_bound)
-)
+lower_bound, upper_bound = (partial(bound, confidence=CONFIDENCE) for bound in (attacks.lower_bound, attacks.upper_bound))
 """Clopper and Pearson's bounds, each with half of 1 - CONFIDENCE beyond it."""
 
 
@@ -74,16 +72,16 @@ class Attack:
 
         Pure: of log P / Q at the event that the statistic exceeds 0.8 epsilon, or outside of it. Approximate: of P -
         exp(epsilon) Q - delta where it exceeds epsilon / 2, the best event against noise 30% too small. Concentrated: of the
-        Rényi divergence of the event that it exceeds 0, over the order (`confide.audit.confidence`).
+        Rényi divergence of the event that it exceeds 0, over the order (`confide.audit.attacks`).
         """
         budget = self.plan.budget
         if threshold is None:
             threshold = {"pure": 0.8, "approximate": 0.5, "zcdp": 0.0}[budget.kind] * getattr(budget, "epsilon", 0.0)
         first, second = self.hits(n, seed, threshold)
-        separation = confidence.Separation(float(lower_bound(first, n)), float(upper_bound(second, n)))
+        separation = attacks.Separation(float(lower_bound(first, n)), float(upper_bound(second, n)))
         if isinstance(budget, ApproxDP):
             return separation.delta(budget.epsilon) - budget.delta
-        return separation.spent(budget) - confidence.claimed(budget)
+        return separation.spent(budget) - attacks.claimed(budget)
 
     def with_less_noise(self, factor: float) -> Attack:
         """The same attack on a mechanism whose main noise is this part of what it should be."""

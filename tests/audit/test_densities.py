@@ -16,7 +16,7 @@ from confide.audit.densities import (
     whitened,
 )
 from confide.privacy.budgets import ApproxDP, PureDP
-from confide.privacy.bundled_shapes import Bundles
+from confide.privacy.bundles import Bundles
 from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation

@@ -12,16 +12,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.row_sums import RowSum
+from confide.erm.transformed_losses import ClippedSlopes
 from confide.privacy import gradient, lattice
 from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.alpha import AlphaRule
-from confide.training.gradient_steps import gradient_mechanism
-from confide.training.gradient_walk import HeavyBall
+from confide.training.gradient_steps import HeavyBall, gradient_mechanism
 from tests.audit.attacks import ADD, LOSS, REPLACE, Attack, facts_of, promised_noise
 from tests.privacy.descents import Mean, mean_of_sums
 from tests.privacy.problems import releases, rows_and_labels

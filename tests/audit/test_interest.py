@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.frames import Frame
 from confide.erm.losses import LogisticLoss
+from confide.erm.moment_sums import Frame
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.curvature import NoisyCurvature, length_of, scale_of_slopes
 from confide.privacy.direction_sums import NoisyDirectionSums

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from confide.audit.known_answers import OwnCheck, own_checks
-from tests.audit.test_results import result
+from tests.audit.test_attacks_results import result
 
 
 def test_every_known_answer_is_found(monkeypatch):

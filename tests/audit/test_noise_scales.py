@@ -21,7 +21,7 @@ from confide.estimators import search
 from confide.estimators.search import _score_noise
 from confide.privacy import lattice, sufficient_statistics
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from confide.privacy.bundled_shapes import Bundles
+from confide.privacy.bundles import Bundles
 from confide.privacy.centring import centring_plan
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.curvature import NoisyCurvature
@@ -32,14 +32,22 @@ from confide.privacy.moments import SecondMoments, joint_bound
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.quantiles import NoisyQuantiles
-from confide.privacy.selection import Repetition, Selection
+from confide.privacy.selection import NoisyQuantiles, Repetition, Selection
 from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
 from confide.privacy.tables import NoisyTables
 from tests.audit.attacks import ADD, LOSS, REPLACE, facts_of, objective_attack
-from tests.privacy import test_grouped_form, test_matching, test_moments, test_ridges_of_columns
+from tests.privacy import (
+    test_matching,
+    test_moments,
+)
+from tests.privacy import (
+    test_penalised_problem_grouped_form as test_grouped_form,
+)
+from tests.privacy import (
+    test_penalised_problem_ridges_of_columns as test_ridges_of_columns,
+)
 from tests.privacy.densities import bundles_norm, gaussian_multiplier, least_variance_covariance, shape_norm
 from tests.privacy.descents import mean_of_sums
 from tests.privacy.problems import objective_plan, problem

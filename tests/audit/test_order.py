@@ -17,7 +17,7 @@ import pytest
 
 import confide
 from confide import Schema, open_rows
-from confide.features.persons import RowsPerPerson
+from confide.features.table import RowsPerPerson
 from confide.privacy.noise import Entropy
 from tests.audit.attacks import lower_bound
 

@@ -13,25 +13,17 @@ import pytest
 from scipy import stats
 
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.erm.solver import Solution
 from confide.errors import NotCertified
-from confide.privacy import (
-    certificate,
-    lattice,
-    objective_gaussian,
-    objective_perturbation,
-    output_perturbation,
-    sensitivity,
-)
+from confide.privacy import certificate, gaussian, lattice, objective_perturbation, output_perturbation
 from confide.privacy.budgets import ApproxDP, PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.solvers.fallback import NewtonThenFallback
-from confide.solvers.solver import Solution
 from tests.audit.attacks import ADD, REPLACE, objective_attack, output_attack
 from tests.privacy.densities import (
     exact_minimiser,
@@ -78,11 +70,11 @@ def test_half_the_noise_is_refuted(attack, facts, n, planted, monkeypatch):
 def test_a_missing_factor_of_two_is_refuted(attack, facts, n, planted, monkeypatch):
     """The shift of add-or-remove-one used for replace-one."""
     if planted:
-        calibrated, curve = objective_perturbation.calibrated_objective, objective_gaussian.GaussianObjective
-        for module in (sensitivity, objective_gaussian):
+        calibrated, curve = objective_perturbation.calibrated_objective, objective_perturbation.GaussianObjective
+        for module in (gaussian, objective_perturbation):
             monkeypatch.setattr(module, "gradient_shift", lambda lipschitz, neighbours: lipschitz)
         monkeypatch.setattr(objective_perturbation, "calibrated_objective", lambda *given: calibrated(*given[:-1], ADD))
-        monkeypatch.setattr(objective_gaussian, "GaussianObjective", lambda *given: curve(*given[:4], ADD, *given[5:]))
+        monkeypatch.setattr(objective_perturbation, "GaussianObjective", lambda *given: curve(*given[:4], ADD, *given[5:]))
     assert (attack(*facts).excess(n, seed=2) > 0.0) == planted
 
 
@@ -120,8 +112,8 @@ def loss_at_the_tight_pair(epsilon, l2, row_norm):
 def test_curvature_times_the_norm_in_place_of_its_square_is_refuted(planted, monkeypatch):
     """Rows of norm 3: with c R the exact loss at the tight pair is 2.4 where 2 was promised; with c R^2 it is 2."""
     if planted:
-        lines = sensitivity._loss_lines
-        monkeypatch.setattr(sensitivity, "_loss_lines", lambda loss, norm, *rest: lines(loss, norm**0.5, *rest))
+        lines = gaussian._loss_lines
+        monkeypatch.setattr(gaussian, "_loss_lines", lambda loss, norm, *rest: lines(loss, norm**0.5, *rest))
     found = loss_at_the_tight_pair(2.0, 1.0, row_norm=3.0)
     assert (found > 2.0) == planted
     assert found > 1.99
@@ -147,15 +139,15 @@ def test_the_jacobian_term_of_the_other_relation_is_refuted(planted, monkeypatch
     push the noise along the first axis. Exact loss 1.048 where 1 was promised.
     """
     if planted:
-        rate_of = sensitivity.objective_noise_rate
+        rate_of = gaussian.objective_noise_rate
 
         def wrong(epsilon, loss, row_norm, l2, neighbours):
-            free = epsilon / sensitivity.gradient_shift(loss.lipschitz, neighbours)
+            free = epsilon / gaussian.gradient_shift(loss.lipschitz, neighbours)
             return free if epsilon * l2 >= row_norm**2 else rate_of(epsilon, loss, row_norm, l2, neighbours)
 
-        monkeypatch.setattr(sensitivity, "objective_noise_rate", wrong)
+        monkeypatch.setattr(gaussian, "objective_noise_rate", wrong)
     loss = LogisticLoss()
-    rate, l2 = sensitivity.calibrated_objective(1.0, loss, 1.0, 1.0, REPLACE)
+    rate, l2 = gaussian.calibrated_objective(1.0, loss, 1.0, 1.0, REPLACE)
     length, slopes = 1000.0, np.linspace(0.001, 0.999, 999)
     steepest = slopes[np.argmax(rate * slopes + np.log1p(slopes * (1.0 - slopes) / l2))]
     one, other = np.log(1.0 / steepest - 1.0) / length, -40.0 / length
@@ -191,7 +183,7 @@ def test_unclipped_rows_are_refuted(bound, planted, monkeypatch):
 def test_two_rows_of_one_person_charged_as_one_are_refuted(attack, facts, n, planted, monkeypatch):
     """Neighbours that differ in both rows of a person."""
     if planted:
-        for module in (objective_perturbation, objective_gaussian, output_perturbation):
+        for module in (objective_perturbation, objective_perturbation, output_perturbation):
             monkeypatch.setattr(module, "budget_of_row", lambda budget, n_rows: budget)
     assert (attack(*facts).excess(n, seed=5) > 0.0) == planted
 

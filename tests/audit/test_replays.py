@@ -10,8 +10,7 @@ import pytest
 
 import confide
 from confide import ZCDP, ApproxDP
-from confide.audit.replays import replay
-from confide.audit.tape import noisy
+from confide.audit.replays import noisy, replay
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError

@@ -16,7 +16,7 @@ import pytest
 from confide import LinearSVC, PrivateSearchCV
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
-from confide.training.random_division import divided
+from confide.training.charge import divided
 from tests.audit.attacks import lower_bound, upper_bound
 
 EPSILON, N_ROWS = 0.3, 27

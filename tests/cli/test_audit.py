@@ -45,7 +45,7 @@ def test_nothing_to_audit_is_refused():
 def test_the_auditor_is_audited(monkeypatch):
     """The list of what is known, and exit code 3 where one is wrong."""
     from confide.audit import known_answers
-    from tests.audit.test_results import result
+    from tests.audit.test_attacks_results import result
 
     for expected, code in (("not refuted", 0), ("refuted", 3)):
         monkeypatch.setattr(

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import confide
 from confide.accounting.ledger import Ledger
-from confide.accounting.ledger_records import current_user
+from confide.accounting.records import current_user
 from confide.cli.application import app
 from confide.cli.charges import Charges
 from confide.errors import LedgerError, NotCertified
@@ -121,11 +121,11 @@ def test_a_failure_after_the_charge_says_what_was_charged(monkeypatch, error, wo
 @pytest.mark.parametrize(
     ("place", "words", "cost"),
     [
-        ("confide.cli.display.Screen.plan", "Nothing was charged. No model was written.", 0.0),
+        ("confide.cli.output.Screen.plan", "Nothing was charged. No model was written.", 0.0),
         ("confide.accounting.ledger.Ledger.charge", "A charge of epsilon = 0.5 to study.db may have been recorded", 0.0),
         ("confide.training.fit.released", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.charges.write_text", "Charged epsilon = 0.5 to study.db. The model is in rescued-model.json", 0.5),
-        ("confide.cli.display.Screen.guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),
+        ("confide.cli.output.Screen.guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),
     ],
 )
 def test_control_c_says_what_was_charged(monkeypatch, place, words, cost):
@@ -144,7 +144,7 @@ def test_control_c_without_a_ledger_says_that_nothing_was_charged(monkeypatch):
     monkeypatch.setattr(AdditiveClassifier, "fit", interrupt)
     line = line_of(*FIT[:6], "--force", code=130)
     assert line == "error: stopped by control-C. No ledger was given, so nothing was charged. No model was written.\n"
-    monkeypatch.setattr("confide.saved_models.loading.load", interrupt)
+    monkeypatch.setattr("confide.estimators.loading.load", interrupt)
     assert line_of("inspect", "model.json", code=130) == "error: stopped by control-C. Nothing was charged.\n"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import confide
 from confide.estimators.logistic import LogisticRegression
-from confide.estimators.released_coefficients import ReleasedCoefficients
+from confide.estimators.released import ReleasedCoefficients
 from tests.cli.commands import SENTINEL, fit, refused, run, spoil
 
 

@@ -11,9 +11,8 @@ import typer
 
 import confide
 from confide.cli.application import app
-from confide.cli.models import classes_of_kinds
+from confide.cli.option_values import OPTION_OF, WITHOUT_OPTION, classes_of_kinds
 from confide.cli.options import ModelOptions
-from confide.cli.parameters import OPTION_OF, WITHOUT_OPTION
 from tests.cli.commands import PRICES, fit, refused, run, spent
 
 

@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide.cli import study_run
 from confide.errors import FileError
-from confide.studies.state import State
+from confide.studies.progress import State
 from tests.cli.commands import FEW_SCHEMA, SENTINEL, line_of, refused, run, spent
 from tests.studies.examples import EVALUATION, TEXT
 
@@ -199,7 +199,7 @@ def test_a_model_that_no_ledger_was_charged_for_is_not_taken(study, monkeypatch)
 
 
 def test_a_second_run_at_the_same_time_charges_nothing(study):
-    from confide.studies.lock import only_run
+    from confide.studies.progress import only_run
     from confide.studies.study import Study
 
     with only_run(Study.from_toml("study.toml")):

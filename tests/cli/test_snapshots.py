@@ -61,7 +61,7 @@ def study(written, monkeypatch):
             made[n_rows] = simulate(estimator, n_rows, *arguments, **options)
         return made[n_rows]
 
-    monkeypatch.setattr("confide.planning.verdict.simulate", simulated)
+    monkeypatch.setattr("confide.planning.advice.simulate", simulated)
 
 
 COMMANDS = {

@@ -11,8 +11,7 @@ import confide
 from confide.cli.fitting import PreparedFit
 from confide.cli.study_run import StudyRun
 from confide.errors import BudgetExceeded
-from confide.studies.state import State
-from confide.studies.steps import Standing
+from confide.studies.progress import Standing, State
 from confide.studies.study import Study
 from tests.cli.commands import spent
 from tests.studies.examples import EVALUATION, TEXT

@@ -11,22 +11,20 @@ import pandas as pd
 import pytest
 
 import confide
-from confide.compiled.clipped_sums import ClippedSum, by_kernel
 from confide.compiled.stored_rows import CertifiedCodes
+from confide.compiled.sums import ClippedSum, by_kernel
 from confide.data import streams
-from confide.data.arrays import CopiedBlocks, MemorySource
-from confide.data.frames import EncodedBlocks
+from confide.data.arrays import CopiedBlocks, EncodedBlocks, MemorySource
 from confide.data.streams import KeptSample, LabelledCodes, Reading, StreamedSource
 from confide.erm.coded_rows import dense
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
-from tests.compiled.test_clipped_sums import exact_rows, exact_total
+from tests.compiled.test_sums import exact_rows, exact_total
 from tests.features.test_coded_columns import COLUMNS, ROWS, SCHEMA
 
 UNIT = 2.0**-53

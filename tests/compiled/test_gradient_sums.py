@@ -10,10 +10,8 @@ import pytest
 
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.stored_rows import LEVELS, LINE, StoredArray, StoredCodes, StoredColumn
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.frames import EncodedBlocks
-from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import PoissonLoss, SquaredLoss

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.compiled.stored_rows import LEVELS, LINE, StoredArray, StoredCodes, StoredColumn
-from confide.data.lent import unwritable
+from confide.erm.source import unwritable
 
 
 def both():

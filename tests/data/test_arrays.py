@@ -11,19 +11,24 @@ import scipy.sparse
 
 from confide.compiled.stored_rows import StoredArray
 from confide.data import arrays
-from confide.data.arrays import ArrayBlocks, JoinedBlocks, KeptBlocks, MemorySource, StoredBlocks
-from confide.data.frames import EncodedBlocks
-from confide.data.mapped import MappedBlocks
-from confide.data.sparse import SparseBlocks
-from confide.erm.centred_rows import Centred
+from confide.data.arrays import (
+    ArrayBlocks,
+    EncodedBlocks,
+    JoinedBlocks,
+    KeptBlocks,
+    MappedBlocks,
+    MemorySource,
+    SparseBlocks,
+    StoredBlocks,
+)
 from confide.erm.class_losses import Softmax
 from confide.erm.clipped_rows import ScaledRows, clipped_once
-from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.coded_rows import dense
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
-from confide.erm.row_bounds import BallBound
+from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum
+from confide.erm.transformed_losses import ClippedSlopes
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
@@ -135,7 +140,7 @@ def test_blocks_for_many_passes_are_clipped_once_and_give_the_same_sums(source, 
 
 def coded_rows(loss, moved, monkeypatch):
     """A source of coded rows in blocks of 64, and a sum over them."""
-    monkeypatch.setattr("confide.data.frames.rows_in_sparse_block", lambda n_features: 64)
+    monkeypatch.setattr("confide.data.arrays.rows_in_sparse_block", lambda n_features: 64)
     columns = {"age": {"low": 17, "high": 90, "knots": 6}, "work": {"categories": list("abcdefgh"), "other": "a"}}
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.uniform(17, 90, 5000), "work": rng.choice(list("abcdefgh"), 5000)})

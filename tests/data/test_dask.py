@@ -20,7 +20,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
-from confide.intake.opening import open_rows
+from confide.intake.rows import open_rows
 from tests.data.back_end_contract import check_back_end
 from tests.data.tables import SCHEMA, made_up, written
 

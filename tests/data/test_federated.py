@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, FederatedSource, _refuse_what_rows_cannot_sum_to, digest_of_sum
-from confide.data.messages import packed
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.data.federated import FederatedRows, FederatedSource, _refuse_what_rows_cannot_sum_to, digest_of_sum, packed
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.estimators.parties import take_part
 from confide.features.encoder import Encoder
-from confide.intake.opening import open_rows
+from confide.intake.rows import open_rows
 from tests.data.parties import estimator, in_a_thread
 from tests.data.tables import SCHEMA, made_up
 

@@ -15,13 +15,13 @@ import confide
 from confide.data import file_rows
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.file_rows import StampedSource
-from confide.data.on_disk import FilePart, Stamp
+from confide.data.files import FilePart, Stamp
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
-from confide.intake.opening import open_rows
+from confide.intake.rows import open_rows
 from tests.data.tables import SCHEMA, made_up, written
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import TREE_ADDITIONS, sampled_positions, summation_depth
-from confide.data.fingerprints import SIZE
 from confide.data.partitions import (
     FAN_IN,
     NumericReading,
@@ -23,7 +22,7 @@ from confide.data.partitions import (
     sum_of_outcomes,
 )
 from confide.data.spark import _packed, _unpacked
-from confide.data.streams import Reading
+from confide.data.streams import SIZE, Reading
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound

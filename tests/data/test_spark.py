@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.intake.opening import open_rows
+from confide.intake.rows import open_rows
 from tests.data.tables import SCHEMA, made_up
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: make test EXTRAS=spark")

@@ -24,8 +24,7 @@ import pytest
 import confide
 from confide.compiled.gradient_sums import CompiledSum
 from confide.data import streams
-from confide.data.arrays import MemorySource, rows_in_block, rows_in_group
-from confide.data.frames import EncodedBlocks
+from confide.data.arrays import EncodedBlocks, MemorySource, rows_in_block, rows_in_group
 from confide.data.streams import (
     HeldPieces,
     KeptSample,
@@ -39,12 +38,12 @@ from confide.data.streams import (
 )
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
+from confide.features.cells import read_labels
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
-from confide.features.labels import read_labels
 from confide.features.schema import Schema
-from confide.intake.opening import open_rows
-from confide.solvers.approximate_gradients import ApproximateSum
+from confide.intake.rows import open_rows
+from confide.solvers.cheap_gradients import ApproximateSum
 from tests.data.tables import SCHEMA, made_up, written
 
 
@@ -534,7 +533,7 @@ def test_who_watches_sees_rows_and_a_log_no_number_of_passes(tmp_path, capsys, m
         trained = [n for what, n in seen if what == "training"]
         assert trained == steps * (len(trained) // 6)
         assert len(trained) >= 12
-    monkeypatch.setattr("confide.data.passes._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("confide.threads._SECONDS_BETWEEN_LINES", 0.0)
     with confide.progress():
         model.fit(rows)
     written_lines = capsys.readouterr().err.split("\r")

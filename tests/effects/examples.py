@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import confide
-from confide.estimators.column_effects import ColumnEffects
+from confide.estimators.additive import ColumnEffects
 
 COLUMNS = {
     "age": {"low": 20, "high": 80, "knots": [30, 50]},

@@ -10,9 +10,9 @@ import pytest
 
 import confide
 from confide import ParameterError
-from confide.estimators.model_effects import effects_of
+from confide.estimators.released import effects_of
 from tests.effects.examples import COLUMNS, Curves, Line, Sums, labels, model, schema, table
-from tests.effects.test_decomposition import mixtures
+from tests.effects.test_effects_decomposition import mixtures
 
 
 def scores_from(effects, frame, score=0):

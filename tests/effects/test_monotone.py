@@ -72,8 +72,8 @@ def test_projection_brings_curves_nearer_to_a_monotone_truth():
 
 def test_in_the_metric_of_noise_the_projection_is_nearest():
     """No other monotone curve on the way to the projection is nearer in the inverse covariance of the noise."""
+    from confide.inference.debiased import with_known_zeros
     from confide.inference.intervals import joint_uncertainty
-    from confide.inference.sparse_columns import with_known_zeros
 
     released = released_model(model(0.4))
     assert released.encoder is not None

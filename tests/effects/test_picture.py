@@ -9,7 +9,7 @@ import pytest
 
 from confide import ParameterError
 from confide.effects.picture import draw_effects
-from confide.estimators.model_effects import effects_of
+from confide.estimators.released import effects_of
 from tests.effects.examples import model
 
 pytest.importorskip("matplotlib").use("Agg")

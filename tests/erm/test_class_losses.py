@@ -11,14 +11,12 @@ import pytest
 import scipy.sparse
 from scipy.special import logsumexp, softmax
 
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.hinges import HuberHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 
 LOSSES = [
     *(Softmax(k) for k in (3, 4, 10)),

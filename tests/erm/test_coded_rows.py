@@ -14,9 +14,8 @@ from scipy.sparse import csr_array
 from confide.erm.class_losses import Softmax
 from confide.erm.coded_rows import CodedLayout, CodedRows, _frame, dense
 from confide.erm.group_bounds import GroupBound, _limits_of_coded
-from confide.erm.least_squares_sums import LeastSquaresSum
 from confide.erm.losses import LogisticLoss
-from confide.erm.moment_sums import MomentSum
+from confide.erm.moment_sums import LeastSquaresSum, MomentSum
 from confide.erm.row_bounds import LONG_ROW, BallBound, row_squares
 from confide.erm.row_sums import RowSum, product
 from confide.errors import ParameterError

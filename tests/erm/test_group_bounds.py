@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.group_bounds import BoxBound, GroupBound
 from confide.errors import FileError, ParameterError
-from confide.saved_models.reading import row_bound_from_dict
+from confide.models.files import row_bound_from_dict
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

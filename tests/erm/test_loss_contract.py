@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from scripts import reading_paths
 
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.estimators import erm
 from tests.erm.loss_contract import check_margin_loss
 
@@ -94,6 +93,6 @@ def test_the_tutorial_gives_a_row_that_reading_paths_take():
     (row,) = re.findall(r"\n(\| the hyperbolic hinge .*\|)\n", TUTORIAL.read_text(encoding="utf-8"))
     page = reading_paths.PAGE.read_text(encoding="utf-8")
     assert row.count("|") == page[page.index("| Path | Modules | Lines |") :].split("\n")[2].count("|")
-    known = row.replace("erm/hyperbolic_hinge.py", "erm/hinges.py")
+    known = row.replace("erm/hyperbolic_hinge.py", "erm/losses.py")
     with_row = page.replace("\n| sparse rows |", f"\n{known}\n| sparse rows |", 1)
     assert "the hyperbolic hinge" in reading_paths.paths(with_row)

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.clipped_slopes import ClippedSlopes
-from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
-from confide.erm.probability_sums import ProbabilityOfRows, RateOfProbability
-from confide.erm.sums_of_rows import SumOfRows
-from confide.erm.target_losses import SquaredLoss
-from confide.erm.tilted_losses import TiltedLoss
+from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability, SumOfRows
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
+from confide.erm.target_losses import SquaredLoss, TiltedLoss
+from confide.erm.transformed_losses import ClippedSlopes
 from tests.erm.loss_contract import check_lipschitz_constant, check_margin_loss
 
 LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
 from confide.erm.class_losses import Softmax
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum

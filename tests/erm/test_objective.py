@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 

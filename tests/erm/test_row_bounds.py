@@ -19,7 +19,7 @@ from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.group_bounds import BoxBound, GroupBound
 from confide.erm.row_bounds import LONG_ROW, BallBound, norm_with_intercept, row_products, row_squares, scaled_to_norm
 from confide.errors import ParameterError
-from confide.saved_models.reading import row_bound_from_dict
+from confide.models.files import row_bound_from_dict
 
 GROUPS = GroupBound((3, 1, 2), (1.0, 0.5, 2.0))
 LINKED = GroupBound((3, 1, 2, 4, 1), (1.0, 0.5, 2.0, 0.1, 3.0), (True, False, False, True, True))

@@ -7,14 +7,12 @@ import pytest
 import scipy.sparse
 
 from confide.data import arrays
-from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, rows_in_sparse_block, summation_depth
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks, rows_in_block, rows_in_sparse_block, summation_depth
 from confide.erm.class_losses import Softmax
 from confide.erm.clipped_rows import ClippedRows
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import HuberHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum, Totals

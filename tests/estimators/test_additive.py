@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 import confide
 from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, LinearSVC, ParameterError, Schema, load
-from confide.estimators.released_coefficients import ReleasedCoefficients
+from confide.estimators.released import ReleasedCoefficients
 from tests.estimators.conventions import failed_checks
 
 RNG = np.random.default_rng(0)

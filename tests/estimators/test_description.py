@@ -63,9 +63,9 @@ def test_without_noise_it_is_what_pandas_says(frame):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_files_give_the_release_of_the_frame(frame, tmp_path, ending, monkeypatch):
     """In pieces, and in another order; a seed draws the same noise."""
-    from confide.data import raw_columns
+    from confide.data import file_rows
 
-    monkeypatch.setattr(raw_columns, "BATCH_ROWS", 700)
+    monkeypatch.setattr(file_rows, "BATCH_ROWS", 700)
     path = tmp_path / f"a.{ending}"
     turned = frame.sample(frac=1.0, random_state=1)
     if ending == "csv":

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import confide
 from confide import BudgetExceeded, InputError, Ledger, LogisticRegression, ParameterError, Schema
-from confide.features.persons import RowsPerPerson
+from confide.features.table import RowsPerPerson
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import counted
 from confide.training import charge
@@ -82,7 +82,7 @@ def test_a_row_that_leaves_or_moves_the_others_changes_no_other_score(monkeypatc
         cells.append(of_rows)
         return counted(of_rows, size)
 
-    monkeypatch.setattr("confide.evaluations.row_sums.counted", seen)
+    monkeypatch.setattr("confide.evaluations.tables.counted", seen)
     for leaves in (0, 1, 4000):
         cells.clear()
         for kept in (slice(None), np.arange(len(rows)) != leaves):

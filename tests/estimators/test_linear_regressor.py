@@ -26,7 +26,7 @@ from confide import (
     open_rows,
 )
 from confide.data.arrays import ArrayBlocks
-from confide.estimators.model_effects import effects_of
+from confide.estimators.released import effects_of
 from confide.inference.table import readable_interval
 from tests.estimators.own_losses import Pseudo
 

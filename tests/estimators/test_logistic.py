@@ -34,7 +34,7 @@ from confide import (
     SchemaEncoder,
 )
 from confide.data.arrays import MemorySource
-from confide.features.persons import RowsPerPerson
+from confide.features.table import RowsPerPerson
 from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 

@@ -20,7 +20,7 @@ from confide.data.partitions import NumericReading
 from confide.erm.row_bounds import BallBound
 from confide.errors import ConfideError, InputError, ParameterError, SchemaError
 from confide.estimators.parties import take_part
-from confide.planning.verdict import verdict_of
+from confide.planning.advice import verdict_of
 from tests.estimators.conventions import failed_checks
 from tests.estimators.several_classes import MODELS, X, Y, models, rows_and_classes
 

@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 import confide
 from confide import ZCDP, ApproxDP, ParameterError
 from confide.data.federated import FederatedRows
-from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.transformed_losses import InterpolatedSlopes
 from confide.estimators.parties import take_part
-from confide.intake.opening import open_rows
+from confide.intake.rows import open_rows
 from tests.data.tables import SCHEMA, made_up
 
 BUDGET, N = ZCDP(0.5), 4000

@@ -13,7 +13,7 @@ import confide
 from confide import LogisticRegression, Schema
 from confide.data.federated import FederatedRows
 from confide.estimators.parties import take_part
-from confide.intake.opening import open_rows
+from confide.intake.rows import open_rows
 from tests.data.parties import estimator, in_a_thread
 from tests.data.tables import SCHEMA, made_up
 

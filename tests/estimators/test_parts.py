@@ -12,7 +12,7 @@ import confide
 from confide import ZCDP, ApproxDP, Ledger, LinearSVC, LogisticRegression, ParameterError, PoissonRegressor, Ridge
 from confide.estimators.parts import intervals_from_parts
 from confide.privacy.noise import Entropy
-from confide.training.random_division import divided
+from confide.training.charge import divided
 from tests.inference.test_intervals import sample
 
 

@@ -14,8 +14,7 @@ from sklearn.base import clone
 
 import confide
 from confide import ApproxDP, ParameterError, Schema, Smooth, StronglyConvex, planning
-from confide.privacy.grouped_form import GroupedFormProblem
-from confide.privacy.strongly_convex import PenalisedProblem
+from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem
 from confide.report.verification import FAILED, verify
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training import fit

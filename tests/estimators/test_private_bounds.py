@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide import ZCDP, Ledger, PureDP, Schema, private_bounds
-from confide.data import raw_columns
+from confide.data import file_rows
 from confide.errors import BudgetExceeded, InputError, ParameterError, SchemaError
 
 RNG = np.random.default_rng(6)
@@ -110,7 +110,7 @@ def test_the_statement_knows_the_ledger_of_the_bounds():
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
 def test_files_in_pieces_and_rows_in_memory_give_the_same(tmp_path, monkeypatch, neighbours):
     """To the bit, for the same seed; with the rows in another order too."""
-    monkeypatch.setattr(raw_columns, "BATCH_ROWS", 700)
+    monkeypatch.setattr(file_rows, "BATCH_ROWS", 700)
     FRAME.to_parquet(tmp_path / "a.parquet")
     FRAME[::-1].to_csv(tmp_path / "b.csv", index=False)
     of_frame = bounds(random_state=3, neighbours=neighbours)

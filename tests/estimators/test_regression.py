@@ -30,7 +30,7 @@ from confide import (
     Schema,
     SchemaEncoder,
 )
-from confide.features.persons import RowsPerPerson
+from confide.features.table import RowsPerPerson
 from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 

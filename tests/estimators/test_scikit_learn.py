@@ -29,7 +29,7 @@ from confide import (
     Schema,
     SchemaEncoder,
 )
-from confide.report.checklist import points_to_confirm
+from confide.report.contents import points_to_confirm
 from confide.report.verification import failures_of_plan
 from tests.estimators.people import SCHEMA
 

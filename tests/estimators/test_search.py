@@ -38,12 +38,12 @@ from confide.data.arrays import MemorySource
 from confide.data.federated import FederatedRows
 from confide.estimators.linear_model import released_model
 from confide.intake.arrays import rows_to_score
+from confide.models.scores import LinearModel
 from confide.privacy.budgets import budget_of_row
 from confide.privacy.certificate import planned_tolerance
 from confide.privacy.mechanism import log_failure
 from confide.privacy.noise import Entropy
-from confide.released_models.scores import LinearModel
-from confide.training.random_division import divided
+from confide.training.charge import divided
 from tests.estimators.conventions import failed_checks
 
 GRID = {"alpha": [1e-2, 1.0, 100.0]}

@@ -14,13 +14,13 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 import confide
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import HuberHinge, LogisticHinge, SmoothHinge
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.training.alpha import usual_norm
-from confide.training.kernel_choice import feature_norm
+from confide.training.auto_features import feature_norm
 from tests.estimators.conventions import failed_checks
-from tests.training.test_loss_choice import columns
+from tests.training.test_auto_loss import columns
 
 LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
 LOSSES = {"huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge, "logistic_hinge": LogisticHinge}

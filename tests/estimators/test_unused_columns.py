@@ -12,7 +12,7 @@ import pytest
 from confide import InputError, Ledger, LogisticRegression, Ridge, Schema, evaluate
 from confide.data.federated import FederatedRows
 from confide.estimators.parties import take_part
-from confide.intake.opening import open_rows
+from confide.intake.rows import open_rows
 
 AGE, SEX = {"low": 0, "high": 100}, {"categories": ["male", "female"]}
 COLUMNS = {"age": AGE, "sex": SEX}

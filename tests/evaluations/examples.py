@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import confide
-from confide.inference.noisy_table import NoisyTable
+from confide.inference.rates import NoisyTable
 from confide.privacy.budgets import Neighbours, as_budget
 from confide.privacy.tables import NoisyTables
 

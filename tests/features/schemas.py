@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from confide.errors import SchemaError
 from confide.features.canonical_labels import canonical_label
 from confide.features.columns import CategoryColumn, NumberColumn
-from confide.features.interactions import Interaction
-from confide.features.schema import Schema
-from confide.features.target import Target
+from confide.features.schema import Interaction, Schema, Target
 
 AGE = {"low": 17, "high": 90}
 SEX = {"categories": ["Female", "Male"]}

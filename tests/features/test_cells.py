@@ -18,7 +18,7 @@ from confide.errors import InputError
 from confide.features import cells
 from confide.features.canonical_labels import canonical_label
 from confide.features.cells import number_in, read_levels, read_numbers
-from confide.features.persons import read_identities
+from confide.features.table import read_identities
 from tests.features.tables import SECRET, SECRET_NUMBER, assert_silent
 
 HELD_AS = {

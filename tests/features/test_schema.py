@@ -12,9 +12,7 @@ from hypothesis import given
 
 from confide.errors import ParameterError, SchemaError
 from confide.features.columns import CategoryColumn, NumberColumn
-from confide.features.interactions import Interaction
-from confide.features.schema import Schema
-from confide.features.target import Target
+from confide.features.schema import Interaction, Schema, Target
 from tests.features.schemas import AGE, EXAMPLE, SEX, TARGET, schemas
 
 

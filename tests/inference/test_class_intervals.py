@@ -13,8 +13,7 @@ from scipy.special import expit, logsumexp, softmax
 import confide
 import confide.report
 from confide import ZCDP, ApproxDP, FileError, Ledger, LinearSVC, LogisticRegression, ParameterError, PureDP
-from confide.inference.evidence import Evidence, WeightNoise
-from confide.inference.intervals import known_scores, uncertainty
+from confide.inference.intervals import Evidence, WeightNoise, known_scores, uncertainty
 from confide.privacy.mechanism import Noise
 from confide.privacy.moments import directions_of
 from confide.privacy.shapes import Ball

@@ -132,12 +132,12 @@ def test_the_forecast_of_a_difference_of_risks_adds_up_its_two_errors():
 
 def test_the_share_of_differences_of_risks_is_that_with_the_least_forecast(monkeypatch):
     """Of the four that are compared; without them a plan is what it was."""
-    from confide.training import interest_choice
+    from confide.training import budget_shares
 
     chosen = plan_of(risk_differences=True).intervals
     found = {}
     for share in (0.01, 0.02, 0.04, 0.08):
-        monkeypatch.setattr(interest_choice, "_SHARES_OF_RISKS", (share,))
+        monkeypatch.setattr(budget_shares, "_SHARES_OF_RISKS", (share,))
         found[share] = plan_of(risk_differences=True, alpha=0.001).intervals.error_of_risks
     monkeypatch.undo()
     best = plan_of(risk_differences=True, alpha=0.001).intervals

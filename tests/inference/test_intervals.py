@@ -24,10 +24,10 @@ from confide import (
     ParameterError,
     PureDP,
 )
-from confide.inference.evidence import Evidence
 from confide.inference.intervals import (
     _CORRECTED_PART_OF_NOISE,
     TARGETS,
+    Evidence,
     JointUncertainty,
     Uncertainty,
     _inflation_factors,

@@ -10,9 +10,8 @@ from scipy.special import ndtri
 
 from confide.inference.intervals import JointUncertainty, noise_draws
 from confide.inference.predictions import ends_of_log_odds, ends_of_scores, scores_of
-from confide.privacy.group_shapes import Groups
 from confide.privacy.mechanism import Noise
-from confide.privacy.shapes import Ball, Cylinder
+from confide.privacy.shapes import Ball, Cylinder, Groups
 
 SHAPES = [Ball(1, 1.0), Ball(5, 1.0), Cylinder(4, 1.0, 1.0), Groups((2, 3, 1), (1.0, 2.0, 0.5))]
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.inference.interest import Combination, uncertainty_of_interest
+from confide.inference.debiased import Combination, RisksEvidence, uncertainty_of_interest
 from confide.inference.risk_differences import points_of_risks, uncertainty_of_risks
-from confide.inference.risks_evidence import RisksEvidence
-from tests.inference.test_interest import CONSTANT, FIRST, WEIGHTS, N, facts_of, minimiser, released, rows_of
+from tests.inference.test_debiased import CONSTANT, FIRST, WEIGHTS, N, facts_of, minimiser, released, rows_of
 
 LEVEL = Combination("x0: b", "against a", ("x0",), 1.0, ((0, 1.0),), True, own=(0,), base=((0, -0.2),))
 """A made-up category: its column has the entry -0.2 at the reference, and 0.8 at the level."""

@@ -8,8 +8,8 @@ from scipy.special import expit
 
 import confide
 from confide.errors import ParameterError
-from confide.inference.evidence import Evidence
-from confide.inference.interest import InterestEvidence
+from confide.inference.debiased import InterestEvidence
+from confide.inference.intervals import Evidence
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 
 WEIGHTS = np.array([1.0, 2.0, 5.0, 10.0, 20.0])

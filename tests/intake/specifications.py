@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from confide.erm.row_bounds import BallBound
-from confide.features.persons import RowsPerPerson
+from confide.features.table import RowsPerPerson
 from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
 

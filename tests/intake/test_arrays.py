@@ -16,8 +16,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from confide import ConfideError, GroupBound, InputError, Ledger, LogisticRegression, Schema, SchemaWarning, evaluate
-from confide.data.arrays import ArrayBlocks
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, SparseBlocks
 from confide.errors import InputTypeError
 from confide.features.encoder import Encoder
 from confide.intake.arrays import numeric_blocks, rows_to_score, table_of

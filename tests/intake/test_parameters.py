@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide import ZCDP, ApproxDP, ConfideError, Ledger, LogisticRegression, Neighbours, ParameterError, Schema
-from confide.features.target import Target
+from confide.features.schema import Target
 from confide.intake import parameters
 from tests.intake.refusals import GOOD_X, GOOD_Y, refusal
 

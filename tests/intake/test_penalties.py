@@ -10,7 +10,7 @@ import pytest
 
 from confide import ParameterError, Schema, Smooth
 from confide.features.encoder import Encoder
-from confide.features.smoothing import smoothing_form
+from confide.features.forms import smoothing_form
 from confide.intake.penalties import checked_penalty, form_of, written_penalty
 from tests.privacy.own_penalties import LOG_COSH
 

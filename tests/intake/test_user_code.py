@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.messages import received, send
-from confide.erm.declared_losses import DeclaredLoss
+from confide.data.federated import received, send
 from confide.erm.row_bounds import LARGEST_BOUND
+from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import InputError, NotCertified, ParameterError
 from confide.intake.user_code import check_that_it_can_be_copied, positive_constant
 
@@ -291,7 +291,7 @@ def test_a_standard_error_that_is_gone_stops_no_fit(stream, monkeypatch, tmp_pat
     closed.close()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", closed if stream == "closed" else None)
-        patched.setattr("confide.data.passes._SECONDS_BETWEEN_LINES", 0.0)
+        patched.setattr("confide.threads._SECONDS_BETWEEN_LINES", 0.0)
         with confide.progress():
             model = confide.LogisticRegression(1.0, classes=[-1, 1]).fit(ROWS, LABELS)
     assert model.coef_.shape == (1, 3)

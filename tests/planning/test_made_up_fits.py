@@ -10,9 +10,9 @@ import pytest
 import confide
 from confide.expected_noise import noise_in_rows
 from confide.planning import made_up_fits
+from confide.planning.advice import verdict_of
 from confide.planning.made_up_fits import Outcome, _budget_for, _deviance, _table
 from confide.planning.simulation import simulate
-from confide.planning.verdict import verdict_of
 
 COLUMNS = {"a": {"low": 0, "high": 10}, "b": {"categories": ["u", "v", "w"]}, "c": {"low": 0, "high": 1}}
 TARGETS = {

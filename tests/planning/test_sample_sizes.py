@@ -7,9 +7,8 @@ import math
 import pytest
 
 from confide import ZCDP, ApproxDP, GroupBound, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PureDP
-from confide.planning.excess_risk import excess_risk_bound
+from confide.planning.bounds import excess_risk_bound, utility_bound
 from confide.planning.sample_sizes import sample_size
-from confide.planning.utility import utility_bound
 
 ESTIMATORS = {
     "pure": LogisticRegression(1.0),

@@ -12,7 +12,7 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.planning import simulation
 from confide.planning.simulation import simulate
-from confide.privacy.ridges_of_columns import ridge_factors
+from confide.privacy.penalised_problem import ridge_factors
 
 
 def test_more_budget_and_more_rows_help():

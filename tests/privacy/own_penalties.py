@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.erm.strongly_convex import StronglyConvex
+from confide.erm.penalties import StronglyConvex
 
 CONVEXITY = 0.5
 

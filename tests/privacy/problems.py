@@ -11,7 +11,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.expected_noise import first_small_seal
-from confide.privacy import objective_gaussian, objective_perturbation
+from confide.privacy import objective_perturbation
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Problem
 from confide.privacy.noise import Entropy
@@ -84,7 +84,7 @@ def objective_plan(facts, budget, law, shape):
     """The plan of objective perturbation with one law and one shape, whatever the best of them would be."""
     planned, shares = {
         "laplace": (objective_perturbation._laplace_plan, objective_perturbation._LAPLACE_SHARES),
-        "gaussian": (objective_gaussian.gaussian_plan, objective_perturbation._GAUSSIAN_SHARES),
+        "gaussian": (objective_perturbation.gaussian_plan, objective_perturbation._GAUSSIAN_SHARES),
     }[law]
     plan = first_small_seal(partial(planned, facts, budget, shape_named(facts, shape)), shares)
     assert plan is not None, "the seal would drown the noise"

@@ -11,7 +11,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from confide.accounting.events import pure_renyi
 from confide.errors import ParameterError
 from confide.privacy.budgets import (
     ZCDP,
@@ -24,6 +23,7 @@ from confide.privacy.budgets import (
     pure_epsilon,
     pure_within,
 )
+from confide.privacy.events import pure_renyi
 
 BUDGETS = [PureDP(0.3), PureDP(math.inf), ApproxDP(0.5, 1e-6), ApproxDP(math.inf, 1e-9), ZCDP(0.25), ZCDP(math.inf)]
 

@@ -10,27 +10,25 @@ import pytest
 import scipy.sparse
 from scipy import stats
 
-from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
-from confide.data.sparse import SparseBlocks
-from confide.erm.centred_rows import LEAST_RADIUS, Centred
-from confide.erm.clipped_slopes import ClippedSlopes
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks, summation_depth
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
-from confide.erm.row_bounds import BallBound
+from confide.erm.row_bounds import LEAST_RADIUS, BallBound, Centred
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import SquaredLoss
+from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
+from confide.models.scores import LinearModel
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
 from confide.privacy.centring import centred_by, centring_plan, with_centre
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import gaussian_delta, mu_within
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
+from confide.privacy.objective_account import concentrated_rho
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.renyi import concentrated_rho
-from confide.released_models.scores import LinearModel
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.laws import mu_of
 from tests.privacy.problems import GROUPS, problem, rows_and_labels, source

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, Blocks, MemorySource, summation_depth
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, Blocks, MemorySource, SparseBlocks, summation_depth
 from confide.erm.coded_rows import CodedLayout, CodedRows
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy.budgets import PureDP
 from confide.privacy.certificate import GradientRounding, _gamma, certify, planned_tolerance, solver_tolerance
@@ -215,7 +213,7 @@ class LazySolver:
 
     def solve(self, objective, start, tolerance):
         """Return the start with a false claim."""
-        from confide.solvers.solver import Solution
+        from confide.erm.solver import Solution
 
         return Solution(start, np.zeros(len(start)))
 

@@ -11,22 +11,20 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ApproxDP, PureDP
 from confide.privacy.moments import _WINDOW, SecondMoments, directions_of, joint_bound, window_of
 from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.training.non_private import NonPrivate
+from confide.training.auto_mechanism import NonPrivate
 from tests.privacy.class_densities import slope_and_curvature
 from tests.privacy.problems import SummedOnce
 from tests.privacy.test_moments import ADD, BUDGETS, REPLACE, check_law, computed, plan_of, problem_of, source_of

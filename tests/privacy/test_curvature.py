@@ -10,12 +10,11 @@ import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
-from confide.erm.frames import Frame
-from confide.erm.hinges import Hinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import Hinge, LogisticLoss
+from confide.erm.moment_sums import Frame
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.curvature import (

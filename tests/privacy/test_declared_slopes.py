@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.rising_slopes import RisingSlopes
-from confide.erm.tilted_losses import TiltedLoss
+from confide.erm.target_losses import TiltedLoss
+from confide.erm.transformed_losses import DeclaredLoss, RisingSlopes
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.mechanism import zero_weights

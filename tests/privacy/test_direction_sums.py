@@ -11,12 +11,12 @@ import pytest
 
 from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy import direction_sums
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.curvature import NoisyCurvature
-from confide.privacy.direction_sums import _SCALES, NoisyDirectionSums, distance_of_neighbours, joint_event
+from confide.privacy.direction_sums import _SCALES, NoisyDirectionSums, distance_of_neighbours, event_of_sums
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.moments import largest_norm
 from confide.privacy.noise import Entropy
@@ -206,14 +206,14 @@ def test_one_account_pays_for_all_three_or_refuses():
     needed = math.hypot(1.0 / curvature.lattice.multiplier, 1.0 / sums.lattice.multiplier)
     paid = training_of()
     enough = replace(paid, problem=replace(paid.problem, beside_mu=needed * (1.0 + 1e-9)))
-    assert joint_event(enough, curvature, sums) is enough.event
+    assert event_of_sums(enough, curvature, sums) is enough.event
     # What rounding may hide is not paid for: the margin of computed numbers is part of the cost.
     for problem in (replace(paid.problem, beside_mu=0.99 * needed), replace(paid.problem, beside_mu=needed), paid.problem):
         with pytest.raises(ParameterError, match="does not pay"):
-            joint_event(replace(paid, problem=problem), curvature, sums)
+            event_of_sums(replace(paid, problem=problem), curvature, sums)
     pure = NoisyDirectionSums().plan(training_of(), 1, PureDP(1.0))
     with pytest.raises(ParameterError, match="does not pay"):
-        joint_event(enough, curvature, pure)
+        event_of_sums(enough, curvature, pure)
 
 
 def test_what_the_proof_does_not_cover_is_refused():

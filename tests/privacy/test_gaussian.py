@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, largest_mu, mu_within
-from confide.privacy.renyi import concentrated_rho
+from confide.privacy.objective_account import concentrated_rho
 
 
 def exact_delta(epsilon, mu):

@@ -11,15 +11,12 @@ import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.sparse import SparseBlocks
-from confide.erm.centred_rows import Centred
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.clipped_slopes import ClippedSlopes
-from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
-from confide.erm.losses import LogisticLoss
-from confide.erm.row_bounds import BallBound
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss
+from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, mu_within

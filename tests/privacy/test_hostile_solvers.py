@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.frames import EncodedBlocks
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.erm.coded_rows import CodedRows
-from confide.erm.hinges import HuberHinge
+from confide.erm.losses import HuberHinge
 from confide.erm.row_bounds import BallBound
+from confide.erm.solver import Solution
 from confide.errors import NotCertified
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -22,7 +22,6 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.solvers.fallback import NewtonThenFallback
-from confide.solvers.solver import Solution
 from tests.privacy.problems import problem, source
 
 MECHANISMS = {"objective": ObjectivePerturbation(), "output": OutputPerturbation()}

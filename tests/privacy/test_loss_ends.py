@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from confide.privacy.budgets import Neighbours
-from confide.privacy.gaussian_objective import GaussianObjective
 from confide.privacy.loss_ends import PairEnds, RowEnds, accounts_of
+from confide.privacy.objective_account import GaussianObjective
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 Z = np.linspace(-6.0, 6.0, 61)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import confide
-from confide.erm.hinges import Hinge
+from confide.erm.losses import Hinge
 from confide.privacy.budgets import Neighbours
-from confide.privacy.sensitivity import output_sensitivity
+from confide.privacy.gaussian import output_sensitivity
 
 
 def minimiser(rows, labels, l2):

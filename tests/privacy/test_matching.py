@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.erm.centred_rows import Centred
-from confide.erm.row_bounds import BallBound
+from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.erm.hinges import HuberHinge
+from confide.erm.losses import HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
@@ -19,7 +19,7 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
 from confide.solvers.fallback import NewtonThenFallback
-from confide.training.non_private import NonPrivate
+from confide.training.auto_mechanism import NonPrivate
 from tests.privacy.problems import LINKED, objective_plan, problem, releases, rows_and_labels, source
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE

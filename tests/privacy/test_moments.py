@@ -12,13 +12,12 @@ from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy import moments
@@ -42,7 +41,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball
-from confide.training.non_private import NonPrivate
+from confide.training.auto_mechanism import NonPrivate
 from tests.privacy.problems import SummedOnce
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE

@@ -12,20 +12,14 @@ from scipy.optimize import minimize
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding, certify, solver_tolerance
-from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.gaussian_objective import GaussianObjective
-from confide.privacy.objective_gaussian import _kappa
-from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.renyi import concentrated_rho
-from confide.privacy.sensitivity import (
+from confide.privacy.gaussian import (
+    GaussianMechanism,
     calibrated_objective,
     curvature_cost,
     gradient_shift,
@@ -33,6 +27,9 @@ from confide.privacy.sensitivity import (
     objective_noise_rate,
     output_sensitivity,
 )
+from confide.privacy.objective_account import GaussianObjective, concentrated_rho
+from confide.privacy.objective_perturbation import ObjectivePerturbation, _kappa
+from confide.privacy.output_perturbation import OutputPerturbation
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton, _reach
 from confide.solvers.lbfgs import LimitedMemory
 from tests.privacy.class_densities import freest_loss, log_density, noise_behind, slope_and_curvature, sums

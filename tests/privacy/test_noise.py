@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.privacy import group_shapes
-from confide.privacy.bundled_shapes import UNITS, Bundles
-from confide.privacy.group_shapes import Groups, Linked
+from confide.privacy import shapes
+from confide.privacy.bundles import UNITS, Bundles
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON, LOG_FAILURE, Entropy
-from confide.privacy.shapes import Ball, Cylinder
+from confide.privacy.shapes import Ball, Cylinder, Groups, Linked
 
 # Two-sided tests at a fixed seed: a p-value above this accepts, below it rejects. 2,000 draws tell a scale 30% off with
 # p below 1e-9 in every dimension tested.
@@ -296,8 +295,8 @@ class Replay:
         return next(i for i in range(len(weights)) if rest < sum(weights[: i + 1]))
 
     def section(self, shape):
-        levels, counts = shape.levels, group_shapes.cell_counts(shape.levels)
-        total, cells = self.choice(group_shapes.cell_weights(levels)), []
+        levels, counts = shape.levels, shapes.cell_counts(shape.levels)
+        total, cells = self.choice(shapes.cell_weights(levels)), []
         for g in reversed(range(len(levels))):
             left = total - sum(cells)
             inside = range(levels[g] + 1)

@@ -10,18 +10,16 @@ import pytest
 from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.hinges import Hinge, HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import Hinge, HuberHinge, LogisticLoss
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy import output_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import certify, planned_tolerance
-from confide.privacy.gaussian import mu_within
+from confide.privacy.gaussian import mu_within, output_sensitivity
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.mechanism import Noise, log_failure
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.sensitivity import output_sensitivity
 from confide.privacy.shapes import Ball
 from confide.solvers import fallback
 from confide.solvers.fallback import NewtonThenFallback

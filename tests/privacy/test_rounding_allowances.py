@@ -19,32 +19,41 @@ import confide.erm
 import confide.privacy
 from confide.erm.class_losses import Softmax
 from confide.erm.losses import LogisticLoss
-from confide.features.quadratic_forms import QuadraticForm
-from confide.privacy import loss_moments, sufficient_statistics
+from confide.features.forms import QuadraticForm
+from confide.privacy import objective_account, sufficient_statistics
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.centring import centring_plan
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.direction_sums import NoisyDirectionSums, distance_of_neighbours
-from confide.privacy.gaussian import GaussianMechanism, mu_within
-from confide.privacy.gaussian_objective import GaussianObjective
-from confide.privacy.group_shapes import Groups
+from confide.privacy.gaussian import (
+    GaussianMechanism,
+    curvature_cost,
+    least_l2,
+    mu_within,
+    objective_noise_rate,
+    output_sensitivity,
+)
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.loss_ends import RowEnds, _lengths, accounts_of
-from confide.privacy.loss_moments import log_moments
-from confide.privacy.mapped_shapes import shape_of_groups
 from confide.privacy.matching import matching_plan
+from confide.privacy.mechanism import tolerance_and_radius
 from confide.privacy.moments import SecondMoments, joint_bound
-from confide.privacy.objective_gaussian import _bend, _kappa
+from confide.privacy.objective_account import GaussianObjective, _of_corners, log_moments, renyi_curve
+from confide.privacy.objective_perturbation import _bend, _kappa
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.renyi import _of_corners, renyi_curve
-from confide.privacy.seal import tolerance_and_radius
-from confide.privacy.sensitivity import curvature_cost, least_l2, objective_noise_rate, output_sensitivity
-from confide.privacy.shapes import Ball, Cylinder
+from confide.privacy.shapes import Ball, Cylinder, Groups, shape_of_groups
 from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.tables import NoisyTables
-from tests.privacy import test_curvature, test_matching, test_ridges_of_columns, test_sufficient_statistics
+from tests.privacy import (
+    test_curvature,
+    test_matching,
+    test_sufficient_statistics,
+)
+from tests.privacy import (
+    test_penalised_problem_ridges_of_columns as test_ridges_of_columns,
+)
 from tests.privacy.descents import mean_of_sums
 from tests.privacy.problems import objective_plan, problem
 
@@ -109,19 +118,19 @@ def spherical_output():
     return OutputPerturbation()._spherical(facts, PURE, 0.7, 0.1, 1e-9)
 
 
-FLAT, UNIT = np.ones(loss_moments._NODES.size), np.ones((1, 1))
+FLAT, UNIT = np.ones(objective_account._NODES.size), np.ones((1, 1))
 
 
 def together(above, below, raised=1.0, charge=1.0):
     """The excess of a loss whose ends do not depend on the noise."""
     row = RowEnds(0.1, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0))
-    return loss_moments._together(row, above * FLAT, below * FLAT, raised * UNIT, charge * UNIT)[0]
+    return objective_account._together(row, above * FLAT, below * FLAT, raised * UNIT, charge * UNIT)[0]
 
 
 def apart(above, below, n_scores):
     """The same where both ends count."""
     row = RowEnds(0.1, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0))
-    return loss_moments._apart(row, above * FLAT, below * FLAT, UNIT, n_scores)[0]
+    return objective_account._apart(row, above * FLAT, below * FLAT, UNIT, n_scores)[0]
 
 
 def log_moment():
@@ -180,9 +189,9 @@ UPWARDS = {
         (lambda: together(0.5, 0.0), 3.45),
         (lambda: together(0.0, -0.5), 3.45),
         *[(partial(apart, *ends, n_scores), 3.45) for ends in ((0.5, 0.0), (0.0, -0.5)) for n_scores in (1, 2)],
-        (lambda: loss_moments._of_sums(UNIT, 0.5 * FLAT, 1, 0.1)[0], 1),
-        (lambda: loss_moments._beyond(UNIT, 0.1, FLAT)[0], 1),
-        (lambda: loss_moments._chances_of_largest.__wrapped__(3).sum(), 1),
+        (lambda: objective_account._of_sums(UNIT, 0.5 * FLAT, 1, 0.1)[0], 1),
+        (lambda: objective_account._beyond(UNIT, 0.1, FLAT)[0], 1),
+        (lambda: objective_account._chances_of_largest.__wrapped__(3).sum(), 1),
     ],
     "mapped_shapes": [(lambda: MAPPED.stretch, 1)],
     "matching": [
@@ -304,7 +313,7 @@ def test_mixed_shifts_are_counted_as_a_pair_with_room_for_rounding(monkeypatch):
     curve, room = GaussianObjective(0.3, 0.1, math.inf, 0.1, REPLACE), 1.0
     # (2 mu)^2 + nu^2 = .37, and 2 room^2 / (1 + hypot(1, room)) = .83.
     for allowance, convex in ((1.0, True), (2.0, True), (2.5, False)):
-        monkeypatch.setattr("confide.privacy.gaussian_objective._UP", allowance)
+        monkeypatch.setattr("confide.privacy.objective_account._UP", allowance)
         assert [mu for _, mu, _ in curve._shifts(False, room)] == [0.6, 0.0 if convex else 0.6]
 
 

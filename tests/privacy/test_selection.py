@@ -13,8 +13,7 @@ from scipy import stats
 
 from confide.errors import ParameterError
 from confide.privacy import selection
-from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from confide.privacy.conversions import concentrated_epsilon
+from confide.privacy.budgets import ZCDP, ApproxDP, PureDP, concentrated_epsilon
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.privacy.group_shapes import Groups, Linked
-from confide.privacy.shapes import Ball, Cylinder
+from confide.privacy.shapes import Ball, Cylinder, Groups, Linked
 
 SIZES, SCALES, FLAGS = (3, 2, 1, 4, 1), (1.0, 2.0, 0.7, 0.5, 1.5), (True, False, False, True, False)
 LINKED = Linked(SIZES, SCALES, FLAGS)

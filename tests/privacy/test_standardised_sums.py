@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.probability_sums import ProbabilityOfRows, RateOfProbability
+from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy import standardised_sums
 from confide.privacy.budgets import ZCDP, PureDP

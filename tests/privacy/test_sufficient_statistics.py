@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from confide.accounting.events import PureMechanism
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
-from confide.erm import curvature_sums
+from confide.erm import row_sums
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import NotCertified, ParameterError
 from confide.privacy import sufficient_statistics
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.events import PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.mechanism import log_failure
@@ -251,7 +251,7 @@ def test_products_of_a_block_are_added_once(monkeypatch):
     def one_after_the_other(factor, rows, beta, c, lower, overwrite_c):
         c[0, 0] = np.cumsum(np.append(beta * c[0, 0], rows[0] * rows[0]))[-1]
 
-    monkeypatch.setattr(curvature_sums, "dsyrk", one_after_the_other)
+    monkeypatch.setattr(row_sums, "dsyrk", one_after_the_other)
     facts = facts_of(d=1, n=2**17, bound=BallBound(1.0), intercept=0.0, target=1.0)
     for size in np.random.default_rng(0).uniform(0.9, 0.9999, 20):
         sums = source_of(np.full((2**17, 1), size), np.zeros(2**17)).sum_over_rows(facts.row_sum, np.zeros((1, 1)))

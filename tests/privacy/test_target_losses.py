@@ -10,20 +10,18 @@ import pytest
 import scipy.sparse
 from scipy import stats
 
-from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks, summation_depth
 from confide.erm.group_bounds import GroupBound
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.gaussian import calibrated_objective
+from confide.privacy.objective_account import GaussianObjective, concentrated_rho
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.renyi import concentrated_rho
-from confide.privacy.sensitivity import calibrated_objective
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import ends_renyi, flat, gaussian_profile, two_sided_renyi
 from tests.privacy.problems import objective_plan, problem, releases

@@ -18,7 +18,7 @@ from confide import Ledger, evaluate
 from confide.report.accuracy import forecasts_of
 from confide.report.contents import contents_of
 from confide.report.page import page_of
-from confide.report.pdf import FLAGS, browser, write_pdf
+from confide.report.writing import FLAGS, browser, write_pdf
 from tests.report.released import additive, logistic, long_names, rates, rows_of_long_names, with_intervals, without_privacy
 
 LARGEST_PAGE = 1_500_000

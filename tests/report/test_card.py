@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from confide.report.card import card_of
+from confide.report.card import card_of, document_of_report
 from confide.report.contents import contents_of
-from confide.report.document import document_of_report
 from confide.report.page import page_of
 from tests.report.released import logistic, rates, with_interest, with_intervals, without_privacy
 

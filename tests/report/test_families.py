@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide import ApproxDP, FileError, Ledger, LinearSVC, LogisticRegression, ParameterError
 from confide.files import sha256_of
-from confide.inference.multiple_tests import adjusted_p_values
+from confide.inference.table import adjusted_p_values
 from confide.report.families import Family, family
 
 BUDGET = ApproxDP(4.0, 1e-5)

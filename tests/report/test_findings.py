@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from confide import KernelSVC
-from confide.estimators.model_effects import effects_of
+from confide.estimators.released import effects_of
 from confide.report.findings import all_findings, has_curves, has_intervals, main_findings, scroll, size_of
 from tests.report.released import additive, logistic, people, schema, with_intervals
 

@@ -25,7 +25,7 @@ from confide import (
     Schema,
     load,
 )
-from confide.features.penalised_bounds import ShortenedInNorm
+from confide.features.forms import ShortenedInNorm
 from confide.files import document_text
 from confide.report import verification
 from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plan_again, verify

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.source import SummableRows
-from confide.erm.hinges import HuberHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.erm.solver import Solution
+from confide.erm.source import SummableRows
 from confide.privacy.certificate import GradientRounding, solver_tolerance
-from confide.solvers.solver import Solution
 
 LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
 

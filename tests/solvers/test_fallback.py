@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
-from confide.erm.objective import Objective
-from confide.erm.penalised_objective import PenalisedObjective
+from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.objective import Objective, PenalisedObjective
 from confide.erm.row_bounds import BallBound
+from confide.erm.solver import Solution
 from confide.errors import FileError
 from confide.solvers import fallback
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
-from confide.solvers.solver import Solution
 from tests.privacy.own_penalties import LOG_COSH
 from tests.solvers.problems import LOSSES, Idle, objective, planned_tolerance
 

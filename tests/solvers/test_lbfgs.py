@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from confide.erm.losses import LogisticLoss
+from confide.erm.solver import Evaluation
 from confide.solvers.lbfgs import LimitedMemory, Stage, _Schedule
-from confide.solvers.objectives import Evaluation
 from tests.solvers.problems import LOSSES, objective
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
-from confide.erm.subgradients import least_subgradients
-from confide.privacy.elastic_net import SparseProblem
+from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.penalties import least_subgradients
+from confide.erm.solver import Evaluation, Solution
+from confide.privacy.penalised_problem import SparseProblem
 from confide.solvers import proximal
-from confide.solvers.objectives import Evaluation
 from confide.solvers.proximal import (
     AcceleratedProximalGradient,
     ProximalGradient,
@@ -21,7 +20,6 @@ from confide.solvers.proximal import (
     ProximalThenFallback,
     minimiser_of_model,
 )
-from confide.solvers.solver import Solution
 from tests.privacy.problems import problem, source
 
 NARROW = HuberHinge(2.0**-10)

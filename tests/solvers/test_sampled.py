@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.solvers import sampled

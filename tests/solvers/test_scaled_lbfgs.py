@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.sparse import SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.hinges import HuberHinge
-from confide.erm.losses import LogisticLoss
-from confide.erm.objective import Objective
-from confide.erm.objective_with_ridges import ObjectiveWithRidges
+from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.objective import Objective, ObjectiveWithRidges
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.estimators.logistic import LogisticRegression
 from confide.solvers import lbfgs, scaled_lbfgs
-from confide.solvers.approximate_gradients import ApproximateSum
+from confide.solvers.cheap_gradients import ApproximateSum
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory, _column_scales

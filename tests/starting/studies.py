@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from confide.curation.table_names import TableNames
-from confide.starting.drafts import ColumnDraft, SchemaDraft, StudyDraft
+from confide.studies.drafts import ColumnDraft, SchemaDraft, StudyDraft
+from confide.studies.text_tables import TableNames
 
 ODD = 'Größe "x", [cm]\n= 1'
 SCHEMA = SchemaDraft(

@@ -24,8 +24,7 @@ from confide import (
     Schema,
 )
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import Hinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import Hinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.errors import InsufficientRegularisation
 from confide.features.encoder import Encoder
@@ -42,8 +41,8 @@ from confide.training.alpha import (
     usual_norm,
     usual_norm_of_curves,
 )
-from confide.training.interval_share import share_of
-from confide.training.mechanism_choice import MECHANISMS
+from confide.training.auto_mechanism import MECHANISMS
+from confide.training.budget_shares import share_of
 
 
 def test_the_automatic_alpha_uses_public_facts_alone(rows):

@@ -13,8 +13,8 @@ from confide import Ledger, LogisticRegression, PureDP, Schema
 from confide.data.checked_source import PLACES
 from confide.features.encoder import Encoder
 from confide.guarantee import Circumstances, NamedLedger
+from confide.models.prior import Prior
 from confide.privacy.budgets import Neighbours
-from confide.released_models.prior import Prior
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows, void_because
 from confide.training.charge import Charge
 from confide.training.plan import make_plan

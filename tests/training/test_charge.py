@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
-from confide.accounting.events import Event
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, NotCertified, PrivacyWarning
 from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeGaussian
 from confide.training.charge import Charge, before_charge, charge_and_release, entropy_of, rows_per_person
 

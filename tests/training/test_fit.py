@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from confide.accounting.ledger import Ledger
-from confide.cautions import cautions
+from confide.budget_warnings import cautions
 from confide.errors import InputError, NotCertified, ParameterError, PrivacyWarning
-from confide.inference.evidence import Evidence
-from confide.intake.given_rows import rows_given
+from confide.inference.intervals import Evidence
+from confide.intake.rows import rows_given
 from confide.privacy.budgets import ApproxDP, PureDP
 from confide.privacy.noise import Entropy
 from confide.training import fit

@@ -8,21 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.erm.centred_rows import Centred
-from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
-from confide.erm.interpolated_slopes import InterpolatedSlopes
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss
 from confide.erm.objective import Objective
+from confide.erm.row_bounds import Centred
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.alpha import AlphaRule, balanced_l2, usual_norm
-from confide.training.gradient_steps import N_STEPS, GradientRule, gradient_mechanism
-from confide.training.gradient_walk import HeavyBall
+from confide.training.gradient_steps import N_STEPS, GradientRule, HeavyBall, gradient_mechanism
 from tests.privacy.problems import problem, source
 
 RULE = AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=False)

@@ -12,9 +12,9 @@ from confide import ApproxDP, Ridge
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
+from confide.models.prior import Prior
 from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.noise import Entropy
-from confide.released_models.prior import Prior
 from confide.training.alpha import noise_l2
 from confide.training.least_squares import plan_of_sums, weights_of_sums
 from confide.training.settings import SquaredError

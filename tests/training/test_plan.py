@@ -10,9 +10,8 @@ import pytest
 import confide
 from confide import BallBound, LogisticRegression
 from confide.erm.class_losses import Softmax
-from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.hinges import Hinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import Hinge, LogisticLoss
+from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.sufficient_statistics import StatisticsPlan

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.clipped_slopes import ClippedSlopes
-from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
-from confide.erm.losses import LogisticLoss
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
+from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 from confide.training.settings import ScoreLoss
 from tests.training.examples import least_squares, settings

@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confide.accounting.events import Event
-from confide.accounting.ledger_records import INTENT, Entry, canonical
+from confide.accounting.records import INTENT, Entry, canonical
 from confide.errors import LedgerError
+from confide.privacy.events import Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, Protocol, Self
 
-from confide.accounting.chargeable import as_events
-from confide.accounting.events import Event
 from confide.accounting.filters import least_rows
-from confide.accounting.ledger_records import DETAILS, Entry
+from confide.accounting.records import DETAILS, Entry
 from confide.errors import BudgetExceeded, LedgerError
 from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.events import Event, as_events
 
 CURRENCIES = ("epsilon", "delta", "rho")
 

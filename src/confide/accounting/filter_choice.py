@@ -6,13 +6,12 @@ import uuid
 from functools import lru_cache
 
 from confide.accounting.batches import amounts_of, costs_of, listed
-from confide.accounting.events import Event
-from confide.accounting.filters import Amount, Filter, SumFilter, total_amount
-from confide.accounting.ledger_records import Header
-from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
+from confide.accounting.filters import Amount, ConcentratedFilter, Filter, RenyiFilter, SumFilter, total_amount
+from confide.accounting.records import Header
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.known_words import words_of
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from confide.privacy.events import Event
 
 ACCOUNTINGS = ("sum", "renyi")
 

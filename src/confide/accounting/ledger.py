@@ -14,10 +14,9 @@ from typing import Any
 from confide.accounting import filter_choice, filters
 from confide.accounting.attempts import Attempts, Mark, is_mark
 from confide.accounting.batches import Batch, Shared, amounts_of, events_of_charge, listed_entries
-from confide.accounting.events import Event, checked_rows
-from confide.accounting.joint_loss import joint_events
-from confide.accounting.ledger_database import stored_records
-from confide.accounting.ledger_records import (
+from confide.accounting.database_storage import stored_records
+from confide.accounting.filters import joint_events
+from confide.accounting.records import (
     DETAILS,
     INTENT,
     NOTED,
@@ -35,6 +34,7 @@ from confide.accounting.ledger_records import (
 )
 from confide.errors import LedgerError, ParameterError, checked_flag
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
+from confide.privacy.events import Event, checked_rows
 
 __all__ = ["Batch", "Ledger"]
 

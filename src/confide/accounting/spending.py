@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from confide.accounting import filters
 from confide.accounting.ledger import Ledger
-from confide.accounting.ledger_records import Entry
+from confide.accounting.records import Entry
 from confide.privacy.budgets import Budget
 
 

@@ -6,6 +6,7 @@ whatever was tried on the first half.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +14,298 @@ from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.special import betaincinv, ndtri
 
-from confide.audit.classifiers import Statistic, learned
-from confide.audit.confidence import Separation, claimed, lower_bound, upper_bound
-from confide.audit.outcomes import Failed, bounded, vectors, with_bits
-from confide.audit.releases import released_by
-from confide.audit.results import LIKELY, AuditResult
+from confide.array_types import Array
+from confide.audit.releases import Failed, Statistic, bounded, learned, released_by, vectors, with_bits
+from confide.effects.picture import BLUE, ORANGE, axes_for
 from confide.errors import ParameterError, checked_flag
-from confide.privacy.budgets import Budget, as_budget
-from confide.types import Array
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget
+
+# What two counts say about a guarantee: Clopper-Pearson bounds, and the amounts of privacy that they refute.
+#
+# Source: Clopper and Pearson (1934); Jagielski, Ullman and Oprea (2020), "Auditing differentially private machine
+# learning".
+
+_ORDERS = 1.0 + np.geomspace(1e-3, 30.0, 200)
+
+
+def lower_bound(hits: Any, n: int, confidence: float) -> Any:
+    """Clopper and Pearson's bound from below on a probability: it is too high with probability (1 - confidence) / 2.
+
+    Parameters
+    ----------
+    hits : int or array of numbers
+        How often the event was seen.
+    n : int
+        Out of how many.
+    confidence : float in (0, 1)
+        Of this bound and the upper one together.
+    """
+    found = betaincinv(np.maximum(hits, 1e-300), n - np.asarray(hits) + 1.0, 0.5 - 0.5 * confidence)
+    return np.where(np.asarray(hits) <= 0, 0.0, found)[()]
+
+
+def upper_bound(hits: Any, n: int, confidence: float) -> Any:
+    """The same from above; see `lower_bound`."""
+    return 1.0 - lower_bound(n - np.asarray(hits), n, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """An event that is likely under one data set and unlikely under its neighbour.
+
+    Attributes
+    ----------
+    low : float in [0, 1]
+        The event has at least this probability under the first data set.
+    high : float in [0, 1]
+        It has at most this probability under the second.
+    """
+
+    low: float
+    high: float
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The least epsilon at this delta that allows such an event, at least 0."""
+        ratios = [
+            math.log((inside - delta) / max(outside, 1e-300))
+            for inside, outside in ((self.low, self.high), (1.0 - self.high, 1.0 - self.low))
+            if inside > delta
+        ]
+        return max(0.0, *ratios, 0.0)
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta at this epsilon that allows such an event, at least 0."""
+        factor = math.exp(min(epsilon, 700.0))
+        return max(0.0, self.low - factor * self.high, (1.0 - self.high) - factor * (1.0 - self.low))
+
+    @property
+    def rho(self) -> float:
+        """The least rho of zero-concentrated privacy that allows such an event, at least 0."""
+        p, q = self.low, self.high
+        if p <= q:
+            return 0.0
+        found = 0.0
+        for one, other in ((p, q), (1.0 - q, 1.0 - p)):
+            with np.errstate(divide="ignore", over="ignore"):
+                logs = np.logaddexp(_log_moment(one, other), _log_moment(1.0 - one, 1.0 - other))
+            found = max(found, float((logs / (_ORDERS - 1.0) / _ORDERS).max()))
+        return found
+
+    @property
+    def mu(self) -> float:
+        """The least mu of Gaussian privacy that allows such an event, at least 0."""
+        p, q = min(self.low, 1.0 - 1e-300), max(self.high, 1e-300)
+        return max(0.0, float(ndtri(p) - ndtri(q))) if p > q else 0.0
+
+    def spent(self, budget: Budget) -> float:
+        """The least amount of the budget's own currency that allows such an event: epsilon at its delta, or rho."""
+        if isinstance(budget, ZCDP):
+            return self.rho
+        return self.epsilon(budget.delta if isinstance(budget, ApproxDP) else 0.0)
+
+
+def claimed(budget: Budget) -> float:
+    """The amount that a budget allows, in its own currency: epsilon or rho."""
+    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+
+
+def currency(budget: Budget) -> str:
+    """What `Separation.spent` measures for this budget."""
+    if isinstance(budget, ZCDP):
+        return "rho"
+    return "epsilon" if isinstance(budget, PureDP) else f"epsilon at delta {budget.delta:g}"
+
+
+def _log_moment(p: float, q: float) -> Any:
+    """Logarithm of p^a q^(1 - a) for each order a."""
+    if p <= 0.0:
+        return np.full(_ORDERS.shape, -np.inf)
+    return _ORDERS * math.log(p) - (_ORDERS - 1.0) * math.log(max(q, 1e-300))
+
+
+# What an attack found, as a frozen value: for people, as JSON, and as a picture.
+
+LIKELY = 0.9
+"""The power that the text of a result speaks of."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What an attack on two neighbouring data sets found.
+
+    Attributes
+    ----------
+    name : str
+        What was audited.
+    budget : Budget
+        What was claimed.
+    confidence : float
+        The lower bound is too high with at most probability 1 - confidence.
+    statistic : str
+        By what the attack told the two data sets apart.
+    n_learned, n_counted : int
+        Releases from either data set that decided the event, and those that were counted.
+    hits_first, hits_second : int
+        Of the counted releases from the first and from the second data set, how many lie in the event.
+    separation : Separation
+        Bounds on the two probabilities of the event. Every lower bound follows from them.
+    control : float
+        What the same attack shows where both sides are releases from the first data set. It must be 0.
+    power : tuple of (float, float)
+        Parts of the noise, each with the estimated probability that this audit would have refuted the claim if the noise
+        were that part of what it is. Empty where releases are not vectors of numbers.
+    false_alarms, detections : tuple of float
+        Shares of the counted releases from the second and from the first data set beyond many thresholds, for the picture.
+    failure : str or None
+        The error with which every release from either data set ended, if all of them did.
+    """
+
+    name: str
+    budget: Budget
+    confidence: float
+    statistic: str
+    n_learned: int
+    n_counted: int
+    hits_first: int
+    hits_second: int
+    separation: Separation
+    control: float
+    power: tuple[tuple[float, float], ...]
+    false_alarms: tuple[float, ...] = ()
+    detections: tuple[float, ...] = ()
+    failure: str | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Lower bound on epsilon, at the delta that was claimed, or at 0."""
+        return self.separation.epsilon(self.budget.delta if isinstance(self.budget, ApproxDP) else 0.0)
+
+    @property
+    def rho(self) -> float:
+        """Lower bound on rho of zero-concentrated privacy."""
+        return self.separation.rho
+
+    def delta(self, epsilon: float) -> float:
+        """Lower bound on delta at this epsilon. All of these bounds hold together."""
+        return self.separation.delta(epsilon)
+
+    @property
+    def shown(self) -> float:
+        """Lower bound on what was spent, in the currency of the claim."""
+        return self.separation.spent(self.budget)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the releases refute the claim: more was spent than claimed. False proves nothing."""
+        return self.failure is None and self.shown > claimed(self.budget)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the control showed nothing, as it must."""
+        return self.control <= 0.0
+
+    @property
+    def visible_noise(self) -> float | None:
+        """The largest part of the noise at which this audit would have refuted the claim with probability 0.9, if known."""
+        seen = [factor for factor, power in self.power if power >= LIKELY]
+        return max(seen) if seen else None
+
+    def power_at(self, factor: float) -> float | None:
+        """The estimated probability of a refutation if the noise were this part of what it is; None if it is not known."""
+        return dict(self.power).get(factor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "name": self.name,
+            "claimed": self.budget.to_dict(),
+            "refuted": self.refuted,
+            "confidence": self.confidence,
+            "epsilon": self.epsilon,
+            "rho": self.rho,
+            "mu": self.separation.mu,
+            "delta_curve": [[epsilon, self.delta(epsilon)] for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)],
+            "statistic": self.statistic,
+            "n_learned": self.n_learned,
+            "n_counted": self.n_counted,
+            "hits": [self.hits_first, self.hits_second],
+            "probabilities": {"first_at_least": self.separation.low, "second_at_most": self.separation.high},
+            "control": self.control,
+            "power": [list(each) for each in self.power],
+            "failure": self.failure,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def sentences(self) -> list[str]:
+        """The result in whole sentences."""
+        what, amount = currency(self.budget), claimed(self.budget)
+        claim = f"The claim is {what} = {amount:.4g}"
+        if self.failure is not None:
+            return [f"{self.name}: every release ended with an error, so nothing was learned. The first one: {self.failure}"]
+        verdict = "REFUTED" if self.refuted else "not refuted"
+        control = "as it must" if self.is_sound else "AND IT MUST SHOW 0: do not trust this audit"
+        shown = f"the releases show at least {what} = {self.shown:.3f} ({100 * self.confidence:g}% confidence)"
+        learned = f"found by {self.statistic} in {self.n_learned:,} releases from either data set"
+        hits = f"holds for {self.hits_first:,} from the first and {self.hits_second:,} from the second"
+        found = [
+            f"{self.name}: {verdict}. {claim}; {shown}.",
+            f"The event, {learned}: of {self.n_counted:,} further releases it {hits}.",
+            f"The same attack on two samples from one data set shows {self.control:.3f}, {control}.",
+        ]
+        if not self.refuted and self.power:
+            found.append(_power_sentence(self.visible_noise, self.power_at(0.8)))
+        elif not self.refuted:
+            found.append("The power is not known, because the releases are not vectors of numbers.")
+        return found
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how well the releases tell the data sets apart, beside what the claim allows.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        ax = axes_for("plot", ax, (4.8, 4.4))
+        x = [k / 200 for k in range(201)]
+        ax.plot(x, [self._allowed(each) for each in x], color="0.4", linestyle="--", label="most that the claim allows")
+        ax.plot(self.false_alarms, self.detections, color=BLUE, label="counted releases")
+        ax.plot([self.separation.high], [self.separation.low], "o", color=ORANGE, label="bounds of the event")
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        ax.set_xlabel("share beyond the threshold, second data set")
+        ax.set_ylabel("share beyond the threshold, first data set")
+        ax.set_title(f"{self.name}: {'refuted' if self.refuted else 'not refuted'}", loc="left", fontsize="medium")
+        ax.legend(loc="lower right", frameon=False, fontsize="small")
+        return ax
+
+    def _allowed(self, q: float) -> float:
+        """The largest probability that the claim allows an event whose probability under the other data set is q."""
+        low, high = q, 1.0
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if Separation(middle, q).spent(self.budget) <= claimed(self.budget) else (low, middle)
+        return low
+
+
+def _power_sentence(visible: float | None, power: float | None) -> str:
+    if visible is None:
+        return "So many releases would hardly ever refute the claim, even with a fifth of the noise: take more of them."
+    seen = f"Noise {100 * (1 - visible):.0f}% smaller than it is would have been refuted with probability {LIKELY:g}"
+    return f"{seen}." if power is None else f"{seen}; noise 20% smaller, with probability {power:.2f}."
+
 
 _FACTORS = tuple(round(0.05 * k, 2) for k in range(19, 3, -1))
 """Parts of the noise for which the power is looked at."""

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from confide.audit.attacks import attack
-from confide.audit.results import AuditResult
+from confide.array_types import Array
+from confide.audit.attacks import AuditResult, attack
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Ball
-from confide.types import Array
 
 _AT_ONCE = 1000
 _MULTIPLIER = 2.2216

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.audit.outcomes import leaves
-from confide.audit.releases import contents, is_own, plain, unfitted
+from confide.audit.releases import contents, is_own, leaves, plain, unfitted
 from confide.audit.replays import replayed
 from confide.errors import ParameterError
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.audit.attacks import attack
+from confide.audit.attacks import AuditResult, attack
 from confide.audit.releases import named
-from confide.audit.results import AuditResult
 from confide.audit.worst_pairs import worst_pair
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget

@@ -2,12 +2,347 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from confide.audit.attacks import attack, claim_of
-from confide.audit.neighbours import worst_neighbours
-from confide.audit.results import AuditResult
-from confide.privacy.budgets import Budget
+import numpy as np
+
+from confide.array_types import Array
+from confide.audit.attacks import AuditResult, attack, claim_of, outcomes_of, separation_of_samples
+from confide.audit.densities import Density, Overheard, is_known, likelihood_ratio, minimiser, overheard
+from confide.audit.releases import Statistic, fitted_values, is_own, unfitted
+from confide.erm.group_bounds import GroupBound
+from confide.errors import ConfideError, ParameterError
+from confide.features.schema import RowWeight, Schema
+from confide.privacy.budgets import Budget, Neighbours
+
+# Rows that are made up from public facts alone: at the edge of what bounds, schemas and label domains allow.
+
+_EDGE = 1.0 - 2.0**-30
+"""Rows lie this far inside of a bound, so that rounding never clips them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What rows and targets an estimator may be given.
+
+    Attributes
+    ----------
+    corners : rows at the edge, first those that differ most; arrays (d,), or dictionaries from columns to cells
+    rest : a row of zeros, or the first corner where there is no such row
+    targets : at least two, first those that differ most
+    target_column : name of the column of targets in a frame, or None for arrays
+    person : name of the column of persons, or None
+    pushing : whether longer weights make slopes steeper, so that other rows should push them
+    weight : the column by which rows count, or None; every row counts as much as it may
+    """
+
+    corners: tuple[Any, ...]
+    rest: Any
+    targets: tuple[Any, ...]
+    target_column: str | None = None
+    person: str | None = None
+    pushing: bool = False
+    weight: RowWeight | None = None
+
+    def data(self, rows: Sequence[tuple[Any, Any]], same_person: int = 1) -> tuple[Any, Any]:
+        """(X, y) of pairs of a row and a target; the last `same_person` rows are those of one person."""
+        targets = np.array([target for _, target in rows])
+        if isinstance(self.rest, dict):
+            import pandas as pd
+
+            frame = pd.DataFrame([row for row, _ in rows])
+            if self.person is not None:
+                frame[self.person] = np.minimum(np.arange(len(rows)), len(rows) - same_person)
+            if self.weight is not None:
+                frame[self.weight.column] = self.weight.high
+            if self.target_column is not None:
+                frame[self.target_column] = targets
+            return frame, targets
+        return np.array([row for row, _ in rows]), targets
+
+
+def domain_of(estimator: Any) -> Domain:
+    """The domain of one of our estimators, by its parameters."""
+    schema = getattr(estimator, "schema", None)
+    targets = _targets(estimator, schema)
+    if isinstance(schema, Schema):
+        low, high = _cells(schema, first=True), _cells(schema, first=False)
+        mixed = {name: (low if place % 2 else high)[name] for place, name in enumerate(low)}
+        column = None if schema.target is None else schema.target.column
+        return Domain((high, low, mixed), low, targets, column, schema.person, weight=schema.weight)
+    bounds = getattr(estimator, "bounds", None)
+    if bounds is not None:
+        return _within(bounds, targets)
+    corners = _edges(getattr(estimator, "row_norm", None))
+    return Domain(corners, np.zeros_like(corners[0]), targets, pushing=hasattr(estimator, "classes") and len(corners) > 2)
+
+
+def _edges(bound: Any) -> tuple[Array, ...]:
+    """Rows at the edge of a bound on rows, and their opposites."""
+    if isinstance(bound, GroupBound):
+        starts = np.cumsum((0, *bound.sizes[:-1]))
+        row = np.zeros(sum(bound.sizes))
+        row[starts] = bound.scales
+        other = np.zeros_like(row)
+        last = np.cumsum(bound.sizes) - 1
+        other[last] = np.where(bound.linked, bound.scales, -np.array(bound.scales))
+        return (_EDGE * row, _EDGE * other)
+    norm = 1.0 if bound is None else float(getattr(bound, "norm", bound))
+    return tuple(_EDGE * norm * np.array(row) for row in ([0.0, 1.0], [0.0, -1.0], [1.0, 0.0]))
+
+
+def _within(bounds: Any, targets: tuple[Any, ...]) -> Domain:
+    """The domain of an additive model with bounds of an array of numbers."""
+    named = list(bounds.values()) if isinstance(bounds, dict) else bounds
+    pairs = [named] if np.ndim(named) == 1 else list(named)
+    low, high = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
+    return Domain((high, low), 0.5 * (low + high), targets)
+
+
+def _targets(estimator: Any, schema: Any) -> tuple[Any, ...]:
+    of_schema = getattr(schema, "target", None)
+    if hasattr(estimator, "target_bound"):
+        bound = estimator.target_bound
+        ends = (getattr(estimator, "target_low", None), getattr(estimator, "target_high", None))
+        if of_schema is not None and of_schema.low is not None:
+            ends = (of_schema.low, of_schema.high)
+        if ends[0] is not None and ends[1] is not None:
+            low, high = float(ends[0]), float(ends[1])
+        else:
+            low, high = -float(bound or 1.0), float(bound or 1.0)
+        # Counts are at least 0.
+        return (high, max(0.0, low)) if "Poisson" in type(estimator).__name__ else (high, low)
+    if getattr(estimator, "classes", None) is not None:
+        return tuple(estimator.classes)[::-1]
+    if of_schema is not None:
+        return tuple(of_schema.classes or (of_schema.positive, of_schema.negative))
+    return (1, -1)
+
+
+def _cells(schema: Schema, *, first: bool) -> dict[str, Any]:
+    """One cell for each column: its first or last category, its least or greatest number."""
+    found: dict[str, Any] = {}
+    for column in schema.columns:
+        if hasattr(column, "categories"):
+            found[column.name] = column.categories[0 if first else -1]
+        else:
+            found[column.name] = float(column.low if first else column.high)
+    return found
+
+
+def turned(norm: float, degrees: float) -> tuple[Array, Array]:
+    """Two rows of this length, at this angle on either side of the second axis turned down."""
+    angle = np.radians(degrees)
+    along, across = norm * _EDGE * np.cos(angle), norm * _EDGE * np.sin(angle)
+    return np.array([across, -along]), np.array([-across, -along])
+
+
+# Worst neighbours: two data sets that differ in one row, or in the rows of one person, and can be told apart best.
+#
+# Candidates are made from public facts: rows at the edge of the bound, labels that are turned, and other rows that push the
+# weights to where slopes are steep. Noise decides between them where the density is not known, so a few releases are made.
+
+_SIZES = (20, 50, 100, 300, 1000, 3000, 10_000)
+"""Numbers of rows that are tried, until a plan is possible."""
+_MANY = 300
+"""So many rows are tried too where the density is known: they can push weights to where slopes are steep."""
+_PILOT = 30
+_ANGLES = (80.0, 60.0, 40.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbouring data sets.
+
+    Attributes
+    ----------
+    name : str
+        What differs.
+    first, second : tuple
+        The arguments of `fit`, such as (X, y).
+    statistic : callable or None
+        The logarithm of the likelihood ratio of what a fit publishes, (n, columns) -> (n,), where it is known.
+    """
+
+    name: str
+    first: tuple[Any, ...]
+    second: tuple[Any, ...]
+    statistic: Statistic | None = None
+
+
+def worst_neighbours(estimator: Any, n_rows: int | None = None) -> Pair:
+    """The neighbours that can be told apart best, of those that the parameters of an estimator suggest.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of this package: loss, bounds, schema, relation and mechanism decide. Any other classifier or regressor with
+        `fit(X, y)`: a few usual suspects are tried, such as a very long row and the only row of a class.
+    n_rows : int or None
+        Number of rows of the larger data set. None takes the smallest at which a plan is possible, or the upper end of
+        `n_rows_bounds`.
+
+    Returns
+    -------
+    Pair
+
+    Raises
+    ------
+    ParameterError
+        If no fit with these parameters is possible.
+
+    Notes
+    -----
+    Guarantee: none. The rows are made up from public facts, and no row of a user is read.
+
+    Source: Nasr et al. (2021), "Adversary instantiation"; the densities are those of the proofs.
+    """
+    if not is_own(estimator):
+        return max(_suspects(estimator, n_rows or 60), key=lambda pair: _by_pilot(estimator, pair))
+    made = unfitted(estimator)
+    problem: ConfideError | None = None
+    found: list[tuple[float, Pair]] = []
+    for size in _sizes(estimator, n_rows):
+        if found and (size < _MANY or found[0][1].statistic is None):
+            continue
+        for pair in candidates(made, size):
+            try:
+                found.append(_judged(made, pair))
+            except ConfideError as error:
+                problem = error
+        if found and size >= _MANY:
+            break
+    if found:
+        return max(found, key=lambda judged: judged[0])[1]
+    raise ParameterError(f"no fit of {type(estimator).__name__} with these parameters could be audited: {problem}")
+
+
+def _sizes(estimator: Any, n_rows: int | None) -> tuple[int, ...]:
+    bounds = getattr(estimator, "n_rows_bounds", None)
+    if n_rows is not None:
+        return (n_rows,)
+    return _SIZES if bounds is None else (int(bounds[1]),)
+
+
+def candidates(estimator: Any, n: int) -> Iterator[Pair]:
+    """Pairs of data sets with at most n rows."""
+    inner = getattr(estimator, "estimator", estimator)
+    domain, times = domain_of(inner), int(getattr(inner, "max_rows_per_person", 1))
+    neighbours = Neighbours.parse(getattr(inner, "neighbours", "replace-one"))
+    one, other = domain.targets[0], domain.targets[1]
+    quiet = [(domain.rest, domain.targets[k % len(domain.targets)]) for k in range(n - times)]
+    yield _pair(
+        "the target of a row", domain, quiet, (domain.corners[0], one), (domain.corners[0], other), neighbours, times
+    )
+    yield _pair("a whole row", domain, quiet, (domain.corners[0], one), (domain.corners[1], other), neighbours, times)
+    yield _pair(
+        "the row beside its target", domain, quiet, (domain.corners[0], one), (domain.corners[1], one), neighbours, times
+    )
+    if domain.pushing:
+        norm = float(np.linalg.norm(domain.corners[0]))
+        pushed = [(domain.corners[0], one) for _ in quiet]
+        for angle in _ANGLES:
+            rows = turned(norm, angle)
+            yield _pair(
+                f"a row at {angle:g} degrees, against the others",
+                domain,
+                pushed,
+                (rows[0], one),
+                (rows[1], one),
+                neighbours,
+                times,
+            )
+
+
+def _pair(name: str, domain: Domain, others: list[Any], row: Any, changed: Any, neighbours: Neighbours, times: int) -> Pair:
+    first = domain.data([*others, *[row] * times], times)
+    if neighbours is Neighbours.REPLACE_ONE:
+        return Pair(name, first, domain.data([*others, *[changed] * times], times))
+    return Pair(f"{name}, present or not", first, domain.data(others))
+
+
+def _judged(estimator: Any, pair: Pair) -> tuple[float, Pair]:
+    """How well a pair can be told apart, and the pair with its likelihood ratio if that is known."""
+    heard, shown = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for data in (pair.first, pair.second):
+            made = unfitted(estimator)
+            heard.append(overheard(lambda made=made, data=data: shown.append(fitted_values(made, data))))  # type: ignore[misc]
+    if all(len(each) == 1 and is_known(each[0].plan) and raw_weights(each[0].plan, value) is not None
+           and _is_what_left(each[0], value) for each, value in zip(heard, shown, strict=True)):  # fmt: skip
+        one, other = (Density(each[0].plan, each[0].source) for each in heard)
+        ratio, plan = likelihood_ratio(one, other), heard[0][0].plan
+        ends = [float(ratio(minimiser(side.plan, side.source))[0]) for side in (one, other)]
+        return ends[0] - ends[1], Pair(pair.name, pair.first, pair.second, lambda shown: ratio(_raw(plan, shown)))
+    return _by_pilot(estimator, pair), pair
+
+
+def _is_what_left(heard: Overheard, shown: Any) -> bool:
+    """Whether what a fit shows is what the mechanism released, in another order."""
+    raw = raw_weights(heard.plan, shown)
+    return raw is not None and bool(np.allclose(raw, heard.release.weights, rtol=1e-12, atol=0.0))
+
+
+def raw_weights(plan: Any, shown: Any) -> Array | None:
+    """(1, D): the weights that a mechanism released, from what a fit shows; None if that has another length."""
+    shown = np.atleast_2d(np.asarray(shown, dtype=np.float64))
+    problem = plan.problem
+    outputs = problem.loss.n_outputs
+    width = outputs * (problem.n_features + 1)
+    return _raw(plan, shown) if shown.shape[1] == width else None
+
+
+def _raw(plan: Any, shown: Array) -> Array:
+    """(n, D): the same for several fits, whose coefficients stand before their intercepts."""
+    problem = plan.problem
+    outputs, columns = problem.loss.n_outputs, problem.n_features
+    coef = shown[:, : outputs * columns].reshape(-1, outputs, columns)
+    if problem.intercept > 0.0:
+        coef = np.concatenate([coef, shown[:, outputs * columns :, None] / problem.intercept], axis=2)
+    return coef.reshape(len(shown), -1)
+
+
+def _by_pilot(estimator: Any, pair: Pair) -> float:
+    """How well a pair can be told apart by a few releases."""
+    sides = [outcomes_of(estimator, data, _PILOT) for data in (pair.first, pair.second)]
+    return separation_of_samples(*sides)
+
+
+def _suspects(estimator: Any, n: int) -> Iterator[Pair]:
+    """Neighbours with which libraries were caught before, for an estimator that is not ours."""
+    from sklearn.base import is_regressor
+
+    angles = np.arange(n) * 2.399963  # the golden angle: points spread evenly, without any draw
+    X = np.column_stack([np.cos(angles), np.sin(angles)]) * np.sqrt((np.arange(n) + 0.5) / n)[:, None]
+    y = X[:, 0] + 0.5 * X[:, 1] if is_regressor(estimator) else (X[:, 0] > 0.0).astype(int)
+    changes: dict[str, tuple[Any, Any]] = {
+        "the target of a row": (X[-1], 1 - y[-1] if not is_regressor(estimator) else -y[-1]),
+        "a row a thousand times as long": (1000.0 * X[-1], y[-1]),
+        "a row of zeros": (0.0 * X[-1], y[-1]),
+        "a very large target" if is_regressor(estimator) else "a label that no other row has": (
+            X[-1], 1000.0 if is_regressor(estimator) else 2,
+        ),
+    }  # fmt: skip
+    for name, (row, target) in changes.items():
+        other = X.copy(), y.copy()
+        other[0][-1], other[1][-1] = row, target
+        yield Pair(name, (X, y), other)
+    if not is_regressor(estimator):
+        alone = np.zeros_like(y)
+        alone[-1] = 1
+        yield Pair("the only row of its class", (X, alone), (X, np.zeros_like(y)))
+    order = np.argsort(X[:, 0], kind="stable")
+    yield Pair("the order of the rows, which one row decides", (X[order], y[order]), _turned_order(X[order], y[order]))
+
+
+def _turned_order(X: Array, y: Array) -> tuple[Array, Array]:
+    other = X.copy()
+    other[0] = -other[0]
+    return other[::-1].copy(), y[::-1].copy()
 
 
 def worst_pair(

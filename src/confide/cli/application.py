@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
+from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]  # not marked as public
 
 from confide._version import __version__
 from confide.cli.audit import audit
 from confide.cli.bounds import bounds
 from confide.cli.check import check
-from confide.cli.completion import answer_shells, completion
 from confide.cli.demo import demo
 from confide.cli.describe import describe
 from confide.cli.evaluate import evaluate
@@ -22,14 +23,74 @@ from confide.cli.fit import fit
 from confide.cli.inspect import inspect
 from confide.cli.ledger import ledger_app
 from confide.cli.new import new
-from confide.cli.pipes import unbroken
-from confide.cli.plan import plan
+from confide.cli.plan import plan, sample_size
 from confide.cli.predict import predict
 from confide.cli.report import report
 from confide.cli.run import run
-from confide.cli.sample_size import sample_size
 from confide.cli.search import search
 from confide.cli.verify import verify
+
+# Output into a pipe whose reader has gone, as of `confide fit | head`: it is dropped, and the command goes on to its end.
+#
+# A fit has been charged when it prints its results, so it must not end where nobody reads them.
+
+
+class _OpenEnded(io.FileIO):
+    """A descriptor that takes all that is written to it, also if nobody reads it any more."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            return len(data)
+
+
+def unbroken(stream: TextIO) -> TextIO:
+    """The stream, such that writing to it never fails because its reader has gone.
+
+    A stream without a descriptor, as in tests, is given back as it is.
+    """
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(_OpenEnded(descriptor, "wb", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=True,
+    )
+
+
+# `confide completion`: a script by which a shell completes commands and options of confide.
+
+_VARIABLE = "_CONFIDE_COMPLETE"
+"""The environment variable by which a shell asks for completions."""
+
+
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)
+    ],
+) -> None:
+    """Print a script that lets a shell complete commands and options. It changes no file."""
+    script = get_completion_script(prog_name="confide", complete_var=_VARIABLE, shell=shell)
+    # Values of options are often files.
+    script = script.replace(" --no-files", "")
+    if shell == "zsh":
+        # Functions of completion are loaded by compinit, which a new ~/.zshrc does not call.
+        script = "autoload -Uz compinit && compinit\n" + "\n".join(
+            line for line in script.splitlines() if not line.startswith("#compdef")
+        )
+    typer.echo(script.strip())
+
+
+def answer_shells() -> None:
+    """Prepare the answer if a shell asks for completions in place of running a command."""
+    if _VARIABLE in os.environ:
+        completion_init()
+
 
 app = typer.Typer(
     cls=CommandsWithOneLineErrors,

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
+from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.options import Force, Format, ModelOptions, takes_model_options
 
 
@@ -45,16 +45,16 @@ def audit(
     """
     from confide.audit.known_answers import own_checks
     from confide.audit.targets import audited
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.plan import schema_of
     from confide.files import new_file
 
-    screen = display.Screen()
+    screen = output.Screen()
     if check_auditor:
-        with display.working("attacking releases of which the answer is known"):
+        with output.working("attacking releases of which the answer is known"):
             checks = own_checks()
         if output_format == "json":
-            display.print_json({"checks": [check.result.to_dict() | {"holds": check.holds} for check in checks]})
+            output.print_json({"checks": [check.result.to_dict() | {"holds": check.holds} for check in checks]})
         else:
             screen.heading("The audit of the auditor")
             for check in checks:
@@ -62,13 +62,13 @@ def audit(
         raise typer.Exit(0 if all(check.holds for check in checks) else NO_GUARANTEE)
     given = None if (epsilon, delta, rho) == (None, None, None) else chosen_budget(epsilon, delta, rho)
     target = release if release is not None else options.estimator(chosen_budget(epsilon, delta, rho), schema_of(schema))
-    with display.working("attacking"):
+    with output.working("attacking"):
         found = audited(target, given, releases, confidence)
     if plot is not None:
         with new_file(plot, overwrite=force) as unfinished:
             found.plot().figure.savefig(unfinished, format=plot.suffix.lstrip(".") or "svg")
     if output_format == "json":
-        display.print_json(found.to_dict())
+        output.print_json(found.to_dict())
     else:
         verdict, *rest = found.sentences()
         screen.heading(verdict)

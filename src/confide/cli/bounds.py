@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.fit import DataFiles, Finish, LedgerToCharge
+from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.display import Screen
+    from confide.cli.output import Screen
     from confide.estimators.private_bounds import PrivateBounds
     from confide.features.schema import Schema
 
@@ -89,11 +89,11 @@ def bounds(
     They are quantiles of the rows, chosen privately among round numbers between public outer bounds. All columns are one
     release and one charge. Rows are read block by block, and checked before anything is charged.
     """
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
-    from confide.cli.outputs import files_of_ledger
-    from confide.cli.tables import check_path
-    from confide.data.on_disk import files_of
+    from confide.cli.options import files_of_ledger
+    from confide.cli.output import check_path
+    from confide.data.files import files_of
     from confide.estimators.private_bounds import private_bounds
 
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
@@ -101,17 +101,17 @@ def bounds(
     check_path(out, inputs, (".toml",), overwrite=force)
     described, columns = _described(schema, column, outer, scale, missing=missing)
     charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person, finish=finish)
-    screen = display.Screen() if output_format == "text" else None
+    screen = output.Screen() if output_format == "text" else None
     charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
     with charges.reported_on_failure("schema"), nothing_wasted(force=force_budget):
-        with display.working(f"reading {data}"):
+        with output.working(f"reading {data}"):
             found = private_bounds(
                 files, columns, budget=budget, quantiles=quantiles, schema=described, ledger=charges.ledger,
                 neighbours=neighbours, max_rows_per_person=max_rows_per_person, random_state=seed,
             )  # fmt: skip
         charges.write(found.to_toml(), out, overwrite=force, released="schema")
         if screen is None:
-            display.print_json(_document(found) | {"schema": str(out), "charge": charges.document()})
+            output.print_json(_document(found) | {"schema": str(out), "charge": charges.document()})
         else:
             _show(screen, found, charges, out)
     if found.void is not None:

@@ -14,17 +14,17 @@ from typing import Any
 
 import typer
 
-from confide.accounting.chargeable import as_events
 from confide.accounting.ledger import Ledger
-from confide.accounting.ledger_records import current_user
-from confide.cli.budgets import amounts_text
+from confide.accounting.records import current_user
 from confide.cli.failures import StoppedAfterCharge
-from confide.cli.outputs import is_dialogue
+from confide.cli.option_values import amounts_text
+from confide.cli.options import is_dialogue
 from confide.errors import BudgetWarning, FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
 from confide.expected_noise import NOISE_HIDES
 from confide.files import document_text, rescued, write_text
 from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.events import as_events
 from confide.report.ledger_facts import unit_note
 from confide.training.charge import VOID_MARK, note_checksum
 

@@ -12,9 +12,8 @@ from confide.cli.failures import BAD_INPUT
 from confide.cli.options import Force, Format, RowsPerPerson
 
 if TYPE_CHECKING:
-    from confide.curation.findings import Finding
-    from confide.curation.table_check import TableCheck
     from confide.features.schema import Schema
+    from confide.studies.table_check import Finding, TableCheck
 
 _LARGEST = 8e307
 """Bounds that clip no number, for a target without bounds."""
@@ -59,25 +58,23 @@ def check(
     They are not for release, and a schema must not be fitted to them. Use them to find mistakes in the file,
     such as a wrong separator, and mistakes in the schema that public knowledge explains, such as a misspelled category.
     """
-    from confide.cli import display
-    from confide.curation.check_page import check_document
-    from confide.curation.findings import findings_of
-    from confide.curation.table_check import check_table
-    from confide.data.on_disk import files_named
+    from confide.cli import output
+    from confide.data.files import files_named
+    from confide.studies.table_check import check_document, check_table, findings_of
 
     files = files_named(data)
     if out is not None:
-        from confide.cli import tables
+        from confide.cli import output
 
-        tables.check_path(out, [*files, schema], (".html", ".htm", ".json"), overwrite=force)
+        output.check_path(out, [*files, schema], (".html", ".htm", ".json"), overwrite=force)
     described = _schema_of(schema, target)
-    with display.working(f"reading {data}"):
+    with output.working(f"reading {data}"):
         found = check_table(files, described, rows_per_person=max_rows_per_person, show_values=show_values)
     findings = findings_of(found)
     if out is not None:
         _write(found, findings, data, out, force=force)
     if output_format == "json":
-        display.print_json(check_document(found, findings))
+        output.print_json(check_document(found, findings))
     else:
         _show(found, findings, out)
     if any(finding.refused for finding in findings):
@@ -87,8 +84,7 @@ def check(
 def _schema_of(path: Path, target: str | None) -> Schema:
     """The schema, with --target as a column of numbers to be predicted if the schema has no target."""
     from confide.errors import ParameterError
-    from confide.features.schema import Schema
-    from confide.features.target import Target
+    from confide.features.schema import Schema, Target
 
     schema = Schema.from_toml(path)
     if target is None or (schema.target is not None and schema.target.column == target):
@@ -104,8 +100,8 @@ def _schema_of(path: Path, target: str | None) -> Schema:
 def _write(found: TableCheck, findings: list[Finding], data: str, out: Path, *, force: bool) -> None:
     import json
 
-    from confide.curation.check_page import check_document, check_page
     from confide.files import write_text
+    from confide.studies.table_check import check_document, check_page
 
     if out.suffix.lower() == ".json":
         text = json.dumps(check_document(found, findings), indent=2, ensure_ascii=False) + "\n"
@@ -115,11 +111,10 @@ def _write(found: TableCheck, findings: list[Finding], data: str, out: Path, *, 
 
 
 def _show(found: TableCheck, findings: list[Finding], out: Path | None) -> None:
-    from confide.cli import display
-    from confide.curation.check_page import HEADS, rows_of_table, unlisted_levels, verdict
-    from confide.curation.table_check import NOT_FOR_RELEASE
+    from confide.cli import output
+    from confide.studies.table_check import HEADS, NOT_FOR_RELEASE, rows_of_table, unlisted_levels, verdict
 
-    screen = display.Screen()
+    screen = output.Screen()
     screen.text(NOT_FOR_RELEASE, style="bold red")
     screen.text(f"{verdict(findings)} {found.n_rows:,} rows were read.", style="bold")
     for finding in findings:

@@ -7,13 +7,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from confide.cli.budgets import Delta, Epsilon, amounts_text, chosen_budget
-from confide.cli.models import new_estimator
-from confide.cli.options import Force, Format, ModelOut
-from confide.cli.outputs import check_model_out, exit_without_guarantee
+from confide.cli.option_values import Delta, Epsilon, amounts_text, chosen_budget, new_estimator
+from confide.cli.options import Force, Format, ModelOut, check_model_out, exit_without_guarantee
 
 if TYPE_CHECKING:
-    from confide.cli.display import Screen
+    from confide.cli.output import Screen
     from confide.datasets import SplitData
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.privacy.mechanism import Plan
@@ -30,22 +28,22 @@ def demo(
 
     The data are the Adult census of 1994, which ship with confide. The model is compared with one without privacy.
     """
-    from confide.cli import display
-    from confide.cli.curves import chosen_schema
+    from confide.cli import output
+    from confide.cli.output import chosen_schema
     from confide.datasets import load_adult
 
     budget = chosen_budget(epsilon, delta, None)
     check_model_out(out, force=force)
-    with display.working("reading the Adult data"):
+    with output.working("reading the Adult data"):
         adult = load_adult()
     model = new_estimator("additive", budget, adult.schema)
     chosen = chosen_schema(model, len(adult.X_train))
     plan = model.plan(len(adult.X_train))
-    screen = display.Screen() if output_format == "text" else None
+    screen = output.Screen() if output_format == "text" else None
     if screen:
         _show_task(screen, adult, plan)
         screen.curves(chosen)
-    with display.working("training the private model"):
+    with output.working("training the private model"):
         model.fit(adult.X_train, adult.y_train)
         model.save(out, overwrite=force)
     accuracies = _test_accuracies(model, adult)
@@ -54,18 +52,18 @@ def demo(
         _show_results(screen, model, plan, accuracies, _majority_class(adult))
         _show_next_steps(screen, out, commands)
     else:
-        display.print_json(_document(model, plan, out) | {"test_accuracy": accuracies, "next": commands})
+        output.print_json(_document(model, plan, out) | {"test_accuracy": accuracies, "next": commands})
     exit_without_guarantee(model)
 
 
 def _test_accuracies(model: PrivateLinearModel, adult: SplitData) -> dict[str, float]:
     """Accuracy on the test part: of the model, of one without privacy, and of always naming the most frequent class."""
-    from confide.cli import display
+    from confide.cli import output
 
-    with display.working("training a model without privacy, to compare"):
+    with output.working("training a model without privacy, to compare"):
         without_privacy = new_estimator("additive", chosen_budget(math.inf, None, None), adult.schema)
         without_privacy.fit(adult.X_train, adult.y_train)
-    with display.working("testing"):
+    with output.working("testing"):
         return {
             "released": float(model.score(adult.X_test, adult.y_test)),
             "without_privacy": float(without_privacy.score(adult.X_test, adult.y_test)),
@@ -87,11 +85,11 @@ def _commands_to_try(out: Path) -> list[str]:
 
 def _document(model: PrivateLinearModel, plan: Plan, out: Path) -> dict[str, object]:
     """The plan and the released model, for programs."""
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.charges import Charges
 
     charge = {"charge": Charges(None).document()}
-    return {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)} | charge
+    return {"model": str(out), "plan": plan.to_dict(), **output.model_document(model)} | charge
 
 
 def _show_task(screen: Screen, adult: SplitData, plan: Plan) -> None:

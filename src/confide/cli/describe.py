@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, Finish, LedgerToCharge, SchemaFile
+from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.display import Screen
+    from confide.cli.output import Screen
     from confide.features.schema import Schema
     from confide.inference.description import CrossTable, Description
 
@@ -71,11 +71,11 @@ def describe(
 
     All of it is one release and one charge. Rows are read block by block, and checked before anything is charged.
     """
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
-    from confide.cli.outputs import files_of_ledger
-    from confide.cli.tables import check_path
-    from confide.data.on_disk import files_of
+    from confide.cli.options import files_of_ledger
+    from confide.cli.output import check_path
+    from confide.data.files import files_of
     from confide.estimators.description import describe as described
     from confide.features.schema import Schema
 
@@ -85,7 +85,7 @@ def describe(
     charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person, finish=finish)
     charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
     with charges.reported_on_failure("description"), nothing_wasted(force=force_budget):
-        with display.working(f"reading {data}"):
+        with output.working(f"reading {data}"):
             found = described(
                 files, known, budget=budget, columns=column or None, cross_tables=_pairs(cross or [], known),
                 quantiles=tuple(quantile or (0.25, 0.5, 0.75)), level=level, ledger=charges.ledger, neighbours=neighbours,
@@ -95,9 +95,9 @@ def describe(
         text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         charges.write(text, out, overwrite=force, released="description")
         if output_format == "json":
-            display.print_json(document | {"file": str(out), "charge": charges.document()})
+            output.print_json(document | {"file": str(out), "charge": charges.document()})
         else:
-            _show(display.Screen(), found, charges, out)
+            _show(output.Screen(), found, charges, out)
     if found.void is not None:
         raise typer.Exit(NO_GUARANTEE)
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, Finish, LedgerToCharge
-from confide.cli.option_names import in_words_of_options
+from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget, in_words_of_options
 from confide.cli.options import Force, Format, ModelFile, NoLedger, RowsPerPerson, Seed
 from confide.errors import FileError
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.display import Screen
+    from confide.cli.output import Screen
     from confide.evaluations.result import TablesEvaluation
     from confide.inference.rates import Evaluation, Rate
 
@@ -65,18 +64,18 @@ def evaluate(
     The rows need the columns of the model's schema, with its target. If they are rows of other people than those of the fit,
     they have a budget of their own, and so a ledger of their own.
     """
-    from confide.cli import display, tables
+    from confide.cli import output
     from confide.cli.charges import Charges, agree_on_ledger
-    from confide.data.on_disk import files_of
+    from confide.data.files import files_of
     from confide.estimators import evaluation
-    from confide.estimators.planned_evaluation import group_column, planned_evaluation
+    from confide.estimators.evaluation import group_column, planned_evaluation
     from confide.files import write_text
-    from confide.intake.opening import open_rows
+    from confide.intake.rows import open_rows
     from confide.privacy.budgets import Neighbours
 
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
     if out is not None:
-        tables.check_path(out, (model_file, *files, *([] if other is None else [other])), (".json",), overwrite=force)
+        output.check_path(out, (model_file, *files, *([] if other is None else [other])), (".json",), overwrite=force)
     model = _model(model_file)
     asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip, "other": other and _model(other)}
     charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person, finish=finish)
@@ -86,8 +85,8 @@ def evaluate(
     opened = open_rows(files, planned.schema)
     charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
     if output_format == "text":
-        display.Screen().text(evaluation.expected_of_planned(planned, opened, level))
-    with charges.reported_on_failure("evaluation"), display.working("evaluating"):
+        output.Screen().text(evaluation.expected_of_planned(planned, opened, level))
+    with charges.reported_on_failure("evaluation"), output.working("evaluating"):
         found = evaluation.evaluate(
             model, opened, budget=budget, ledger=charges.ledger, level=level, neighbours=neighbours,
             max_rows_per_person=max_rows_per_person, allow_hidden=allow_hidden, random_state=seed, **asked,
@@ -115,31 +114,31 @@ def _exit_if_void(found: Evaluation) -> None:
 
 def _shown(found: Evaluation, document: dict[str, Any], charges: Charges, output_format: str) -> dict[str, Any]:
     """Show the evaluation and what it charged; give what it charged. It is paid for, and a full disk must not lose it."""
-    from confide.cli import display
+    from confide.cli import output
 
     with charges.reported_on_failure("evaluation", place="above"):
         if output_format == "json":
             return _printed(document, charges)
-        show_rates(display.Screen(), found)
-        display.Screen().text(charges.closing_sentence())
+        show_rates(output.Screen(), found)
+        output.Screen().text(charges.closing_sentence())
         return {"charge": charges.document()}
 
 
 def _printed(document: dict[str, Any], charges: Charges) -> dict[str, Any]:
     """Print the evaluation and what it charged, for programs. If the ledger cannot be read again, the evaluation alone."""
-    from confide.cli import display
+    from confide.cli import output
 
     paid: dict[str, Any] = {}
     try:
         paid = {"charge": charges.document()}
     finally:
-        display.print_json(document | paid)
+        output.print_json(document | paid)
     return paid
 
 
 def _model(path: Path) -> Any:
     """The model of a file, which must have a schema."""
-    from confide.saved_models.loading import load
+    from confide.estimators.loading import load
 
     model = load(path)
     if model.schema is None or model.schema.target is None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from confide.cli.option_names import in_words_of_options
+from confide.cli.option_values import in_words_of_options
 from confide.errors import BudgetExceeded, ConfideError, NotCertified, SchemaError, StudyError
 
 BAD_INPUT = 2

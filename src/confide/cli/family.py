@@ -53,7 +53,7 @@ def family(
     The corrections hold however the analyses depend on each other. It costs no privacy. With a ledger, no fit that it
     charged can be left out.
     """
-    from confide.cli import display
+    from confide.cli import output
     from confide.report.families import family as family_of
 
     given: dict[Any, Any] = dict(option_values.p_value(text, of_charge=ledger is not None) for text in p_value or ())
@@ -70,9 +70,9 @@ def family(
         level=level,
     )
     if output_format == "json":
-        display.print_json(found.to_dict())
+        output.print_json(found.to_dict())
         return
-    screen = display.Screen()
+    screen = output.Screen()
     screen.heading(f"A family of {len(found.hypotheses)} tests, with intervals of {found.level:g} together")
     screen.table(found.headings, found.cells, words=("coefficient", "unit"), wrapped="coefficient", optional=("unit",))
     for note in found.notes:

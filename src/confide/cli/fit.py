@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
-from confide.cli.options import Force, ForceBudget, Format, ModelOptions, ModelOut, NoLedger, takes_model_options
-from confide.cli.outputs import exit_without_guarantee
+from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget
+from confide.cli.options import (
+    Force,
+    ForceBudget,
+    Format,
+    ModelOptions,
+    ModelOut,
+    NoLedger,
+    exit_without_guarantee,
+    takes_model_options,
+)
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.display import Screen
     from confide.cli.fitting import PreparedFit
+    from confide.cli.output import Screen
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.training.plan import AnyPlan
 
@@ -82,7 +90,7 @@ def fit(
     Nothing about the columns is learned from the data: types, bounds, categories and labels come from the schema. Apart
     from the released weights, nothing is shown that depends on the rows.
     """
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.charges import agree_on_ledger, nothing_wasted
     from confide.cli.fitting import Fitting
     from confide.report.writing import write_report
@@ -94,7 +102,7 @@ def fit(
     prepared = asked.prepared()
     model, charges = prepared.model, prepared.charges
     charges.is_unasked = agree_on_ledger(ledger, asked.budget, no_ledger=no_ledger)
-    screen = display.Screen() if output_format == "text" else None
+    screen = output.Screen() if output_format == "text" else None
     with charges.reported_on_failure(), nothing_wasted(force=force_budget):
         plan = prepared.planned()
         if screen:
@@ -105,7 +113,7 @@ def fit(
                 model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "", model_name=out.name
             )
         if screen is None:
-            display.print_json(_document(prepared, plan) | {"charge": charges.document()})
+            output.print_json(_document(prepared, plan) | {"charge": charges.document()})
         else:
             show_release(screen, model, plan, charges, with_intervals=options.intervals is not None)
             if report is not None:
@@ -116,14 +124,14 @@ def fit(
 
 def _document(prepared: PreparedFit, plan: AnyPlan) -> dict[str, Any]:
     """The plan with its verdict, and the released model, for programs."""
-    from confide.cli import display
+    from confide.cli import output
 
     verdict = prepared.judged(plan).to_dict()
     return {
         "model": str(prepared.asked.out),
         "plan": plan.to_dict(),
         "verdict": verdict,
-        **display.model_document(prepared.model),
+        **output.model_document(prepared.model),
     }
 
 
@@ -131,7 +139,7 @@ def show_release(
     screen: Screen, model: PrivateLinearModel, plan: AnyPlan, charges: Charges, *, with_intervals: bool
 ) -> None:
     """What was released, its guarantee, and where the budget went."""
-    from confide.planning.verdict import budget_sentence
+    from confide.planning.advice import budget_sentence
 
     show_model(screen, model, with_intervals=with_intervals)
     screen.heading("Done")

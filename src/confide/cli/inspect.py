@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from confide.cli.options import Adjust, Format, ModelFile
-from confide.cli.outputs import exit_without_guarantee
+from confide.cli.options import Adjust, Format, ModelFile, exit_without_guarantee
 from confide.errors import ParameterError
 
 
 def inspect(model_file: ModelFile, adjust: Adjust = None, output_format: Format = "text") -> None:
     """Show the guarantee, effects and weights of a model file, with intervals if a share of the budget paid for them."""
-    from confide.cli import display
+    from confide.cli import output
+    from confide.estimators.loading import load
     from confide.report.findings import has_interest, has_intervals
-    from confide.saved_models.loading import load
 
     model = load(model_file)
     if adjust is not None and not (has_intervals(model) or has_interest(model)):
         raise ParameterError("--adjust is for models with intervals, and this model released nothing for them.")
     if output_format == "json":
-        display.print_json({"model": str(model_file), **display.model_document(model, adjust)})
+        output.print_json({"model": str(model_file), **output.model_document(model, adjust)})
     else:
-        screen = display.Screen()
+        screen = output.Screen()
         screen.verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")
         screen.guarantee(model.guarantee_)
         screen.effects(model)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
-from confide.cli.options import Format, RowsPerPerson
-from confide.cli.outputs import is_dialogue
+from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget
+from confide.cli.options import Format, RowsPerPerson, is_dialogue
 from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
-    from confide.cli.display import Screen
+    from confide.cli.output import Screen
     from confide.privacy.budgets import Budget
 
 LedgerPlace = Annotated[
@@ -58,9 +57,9 @@ def init(
 
     Under a limit with --delta there are two ways to add charges, and the choice is for good.
     """
+    from confide.accounting.database_storage import stored_records
     from confide.accounting.ledger import Ledger
-    from confide.accounting.ledger_database import stored_records
-    from confide.cli import display
+    from confide.cli import output
 
     limit = chosen_budget(epsilon, delta, rho, "limit")
     if Path(path).is_symlink() or stored_records(path).exists():
@@ -68,7 +67,7 @@ def init(
     has_choice = delta is not None
     chosen = accounting or (_asked_for_accounting() if has_choice and is_dialogue() else "auto")
     created = Ledger(path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=chosen)
-    screen = display.Screen()
+    screen = output.Screen()
     screen.verbatim(f"Created {path}.")
     screen.text(f"All charges together: at most {created.limit} ({created.neighbours}), for {_protected_persons(created)}.")
     screen.text(_EXPLAINED["pure" if epsilon is not None and not has_choice else created.accounting])
@@ -100,13 +99,13 @@ def _asked_for_accounting() -> str:
 def show(path: LedgerPlace, output_format: Format = "text") -> None:
     """Show the limit, what is spent, what is left, and every charge."""
     from confide.accounting.ledger import Ledger
-    from confide.cli import display
+    from confide.cli import output
 
     opened = Ledger(path)
     if output_format == "json":
-        display.print_json(_document(opened, path))
+        output.print_json(_document(opened, path))
         return
-    screen = display.Screen()
+    screen = output.Screen()
     screen.verbatim(f"{path}: {opened.neighbours}, {_protected_persons(opened)}, accounting {opened.accounting}")
     _show_totals(screen, opened)
     _show_charges(screen, opened)
@@ -134,14 +133,14 @@ def verify(
     Keep the head in another place. With --head it shows later that no record up to today was changed or lost.
     """
     from confide.accounting.ledger import Ledger
-    from confide.cli import display
+    from confide.cli import output
 
     opened = Ledger(path)
     count = opened.verify(None if head is None else head.strip().lower())
     if output_format == "json":
-        display.print_json({"ledger": str(path), "charges": count, "head": opened.head})
+        output.print_json({"ledger": str(path), "charges": count, "head": opened.head})
         return
-    screen = display.Screen()
+    screen = output.Screen()
     screen.verbatim(
         f"{path}: the chain is whole; charges: {count}" + ("" if head is None else ", the given head among them")
     )
@@ -168,18 +167,18 @@ def charge(
     The amounts are taken at their word: they must hold for a person with as many rows as the ledger says.
     """
     from confide.accounting.ledger import Ledger
-    from confide.accounting.ledger_records import current_user
-    from confide.cli import display
-    from confide.cli.budgets import amounts_text
+    from confide.accounting.records import current_user
+    from confide.cli import output
+    from confide.cli.option_values import amounts_text
 
     budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
     details = {"release": "charged by hand", "user": current_user()} if opened.keeps_details else None
     opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details)
     if output_format == "json":
         charged = {"number": opened.last_charge, "charged": budget.to_dict(), "remaining": opened.remaining().to_dict()}
-        display.print_json({"ledger": str(path), **charged})
+        output.print_json({"ledger": str(path), **charged})
         return
-    display.Screen().text(f"Charged {amounts_text(budget)} to {path} ({amounts_text(opened.remaining())} left).")
+    output.Screen().text(f"Charged {amounts_text(budget)} to {path} ({amounts_text(opened.remaining())} left).")
 
 
 def _totals(ledger: Ledger) -> dict[str, Budget]:
@@ -207,7 +206,7 @@ def _show_totals(screen: Screen, ledger: Ledger) -> None:
 
 def _show_charges(screen: Screen, ledger: Ledger) -> None:
     """A table of the charges, with the columns in which they differ or have a value."""
-    from confide.accounting.ledger_records import DETAILS
+    from confide.accounting.records import DETAILS
 
     frame = ledger.entries()
     screen.heading("Charges" if len(frame) else "No charges yet")

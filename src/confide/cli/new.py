@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from confide.cli.options import Force
-from confide.cli.outputs import is_dialogue
+from confide.cli.options import Force, is_dialogue
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.curation.table_names import TableNames
-    from confide.starting.drafts import SchemaDraft, StartedFiles, StudyDraft
+    from confide.studies.drafts import SchemaDraft, StartedFiles, StudyDraft
+    from confide.studies.text_tables import TableNames
 
 Table = Annotated[
     Path | None,
@@ -82,8 +81,8 @@ def new(
     each column. Otherwise it leaves blanks in the schema, and every other command names what is still to be filled in.
     """
     from confide.features.column_names import listed_absent
-    from confide.starting.begin import check_files, write_files
-    from confide.starting.drafts import StartedFiles
+    from confide.studies.drafts import StartedFiles
+    from confide.studies.templates import check_files, write_files
 
     table, suggested = _table(data, columns, public_file=public_file, has_header=header)
     for option, column in (("--target", target), ("--person", person)):
@@ -99,7 +98,7 @@ def new(
     files = StartedFiles(out_dir, study.schema)
     check_files(files, [] if data is None else [data], overwrite=force)
     if no_input or not is_dialogue():
-        from confide.starting.drafts import draft_from_answers, draft_with_blanks
+        from confide.studies.drafts import draft_from_answers, draft_with_blanks
 
         if suggested:
             schema = draft_from_answers(table, suggested, target, person, str(data))
@@ -116,7 +115,7 @@ def _table(
     data: Path | None, columns: str | None, *, public_file: bool, has_header: bool
 ) -> tuple[TableNames, dict[str, str]]:
     """The names of the columns, and suggestions if the file is public."""
-    from confide.curation.table_names import names_given, names_of_table
+    from confide.studies.text_tables import names_given, names_of_table
 
     if columns is not None:
         if public_file:
@@ -127,7 +126,7 @@ def _table(
     table = names_of_table(data, has_header=has_header)
     if not public_file:
         return table, {}
-    from confide.starting.public_values import suggested_answers
+    from confide.studies.interview import suggested_answers
 
     return table, suggested_answers(data, table)
 
@@ -140,9 +139,9 @@ def _first_settings(
     delta: float | None,
     rho: float | None,
 ) -> StudyDraft:
-    from confide.cli.budgets import chosen_budget
-    from confide.curation.text_form import stem_of
-    from confide.starting.drafts import StudyDraft
+    from confide.cli.option_values import chosen_budget
+    from confide.studies.drafts import StudyDraft
+    from confide.studies.text_tables import stem_of
 
     usual = 1.0 if epsilon is None and rho is None else epsilon
     chosen_budget(usual, delta, rho)
@@ -163,9 +162,9 @@ class _Terminal:
         return str(typer.prompt(shown, default="", show_default=False, prompt_suffix=" > ")) or default
 
     def say(self, text: str) -> None:
-        from confide.cli import display
+        from confide.cli import output
 
-        display.Screen().text(text)
+        output.Screen().text(text)
 
 
 def _asked(
@@ -176,7 +175,7 @@ def _asked(
     rows_per_person: int | None,
     study: StudyDraft,
 ) -> tuple[SchemaDraft, StudyDraft]:
-    from confide.starting.interview import Interview
+    from confide.studies.interview import Interview
 
     interview = Interview(_Terminal(), table, suggested)
     if person is None:
@@ -189,10 +188,10 @@ def _asked(
 
 def _show(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, table: TableNames) -> None:
     """What was written, and what to do next."""
-    from confide.cli import display
-    from confide.starting.study_text import check_command, ledger_command, plan_command
+    from confide.cli import output
+    from confide.studies.templates import check_command, ledger_command, plan_command
 
-    screen = display.Screen()
+    screen = output.Screen()
     for path in files.paths.values():
         screen.verbatim(f"Wrote {path}")
     if table.n_unnamed:

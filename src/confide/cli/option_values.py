@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from confide.errors import ParameterError
+
+if TYPE_CHECKING:
+    from confide.estimators.linear_model import PrivateLinearModel
+    from confide.features.schema import Schema
+    from confide.privacy.budgets import Budget
 
 
 def number_or_auto(option: str, text: str) -> float | str:
@@ -105,3 +114,347 @@ def _number_of_knots(text: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MOST_EVEN_KNOTS:
         raise ParameterError(f"--knots must be auto or a whole number from 0, a straight line, to {MOST_EVEN_KNOTS}.")
     return int(text)
+
+
+# Which option of the command line stands for which parameter of Python.
+#
+# Refusals are put into the words of options by this table, and a test compares it with the parameters of all estimators.
+
+OPTION_OF = {
+    "allow_hidden": "--allow-hidden",
+    "alpha": "--alpha",
+    "budget": "--epsilon",
+    "centre": "--centre",
+    "class_weight": "--class-weight",
+    "clip": "--clip",
+    "cluster_effect": "--cluster-effect",
+    "cross_tables": "--cross",
+    "delta": "--delta",
+    "epsilon": "--epsilon",
+    "error": "--error",
+    "excess": "--excess",
+    "expected_tries": "--expected-tries",
+    "failure": "--failure",
+    "feature_norm": "--feature-norm",
+    "fit_intercept": "--intercept",
+    "groups": "--groups",
+    "held_out": "--held-out",
+    "inference_share": "--intervals",
+    "interactions": "--interactions",
+    "interest": "--interest",
+    "intercept_scaling": "--intercept-scaling",
+    "intervals": "--intervals",
+    "kernel": "--kernel",
+    "knots": "--knots",
+    "ledger": "--ledger",
+    "l1_ratio": "--l1-ratio",
+    "length_scale": "--length-scale",
+    "level": "--level",
+    "loss": "--loss",
+    "map_seed": "--map-seed",
+    "match_mean": "--match-mean",
+    "max_rows_per_person": "--max-rows-per-person",
+    "mechanism": "--mechanism",
+    "method": "--method",
+    "monotone": "--monotone",
+    "multiclass": "--multiclass",
+    "n_bins": "--bins",
+    "n_features": "--n-features",
+    "n_jobs": "--jobs",
+    "n_rows": "--rows",
+    "n_rows_bounds": "--n-rows-bounds",
+    "neighbours": "--neighbours",
+    "orthogonal": "--orthogonal",
+    "other": "--other",
+    "param_grid": "--grid",
+    "penalty": "--penalty",
+    "population_size": "--population-size",
+    "positive_rate": "--positive-rate",
+    "prior": "--prior",
+    "quantile": "--quantile",
+    "quantiles": "--quantiles",
+    "random_state": "--seed",
+    "reference_norm": "--reference-norm",
+    "risk_differences": "--risk-differences",
+    "rho": "--rho",
+    "row_norm": "--row-norm",
+    "schema": "--schema",
+    "score_share": "--score-share",
+    "smoothing": "--smoothing",
+    "target_bound": "--target-bound",
+    "threshold": "--threshold",
+}
+"""The option that stands for a parameter."""
+
+WITHOUT_OPTION = {
+    "bounds": "a command needs a schema, which has the bounds of each column",
+    "classes": "the schema declares the labels of its target",
+    "max_sample_weight": "the schema names the column of weights and its cap: weight = { column = ..., high = ... }",
+    "mean_sample_weight": "the schema says the mean of the weights: weight = { column = ..., high = ..., mean = ... }",
+    "estimator": "--model and its options describe it",
+    "target_high": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
+    "target_low": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
+}
+"""Parameters that have no option, and the reason."""
+
+OF_FITS_ALONE = ("ledger", "random_state")
+"""Parameters of a release. A plan has none, so `confide plan` has no options for them."""
+
+
+# The estimator that `--model` names: an additive model unless another is asked for.
+
+Kind = Literal["additive", "logistic", "svm", "kernel-svm", "huber", "poisson", "ridge", "erm"]
+"""The names of models."""
+
+_FOR_NUMBERS = ("huber", "poisson", "ridge")
+
+
+def new_estimator(kind: str, budget: Budget, schema: Schema | None, **parameters: Any) -> PrivateLinearModel:
+    """The estimator that `--model` names, with these parameters.
+
+    For an additive model, the target of the schema says whether classes or numbers are predicted.
+
+    Raises
+    ------
+    ParameterError
+        If the model does not predict what the schema's target holds, or needs a schema and has none.
+    """
+    predicts_numbers = predicts_a_number(schema)
+    _check_suited(kind, schema, predicts_numbers=predicts_numbers)
+    found = classes_of_kinds()[kind]
+    chosen = found[-1] if predicts_numbers else found[0]
+    unknown = [name for name in parameters if name not in inspect.signature(chosen).parameters]
+    if unknown:
+        what = "numbers" if predicts_numbers else "labels"
+        raise ParameterError(f"{OPTION_OF[unknown[0]]} does nothing for --model {kind} that predicts {what}; leave it out.")
+    estimator: PrivateLinearModel = chosen(budget, schema=schema, **parameters)
+    return estimator
+
+
+def classes_of_kinds() -> dict[str, tuple[Any, ...]]:
+    """The estimators of each kind of model: for classes or for numbers, or first for classes and then for numbers."""
+    from confide.estimators.additive import AdditiveClassifier, AdditiveRegressor
+    from confide.estimators.erm import ERMClassifier, ERMRegressor
+    from confide.estimators.logistic import LogisticRegression
+    from confide.estimators.regression import HuberRegressor, PoissonRegressor, Ridge
+    from confide.estimators.svm import KernelSVC, LinearSVC
+
+    return {
+        "additive": (AdditiveClassifier, AdditiveRegressor),
+        "logistic": (LogisticRegression,),
+        "svm": (LinearSVC,),
+        "kernel-svm": (KernelSVC,),
+        "huber": (HuberRegressor,),
+        "poisson": (PoissonRegressor,),
+        "ridge": (Ridge,),
+        "erm": (ERMClassifier, ERMRegressor),
+    }
+
+
+def models_with(parameter: str) -> list[str]:
+    """The kinds of models that have a parameter."""
+    return [
+        kind
+        for kind, found in classes_of_kinds().items()
+        if any(parameter in inspect.signature(each).parameters for each in found)
+    ]
+
+
+def predicts_a_number(schema: Schema | None) -> bool:
+    """Whether the target of a schema is a column of numbers."""
+    return schema is not None and schema.target is not None and schema.target.bounds is not None
+
+
+def _check_suited(kind: str, schema: Schema | None, *, predicts_numbers: bool) -> None:
+    if kind == "additive" and schema is None:
+        raise ParameterError(
+            "an additive model, which is the default, needs the bounds of each column: give --schema; or --model logistic "
+            "for straight lines."
+        )
+    if kind in _FOR_NUMBERS and not predicts_numbers:
+        raise ParameterError(
+            f"--model {kind} predicts numbers, so it needs --schema with a target of numbers, for example target = {{ "
+            f'column = "price", low = 0, high = 20000 }}. For labels take --model additive, logistic, svm or kernel-svm.'
+        )
+    if predicts_numbers and kind not in (*_FOR_NUMBERS, "additive", "erm"):
+        raise ParameterError(
+            f"--model {kind} predicts labels, and the schema's target is a column of numbers. Take --model additive, huber, "
+            f"poisson, ridge or erm."
+        )
+
+
+# Refusals of the library in the words of the command line: options in place of parameters and classes of Python.
+#
+# `parameters.OPTION_OF` names the option of each parameter. A test collects every refusal that the library can raise, puts
+# it into these words, and looks for names of Python that are left.
+
+_PHRASES = {
+    " If targets are far from 0, give target_low and target_high in its place.": "",
+    "n_rows_bounds=(low, high)": "--n-rows-bounds LOW HIGH",
+    "evaluation must be what confide.evaluate gives, or the": "--evaluation must be the",
+    "class_weight must be a dict of public weights, label: number": "class_weight must give public weights, as label:number",
+    "one for each class, or None": "one for each class",
+    "the number of features must be even": "--n-features must be even",
+    "the seed of a public map must": "--map-seed must",
+    "prior=confide.PublicPrior(model)": "--public-prior MODEL.json",
+    "give a schema": "give --schema",
+    "Without a schema": "Without --schema",
+    "without a schema": "without --schema",
+    "an approximate charge without a finer account": "a charge with --delta and no finer account",
+    ("Charge a plan or a ZCDP budget, or use a ledger with an ApproxDP limit"): (
+        "Charge a fit or --rho, or use a ledger whose limit has --delta"
+    ),
+    "a ledger with an ApproxDP or ZCDP limit": "a ledger whose limit has --delta or --rho",
+    ("delta is for ledgers that add epsilons and deltas under an ApproxDP limit"): (
+        "--delta is for ledgers that add epsilons and deltas"
+    ),
+    (
+        "a ZCDP charge has neither. Charge its joint epsilon at a delta with `ledger.plan([...])` if "
+        "delta is left, or use a new ledger with accounting='renyi' for what is left"
+    ): (
+        "a charge of --rho has neither. Charge --epsilon and --delta instead, or use a new ledger, made "
+        "with --accounting renyi, for what is left"
+    ),
+    "a budget ApproxDP(epsilon, delta) or ZCDP(rho)": "--delta or --rho",
+    "ApproxDP or ZCDP in place of PureDP": "--delta or --rho",
+    "Give a PureDP budget": "Give --epsilon without --delta",
+    "confide.Ledger(path, limit=...) or `confide": "`confide",
+    "confide.Ledger(url, limit=...) or `confide": "`confide",
+    " on the command line or overwrite=True in Python": "",
+    "None (noise from the operating system) or ": "",
+    "n_jobs must be None, a": "n_jobs must be a",
+    "cache is not a folder": "--cache is not a folder",
+    "leave cache out": "leave --cache out",
+    "a positive number, a row bound, or None for 1": "a positive number",
+    ", or an object with a loss of your own": "",
+    "expected_tries must be None, or a number": "expected_tries must be a number",
+    "held_out must be None, or a number": "held_out must be a number",
+    "Use utility_bound on plans with the bounds that you consider": "`confide plan` shows a bound for --n-rows-bounds",
+    "sample_size needs": "a sample size needs",
+    "`chosen_schema(n_rows)` makes": "`confide plan` shows",
+    "that of `chosen_map(n_rows)`": "that which `confide plan` shows",
+    "leave inference_share at 0": "leave --intervals out",
+    "Leave inference_share at 0": "Leave --intervals out",
+    "set inference_share to 0": "leave --intervals out",
+    "set intervals to False": "leave --intervals out",
+    "set intervals=True": "give --intervals auto",
+    "set fit_intercept to True": "leave --no-intercept out",
+    "fit_intercept=True": "--intercept",
+    "fit_intercept=False": "--no-intercept",
+    "units='original' needs a schema": "original units need a schema",
+    "budget=inf": "--epsilon inf",
+    "the budget is inf": "--epsilon is inf",
+    "centre=False": "--no-centre",
+    "match_mean=False": "--no-match-mean",
+    "or a CategoryColumn for a column that the model does not use": "or that of another with its levels (see the help)",
+    "set allow_hidden=True": "give --allow-hidden",
+    "Lower `budget`": "Lower --epsilon or --rho",
+    "a HuberRegressor": "--model huber",
+}
+"""What is replaced wherever it stands, because word by word would not do."""
+
+_CLASSES = {
+    "AdditiveClassifier": "--model additive",
+    "AdditiveRegressor": "--model additive",
+    "ERMClassifier": "--model erm",
+    "ERMRegressor": "--model erm",
+    "HuberRegressor": "--model huber",
+    "KernelSVC": "--model kernel-svm",
+    "LinearSVC": "--model svm",
+    "LogisticRegression": "--model logistic",
+    "PoissonRegressor": "--model poisson",
+    "PrivateSearchCV": "confide search",
+    "Ridge": "--model ridge",
+    "ApproxDP": "--delta",
+    "PureDP": "--epsilon",
+    "ZCDP": "--rho",
+}
+_VALUES = ("logistic_hinge", "huber_hinge", "smooth_hinge", "clipped_squared")
+"""Values of options that have dashes on the command line."""
+
+_NAMES = [name for name in OPTION_OF if "_" in name]
+"""Parameters that nobody takes for words."""
+_WORDS = [name for name in OPTION_OF if "_" not in name]
+"""Parameters that are also words. Such a word stands for the option where a sentence says what it must be, before an equals
+sign, and between backticks."""
+
+_OUTSIDE = r"(?<![\w\"'/.-])"
+"""Not within a word, a path or a quoted name: names in double quotes are columns, and stay as they are."""
+_CLASS = re.compile(rf"{_OUTSIDE}({'|'.join(_CLASSES)})(?![\w\"'/(-])")
+_ANY_VALUE = re.compile(rf"(?<![\w\"/.-])({'|'.join(_VALUES)})(?![\w\"/.-])")
+_IN_BACKTICKS = re.compile(rf"`({'|'.join(OPTION_OF)})`")
+_PARAMETER = re.compile(rf"{_OUTSIDE}({'|'.join(_NAMES)})(?!\w)(?![\"'/.-]*[/\"])(?:=(?=\S))?")
+_VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=(?:'([^']+)'|\"([^\"]+)\"|([\w-]+))")
+_SUBJECT = re.compile(rf"(^|[.;:,] )({'|'.join(_WORDS)})(?= (?:must|is|does|needs) )")
+_URL = re.compile(r"\w[\w+.-]*://\S*[^\s.:;,]")
+_IN_PLACE_OF_A_URL = "\ue000"
+"""A letter of private use, which no message has."""
+
+
+def in_words_of_options(message: str) -> str:
+    """The message of a refusal, with the names of options. URLs stay as they are: theirs are the words of a server."""
+    urls = iter(_URL.findall(message))
+    message = _renamed(_URL.sub(_IN_PLACE_OF_A_URL, message))
+    return re.sub(_IN_PLACE_OF_A_URL, lambda found: next(urls, found[0]), message)
+
+
+def _renamed(message: str) -> str:
+    for phrase, words in _PHRASES.items():
+        message = message.replace(phrase, words)
+    message = _ANY_VALUE.sub(lambda found: found[1].replace("_", "-"), message)
+    message = _CLASS.sub(lambda found: _CLASSES[found[1]], message)
+    message = _IN_BACKTICKS.sub(lambda found: OPTION_OF[found[1]], message)
+    message = _VALUE.sub(lambda found: f"{OPTION_OF[found[1]]} {found[2] or found[3] or found[4]}", message)
+    message = _PARAMETER.sub(lambda found: OPTION_OF[found[1]] + (" " if found[0].endswith("=") else ""), message)
+    return _SUBJECT.sub(lambda found: f"{found[1]}{OPTION_OF[found[2]]}", message)
+
+
+# The options that state a budget, and the budget that they state.
+
+Epsilon = Annotated[
+    float | None, typer.Option(metavar="E", help="Privacy budget; smaller is more private. inf: no privacy at all.")
+]
+Delta = Annotated[
+    float | None,
+    typer.Option(metavar="D", help="For approximate privacy: a probability far below 1 / number of rows, for example 1e-6."),
+]
+Rho = Annotated[
+    float | None, typer.Option(metavar="R", help="Budget of zero-concentrated privacy (zCDP), instead of --epsilon.")
+]
+
+Purpose = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="What the release is for; the ledger keeps it, and it is public.", show_default=False),
+]
+
+
+def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None, purpose: str = "budget") -> Budget:
+    """The budget that the given options state.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : values of --epsilon, --delta and --rho; None for an option that was not given
+    purpose : what the error message calls the amount
+
+    Raises
+    ------
+    ParameterError
+        Unless either --epsilon (with or without --delta) or --rho alone is given.
+    """
+    from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+
+    if rho is not None and epsilon is None and delta is None:
+        return ZCDP(rho)
+    if epsilon is not None and rho is not None:
+        raise ParameterError(f"--epsilon and --rho both state the {purpose}; give one of them.")
+    if epsilon is None or rho is not None:
+        raise ParameterError(f"give a {purpose}: either --epsilon, with --delta or without, or --rho.")
+    # The comparison is written so that NaN is refused too.
+    if not epsilon > 0.0:
+        raise ParameterError("--epsilon must be a positive number, or inf for a model without privacy.")
+    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+
+
+def amounts_text(budget: Budget) -> str:
+    """The amounts of a budget for a sentence, for example "epsilon = 0.5, delta = 1e-06"."""
+    return ", ".join(f"{name} = {getattr(budget, name):g}" for name in budget.ranges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 import typer
 
 from confide.cli import option_values
-from confide.cli.models import Kind, models_with, new_estimator, predicts_a_number
-from confide.cli.parameters import OPTION_OF
+from confide.cli.failures import NO_GUARANTEE
+from confide.cli.option_values import OPTION_OF, Kind, models_with, new_estimator, predicts_a_number
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
+
 
 # Files and output
 
@@ -368,7 +370,7 @@ class ModelOptions:
         )
 
     def _prior(self) -> Any:
-        from confide.estimators.priors import PublicPrior
+        from confide.estimators.linear_model import PublicPrior
 
         if self.prior is not None and self.public_prior is not None:
             raise ParameterError("give --prior or --public-prior, not both.")
@@ -527,3 +529,36 @@ def takes_model_options(*, without: Collection[str] = ()) -> Callable[[Command],
         return with_options  # type: ignore[return-value]
 
     return decorated
+
+
+# What commands have in common at their ends: outputs that are checked before any work, and the exit code.
+
+
+def is_dialogue() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def check_model_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -> None:
+    """Refuse, before any work, a model file that could not be written or would replace an input."""
+    from confide.cli import output
+
+    output.check_path(out, inputs, overwrite=force)
+
+
+def check_report_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -> None:
+    """Refuse, before any work, a page of HTML that could not be written or would replace an input."""
+    from confide.cli import output
+
+    output.check_path(out, inputs, (".html", ".htm"), overwrite=force)
+
+
+def files_of_ledger(ledger: str | None) -> list[Path]:
+    """The files of a ledger, which no output may replace: its own, and those that SQLite keeps beside it."""
+    return [] if ledger is None else [Path(ledger + ending) for ending in ("", "-wal", "-shm", "-journal")]
+
+
+def exit_without_guarantee(model: PrivateLinearModel) -> None:
+    """End the command with exit code 3 if the guarantee of the model is void."""
+    if model.guarantee_.void is not None:
+        raise typer.Exit(NO_GUARANTEE)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
+from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.options import Format, ModelOptions, takes_model_options
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.cli.kernels import ShownKernel
+    from confide.cli.output import ShownKernel
     from confide.features.schema import Schema
-    from confide.planning.alternatives import Alternatives
+    from confide.planning.advice import Alternatives, Verdict
     from confide.planning.simulation import Forecast
-    from confide.planning.verdict import Verdict
     from confide.privacy.budgets import Budget
     from confide.training.plan import AnyPlan
+
 
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
@@ -109,19 +109,17 @@ class _Planned:
         with_alternatives: bool,
     ) -> _Planned:
         """The plan at a budget, what stands beside it, and forecasts at the budgets of a curve."""
-        from confide.cli import display
-        from confide.cli.curves import chosen_schema
-        from confide.cli.kernels import chosen_map
-        from confide.planning.alternatives import Alternatives
+        from confide.cli import output
+        from confide.cli.output import chosen_map, chosen_schema
+        from confide.planning.advice import Alternatives, verdict_of
         from confide.planning.simulation import simulate
-        from confide.planning.verdict import verdict_of
         from confide.privacy.mechanism import Plan
 
         model = options.estimator(budget, columns)
         chosen, kernel = chosen_schema(model, rows), chosen_map(model, rows, features)
         decided: AnyPlan = model.plan(rows, features)
         alternatives = None
-        with display.working("simulating fits"):
+        with output.working("simulating fits"):
             verdict = verdict_of(model, rows, features, plan=decided, **asked)
             forecasts = [
                 verdict.forecast
@@ -149,9 +147,8 @@ def schema_of(path: Path | None) -> Schema | None:
 
 
 def _document(planned: _Planned) -> dict[str, Any]:
-    from confide.cli.curves import curves_document
-    from confide.cli.forecasts import forecast_document
-    from confide.cli.kernels import map_document
+    from confide.cli.fitting import forecast_document
+    from confide.cli.output import curves_document, map_document
 
     document = planned.decided.to_dict() | {"verdict": planned.verdict.to_dict()}
     if planned.alternatives is not None:
@@ -163,14 +160,14 @@ def _document(planned: _Planned) -> dict[str, Any]:
 
 
 def _show(planned: _Planned, output_format: str, *, with_details: bool, with_curve: bool) -> None:
-    from confide.cli import display
-    from confide.cli.forecasts import show_forecasts
-    from confide.planning.verdict import budget_sentence, sentences_of_interest
+    from confide.cli import output
+    from confide.cli.fitting import show_forecasts
+    from confide.planning.advice import budget_sentence, sentences_of_interest
 
     if output_format == "json":
-        display.print_json(_document(planned))
+        output.print_json(_document(planned))
         return
-    screen, verdict = display.Screen(), planned.verdict
+    screen, verdict = output.Screen(), planned.verdict
     screen.heading("Verdict, from public facts alone")
     for sentence in (*verdict.sentences, *sentences_of_interest(planned.decided)):
         screen.text(f"- {sentence}")
@@ -193,3 +190,68 @@ def _budgets_of_curve(budget: Budget) -> list[Budget]:
     # The first amount is epsilon or rho; a delta stays as it is.
     name = next(iter(budget.ranges))
     return [replace(budget, **{name: factor * getattr(budget, name)}) for factor in _CURVE_FACTORS]
+
+
+# `confide sample-size`: how many rows suffice for a bound on the loss, before any data are read.
+
+
+@takes_model_options(without=("alpha", "centre", "neighbours", "n_rows_bounds", "jobs", "seed"))
+def sample_size(
+    excess: Annotated[
+        float,
+        typer.Option(
+            metavar="X", help="How far the mean loss may lie above that of the weights to compare with.", show_default=False
+        ),
+    ],
+    epsilon: Epsilon = None,
+    features: Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file that describes the columns, instead of --features.")
+    ] = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    reference_norm: Annotated[
+        float, typer.Option(metavar="R", help="L2 norm of the weights to compare with, in encoded columns.")
+    ] = 1.0,
+    failure: Annotated[float, typer.Option(metavar="P", help="Probability that the bound does not hold.")] = 0.05,
+    population: Annotated[
+        bool, typer.Option("--population", help="Bound the loss on new rows, rather than on the rows of the fit.")
+    ] = False,
+    by: Annotated[
+        Literal["utility-bound", "excess-risk-bound"],
+        typer.Option(help="The bound; excess-risk-bound is for new rows, and asks for far fewer of them."),
+    ] = "utility-bound",
+    *,
+    options: ModelOptions,
+    output_format: Format = "text",
+) -> None:
+    """Show a number of rows that suffices for a proven bound on the loss. Reads no data and spends nothing.
+
+    The bound holds for all data, so it asks for many more rows than typical data need: `confide plan` has the forecast.
+    """
+    from confide.cli import output
+    from confide.planning.sample_sizes import sample_size as sufficient
+
+    budget = chosen_budget(epsilon, delta, rho)
+    require_one(features, schema, "--features or --schema, which states the number of columns")
+    model = options.estimator(budget, schema_of(schema))
+    with output.working("looking for a number of rows"):
+        found = sufficient(
+            model,
+            features,
+            excess=excess,
+            reference_norm=reference_norm,
+            failure=failure,
+            population=population,
+            by=by.replace("-", "_"),
+        )
+    plan = found.plan
+    if output_format == "json":
+        bound = {name: getattr(found.bound, name) for name in found.bound.__dataclass_fields__}
+        output.print_json({"rows": found.n_rows, "alpha": plan.alpha, "mechanism": plan.mechanism, "bound": bound})
+        return
+    screen = output.Screen()
+    screen.heading(f"{found.n_rows:,} rows suffice")
+    screen.text(str(found.bound))
+    screen.text("It holds for a fit with these options:")
+    screen.verbatim(f"  --alpha {plan.alpha:.6g} --mechanism {plan.mechanism} --no-centre")

@@ -16,7 +16,7 @@ from confide.errors import FileError, InputError, ParameterError, SchemaWarning
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
-    from confide.released_models.shown_class import ShownClass
+    from confide.models.model import ShownClass
 
 _STANDARD_OUTPUT = "-"
 
@@ -46,29 +46,29 @@ def predict(
     The output is not private: it holds the rows of the table. Only the model is. Cells that the schema does not describe
     (numbers outside of their bounds, categories that are not listed) are counted on standard error, by column.
     """
-    from confide.cli import display, tables
-    from confide.data.on_disk import WRITABLE
+    from confide.cli import output
+    from confide.data.files import WRITABLE
     from confide.estimators.linear_model import released_model
-    from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
-    from confide.saved_models.loading import load
+    from confide.estimators.loading import load
+    from confide.models.model import ShownClass, predicted_column, predicted_number
 
     if interval is not None and not 0.0 < interval < 1.0:
         raise ParameterError("--interval must be a number strictly between 0 and 1, for example 0.95.")
     if out == _STANDARD_OUTPUT and output_format == "json":
         raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
     if out != _STANDARD_OUTPUT:
-        tables.check_path(Path(out), (model_file, data), WRITABLE, overwrite=force)
+        output.check_path(Path(out), (model_file, data), WRITABLE, overwrite=force)
     model = load(model_file)
     released = released_model(model)
     shown = ShownClass.of(released) if released.domain else None
-    with display.working(f"reading {data}"):
+    with output.working(f"reading {data}"):
         kinds = _kinds_of_columns(model, model_file)
-        rows = tables.read_columns(data, kinds)
-        table = tables.read_all(data, kinds)
+        rows = output.read_columns(data, kinds)
+        table = output.read_all(data, kinds)
     score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
     names = ("prediction", *(() if score_name is None else (score_name,)), *(() if interval is None else ("low", "high")))
     _check_addable(data, rows, table, names)
-    with display.working("predicting"):
+    with output.working("predicting"):
         table, outside = _with_predictions(table, rows, model, shown, score_name, interval)
     if model.guarantee_.void is not None:
         print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
@@ -76,11 +76,11 @@ def predict(
         print(f"warning: {printable(str(outside))}", file=sys.stderr)
     if out == _STANDARD_OUTPUT:
         stream = typer.get_text_stream("stdout", encoding="utf-8")
-        tables.write_csv(table, stream)
+        output.write_csv(table, stream)
         stream.flush()
         return
-    with display.working(f"writing {out}"):
-        tables.write_table(table, Path(out), overwrite=force)
+    with output.working(f"writing {out}"):
+        output.write_table(table, Path(out), overwrite=force)
     if output_format == "json":
         document: dict[str, Any] = {"out": out, "rows": table.num_rows}
         document["cells_outside_schema"] = {} if outside is None else outside.cells
@@ -89,11 +89,11 @@ def predict(
         else:
             label = "prediction" if shown.position is None else shown.label
             document |= {"target": shown.column, f"{score_name}_of": label}
-        display.print_json(document)
+        output.print_json(document)
     elif shown is None:
-        display.Screen().verbatim(f"Wrote {out}: prediction of {predicted_number(released)}.")
+        output.Screen().verbatim(f"Wrote {out}: prediction of {predicted_number(released)}.")
     else:
-        display.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {shown}.")
+        output.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {shown}.")
 
 
 def _check_addable(data: Path, rows: Any, table: Any, names: tuple[str, ...]) -> None:

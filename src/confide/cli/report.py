@@ -82,22 +82,21 @@ def report(
     column, and what the signer confirms. All of it comes from the model file, from the ledger and from these options.
     """
     from confide.accounting.ledger import Ledger
-    from confide.cli import display, tables
+    from confide.cli import output
+    from confide.estimators.loading import load
     from confide.files import sha256_of
     from confide.report.accuracy import forecasts_of
-    from confide.report.bundle import write_bundle
     from confide.report.contents import contents_of
-    from confide.report.writing import write_contents
-    from confide.saved_models.loading import load
+    from confide.report.writing import write_bundle, write_contents
 
     kind, place = _format_and_place(out, output_format, as_zip=as_zip)
     inputs = [model_file, *(path for path in (fingerprint, evaluation) if path is not None)]
     if ledger is not None and "://" not in ledger:
         inputs.append(Path(ledger))
-    tables.check_path(place, inputs, (".zip",) if as_zip else _endings(kind, output_format), overwrite=force)
+    output.check_path(place, inputs, (".zip",) if as_zip else _endings(kind, output_format), overwrite=force)
     model = load(model_file)
     text = model_file.read_text(encoding="utf-8")
-    with display.working("simulating fits") if error is not None else display.working("writing the report"):
+    with output.working("simulating fits") if error is not None else output.working("writing the report"):
         forecasts = () if error is None else forecasts_of(model, error, positive_rate)
     contents: Contents = contents_of(
         model,
@@ -114,7 +113,7 @@ def report(
         written_by=str(json.loads(text.removeprefix("\ufeff"))["content"]["version"]),
         model_name=model_file.name,
     )
-    screen = display.Screen()
+    screen = output.Screen()
     if as_zip:
         names = write_bundle(contents, place, model_text=text, overwrite=force)
         screen.verbatim(f"Wrote {place}: {', '.join(names)}")

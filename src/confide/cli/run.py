@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.options import ForceBudget, Format
-from confide.cli.outputs import exit_without_guarantee
+from confide.cli.options import ForceBudget, Format, exit_without_guarantee
 from confide.errors import StudyError
 
 if TYPE_CHECKING:
-    from confide.cli.display import Screen
+    from confide.cli.output import Screen
     from confide.cli.study_run import StudyRun
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="The study file.")]
@@ -45,17 +44,17 @@ def run(
     After a stop the same command goes on where it was, and nothing that is charged is charged again. What was done stands in
     a file beside the study: study.toml has study.state.json.
     """
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.charges import nothing_wasted
     from confide.cli.study_run import StudyRun
-    from confide.studies.lock import only_run
+    from confide.studies.progress import only_run
     from confide.studies.study import Study
 
     study = Study.from_toml(study_file, release=release)
     with nullcontext() if dry_run else only_run(study):
         started = StudyRun.of(study, again=again)
         plan = started.planned()
-        screen = display.Screen() if output_format == "text" else None
+        screen = output.Screen() if output_format == "text" else None
         document: dict[str, Any] = {"study": str(study_file), "steps": {name: str(how) for name, how, _ in started.left()}}
         if screen is not None:
             _show_steps(screen, started)
@@ -73,17 +72,17 @@ def run(
         elif screen is not None:
             screen.text("The ledger has enough left for what is to do. Nothing was charged.")
         if screen is None:
-            display.print_json(document)
+            output.print_json(document)
 
 
 def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any], plan: Any) -> None:
     """Do what is left, and show what each step released."""
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.evaluate import show_rates
     from confide.cli.fit import show_release
 
     model = started.fitted()
-    document.update(display.model_document(model))
+    document.update(output.model_document(model))
     if screen is not None and started.prepared is not None:
         show_release(screen, model, plan, started.prepared.charges, with_intervals=started.options.intervals is not None)
     found = started.evaluated(model)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.fit import DataFiles, Finish, LedgerToCharge, SchemaFile, show_model
+from confide.cli.option_values import OPTION_OF, Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.options import (
     Force,
     ForceBudget,
@@ -18,16 +18,17 @@ from confide.cli.options import (
     ModelOptions,
     ModelOut,
     NoLedger,
+    check_model_out,
+    exit_without_guarantee,
+    files_of_ledger,
     read_parameter,
     takes_model_options,
 )
-from confide.cli.outputs import check_model_out, exit_without_guarantee, files_of_ledger
-from confide.cli.parameters import OPTION_OF
 from confide.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.display import Screen
+    from confide.cli.output import Screen
     from confide.estimators.search import PrivateSearchCV
 
 Grid = Annotated[
@@ -79,10 +80,10 @@ def search(
     The whole search is one charge. What it learns about the other candidates stays private. The ridge (--alpha) needs no
     search: its automatic value costs nothing. Models of classes alone can be searched.
     """
-    from confide.cli import display
+    from confide.cli import output
     from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
     from confide.cli.fitting import schema_with_target
-    from confide.data.on_disk import files_of
+    from confide.data.files import files_of
     from confide.estimators.search import PrivateSearchCV
 
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
@@ -94,13 +95,13 @@ def search(
         replace(options, seed=None).estimator(budget, columns), points, budget=budget, method=method, held_out=held_out,
         score_share=score_share, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
     )  # fmt: skip
-    screen = display.Screen() if output_format == "text" else None
+    screen = output.Screen() if output_format == "text" else None
     charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
     with charges.reported_on_failure(), nothing_wasted(force=force_budget):
         _fit(searched, files, columns, screen)
         charges.write_model(searched.best_estimator_, out, overwrite=force)
         if screen is None:
-            display.print_json(_document(searched, out) | {"charge": charges.document()})
+            output.print_json(_document(searched, out) | {"charge": charges.document()})
         else:
             _show(screen, searched, charges, out)
     exit_without_guarantee(searched.best_estimator_)
@@ -159,16 +160,16 @@ def _of_file(path: Path) -> dict[str, list[str]]:
 
 
 def _fit(searched: PrivateSearchCV, files: Any, columns: Any, screen: Screen | None) -> None:
-    from confide.cli import display
-    from confide.intake.opening import open_rows
+    from confide.cli import output
+    from confide.intake.rows import open_rows
 
     rows: Any = open_rows(files, columns)
-    with display.working("counting the rows"):
+    with output.working("counting the rows"):
         n_rows = rows.count()
     plan = searched.plan(n_rows)
     if screen is not None:
         screen.plan(plan)
-    with display.working("searching"):
+    with output.working("searching"):
         searched.fit(rows)
 
 
@@ -191,7 +192,7 @@ def _options_of(values: dict[str, Any]) -> dict[str, str]:
 
 
 def _document(searched: PrivateSearchCV, out: Path) -> dict[str, Any]:
-    from confide.cli import display
+    from confide.cli import output
 
     score = getattr(searched, "best_score_", None)
     deviation = getattr(searched, "best_score_deviation_", None)
@@ -199,5 +200,5 @@ def _document(searched: PrivateSearchCV, out: Path) -> dict[str, Any]:
         "model": str(out),
         "choice": _options_of(searched.best_params_),
         "score": None if score is None else {"accuracy": score, "deviation": deviation},
-        **display.model_document(searched.best_estimator_),
+        **output.model_document(searched.best_estimator_),
     }

@@ -30,12 +30,12 @@ def verify(
     The plan of a fit follows from public facts, and the file holds them. So the plan is made again and compared. What no
     program can check is named too.
     """
-    from confide.cli import display
+    from confide.cli import output
+    from confide.estimators.loading import load
     from confide.features.schema import Schema
     from confide.files import sha256_of
     from confide.report import verification
-    from confide.report.bundle import ledger_at
-    from confide.saved_models.loading import load
+    from confide.report.writing import ledger_at
 
     model = load(model_file)
     findings = verification.verify(
@@ -50,9 +50,9 @@ def verify(
         found = [
             {"outcome": finding.outcome, "sentence": finding.sentence, "parts": list(finding.parts)} for finding in findings
         ]
-        display.print_json({"model": str(model_file), "verified": is_verified, "findings": found})
+        output.print_json({"model": str(model_file), "verified": is_verified, "findings": found})
     else:
-        screen = display.Screen()
+        screen = output.Screen()
         for outcome in (verification.FAILED, verification.VERIFIED, verification.UNCHECKED):
             own = [finding for finding in findings if finding.outcome == outcome]
             if own:

@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from confide.array_types import Array, Targets, Weights
 from confide.compiled.loading import Kernel, is_plain
 from confide.compiled.stored_rows import StoredRows, SumOfSlopes, labels_and_counts
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, SmoothHinge
 from confide.erm.row_sums import Totals, mirrored
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.types import Array, Targets, Weights
 
 LossCode: TypeAlias = tuple[int, float, float, float]
 """Which loss, as kernel.c counts them; the place of the corner, half-width of the joint or threshold; bounds of targets."""

@@ -3,8 +3,8 @@
 It is built from `kernel.c` when confide is installed where there is a C compiler. Without it everything works, with NumPy
 alone. The environment variable CONFIDE_COMPILED=0 switches it off, and CONFIDE_COMPILED=plain makes it use instructions that
 every processor has. Solvers take their first steps with it. Two kinds of its sums are trusted, and proved: gradients that
-certificates look at, over arrays and codes (`confide.compiled.clipped_sums`), and gradients that are released with noise
-(`confide.compiled.scaled_sums`).
+certificates look at, over arrays and codes (`confide.compiled.sums`), and gradients that are released with noise
+(`confide.compiled.sums`).
 """
 
 from __future__ import annotations

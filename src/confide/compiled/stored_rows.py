@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.array_types import Array, Rows, Targets
 from confide.compiled.loading import MOST_BENT, MOST_CODED_BENT, MOST_LINES, Kernel
-from confide.types import Array, Rows, Targets
 
 LINE, CURVE, LEVELS = range(3)
 """Kinds of columns, as kernel.c names them."""

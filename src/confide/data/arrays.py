@@ -10,20 +10,23 @@ from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from confide.compiled.clipped_sums import ClippedSum, by_kernel
-from confide.compiled.scaled_sums import kernel_of, with_kernel
-from confide.compiled.stored_rows import StoredArray, StoredRows
+from confide.array_types import Array, Indices, Rows, SparseRows, Targets, Weights
+from confide.compiled.loading import kernel
+from confide.compiled.stored_rows import CertifiedCodes, StoredArray, StoredRows
+from confide.compiled.sums import ClippedSum, by_kernel, kernel_of, with_kernel
 from confide.data.checked_source import RowsWithDefaults
-from confide.data.lent import made_for_a_solver, unwritable
-from confide.data.passes import Pass
-from confide.data.source import BlockwiseSum, SummableRows
-from confide.data.threads import made_in_order
 from confide.erm.clipped_rows import ClippedRows, clipped_once, joined, scaled_once
-from confide.erm.joined_rows import BLOCKS_IN_JOINED
+from confide.erm.coded_rows import BLOCKS_IN_JOINED, dense
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum, Totals
-from confide.types import Array, Indices, Rows, Targets, Weights
+from confide.erm.source import BlockwiseSum, SummableRows, made_for_a_solver, unwritable
+from confide.errors import InputError
+from confide.features.codes import Codes
+from confide.features.encoder import Encoder
+from confide.features.forms import RowMap
+from confide.threads import Pass, made_in_order
 
 _BLOCK_BYTES = 2**20
 """A block of this size stays in the second- or third-level cache while it is used.
@@ -598,3 +601,202 @@ class MemorySource(RowsWithDefaults, SummableRows):
         """The same rows in the form in which they are stored, if the kernel may make this sum."""
         stored = None if compiled is None else self.blocks.as_certified(compiled.row_sum.row_bound)
         return self if stored is None else replace(self, blocks=stored)
+
+
+# Blocks of sparse rows in memory. They are never made dense.
+
+
+@dataclass(frozen=True, slots=True)
+class SparseBlocks(Blocks):
+    """Blocks of a CSR matrix. They are views of its entries, with row pointers and column indices of their own.
+
+    Parameters
+    ----------
+    rows : CSR matrix, float64 or float32, with column indices in range. A matrix in canonical form (`row_bounds.canonical`)
+        saves work later
+    """
+
+    rows: SparseRows
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.rows.shape[1])
+
+    def gains_by_threads(self, order: int) -> bool:
+        return False
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_sparse_block(self.n_features)
+
+    def block(self, start: int, stop: int) -> SparseRows:
+        first, last = int(self.rows.indptr[start]), int(self.rows.indptr[stop])
+        # The constructor would copy these views, because the arrays behind them are much larger.
+        block = csr_array((stop - start, self.n_features), dtype=self.rows.dtype)
+        block.data, block.indices = self.rows.data[first:last], inside(self.rows.indices[first:last], self.n_features)
+        block.indptr = self.rows.indptr[start : stop + 1] - self.rows.indptr[start]
+        return block
+
+    def taken(self, positions: Indices) -> SparseBlocks:
+        return SparseBlocks(self.rows[positions])  # it is in nobody else's hands, and its blocks are looked through
+
+    def copied(self, positions: Indices) -> SparseRows:
+        rows = self.rows[positions]
+        rows.indices = inside(rows.indices, self.n_features)
+        return rows
+
+    def lent(self) -> SparseBlocks:
+        return SparseBlocks(unwritable(self.rows))
+
+
+def inside(indices: Indices, n_features: int) -> Indices:
+    """A copy of column indices, in which nobody can write.
+
+    Compiled code follows indices without a check, and another thread may write to those of X.
+
+    Raises
+    ------
+    InputError
+        If one is outside of the columns, so that X was changed since it was checked.
+    """
+    own = indices.copy()
+    # A negative index is a large number without its sign.
+    if own.size and own.view(f"u{own.itemsize}").max() >= n_features:
+        raise InputError(
+            "X was changed by another thread while it was read, so nothing is released; what was charged stays charged. Fit "
+            "again while nobody writes to the rows."
+        )
+    return unwritable(own)  # type: ignore[no-any-return]
+
+
+# Rows that a public map, such as random Fourier features, is applied to, block by block.
+
+
+@dataclass(frozen=True, slots=True)
+class MappedBlocks(Blocks):
+    """Blocks of mapped rows, made when they are asked for. The whole mapped matrix never exists.
+
+    Parameters
+    ----------
+    blocks : rows as the map takes them
+    fourier_map : the map that is applied to each row
+    """
+
+    blocks: Blocks
+    fourier_map: RowMap
+
+    made_anew: ClassVar[bool] = True
+    """Each block is made for one call and kept nowhere, so it may be written to."""
+
+    @property
+    def n_rows(self) -> int:
+        return self.blocks.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.fourier_map.n_features
+
+    def block(self, start: int, stop: int) -> Array:
+        return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
+
+    def copied(self, positions: Indices) -> Array:
+        return self.fourier_map.transform(self.blocks.copied(positions))
+
+    def taken(self, positions: Indices) -> MappedBlocks:
+        return MappedBlocks(self.blocks.taken(positions), self.fourier_map)
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_block(self.n_features)
+
+
+# Rows that are kept as codes of raw columns and encoded block by block, by public knowledge alone.
+
+_WIDE = 1000
+"""Copies of coded rows with more columns than this stay coded: they would take much memory, and few of their entries are
+not 0."""
+_LARGE_COPY = 2**26
+"""So do copies of more bytes. A sample of 3,000,000 rows of Adult took 160 MB, and to use so much memory for the first time
+takes longer than to encode the sample again (benchmarks/notes/what_does_the_kernel_gain.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBlocks(Blocks):
+    """Blocks of encoded rows, made when they are asked for. The whole encoded matrix never exists.
+
+    Parameters
+    ----------
+    encoder, codes : both of the same schema
+    single : whether blocks are in single precision; only solvers, which are not trusted, read such blocks
+    are_copies : whether these are copies of some rows
+    """
+
+    encoder: Encoder
+    codes: Codes
+    single: bool = False
+    are_copies: bool = field(default=False)  # without `field` the property of the protocol would be taken as its default
+
+    made_anew: ClassVar[bool] = True
+    """Each block is made for one call and kept nowhere, so it may be written to."""
+
+    @property
+    def n_rows(self) -> int:
+        return self.codes.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.encoder.n_features
+
+    def gains_by_threads(self, order: int) -> bool:
+        # Coded rows are made and summed up by short calls of NumPy.
+        return not self.encoder.codes_rows
+
+    @property
+    def rows_in_block(self) -> int:
+        return (rows_in_sparse_block if self.encoder.codes_rows else rows_in_block)(self.n_features)
+
+    def block(self, start: int, stop: int) -> Rows:
+        return self.encoder.block(self.codes, start, stop, np.float32 if self.single else np.float64)
+
+    def in_single_precision(self) -> EncodedBlocks | None:
+        """The same rows in single precision; None if they are coded, which saves more time than single precision."""
+        return None if self.encoder.codes_rows else replace(self, single=True)
+
+    def as_stored(self, shortened: bool) -> StoredBlocks | None:
+        rows = None if shortened else self.encoder.as_stored(self.codes)
+        if rows is None:
+            return None
+        return StoredBlocks(rows, rows_in_group(self.n_features, sparse=self.encoder.codes_rows), self.are_copies)
+
+    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
+        codes = self.encoder.as_certified(self.codes, row_bound) if type(self) is EncodedBlocks and not self.single else None
+        if codes is None:
+            return None
+        rows = CertifiedCodes(codes, self.block)
+        return StoredBlocks(rows, rows_in_group(self.n_features, sparse=self.encoder.codes_rows), self.are_copies)
+
+    def taken(self, positions: Indices) -> EncodedBlocks:
+        return replace(self, codes=self.codes.taken(positions))
+
+    def copied(self, positions: Indices) -> Array:
+        if positions.size == self.n_rows:
+            # Positions rise, so these are all rows, and their codes need no copy.
+            return self.encoder.expand(self.codes, 0, self.n_rows)
+        taken = self.codes.taken(positions)
+        return self.encoder.expand(taken, 0, taken.n_rows)
+
+    def as_copies(self, positions: Indices) -> Blocks:
+        is_small = self.n_features <= _WIDE and 8 * self.n_features * positions.size <= _LARGE_COPY
+        if not self.encoder.codes_rows or (is_small and not self._has_products()):
+            return CopiedBlocks(self.copied(positions), self.rows_in_block)
+        # The encoder stays out of a solver's reach, though the codes are copies.
+        return replace(self.taken(positions), are_copies=True).lent()
+
+    def _has_products(self) -> bool:
+        """Whether the compiled kernel makes Hessians of the codes, in less time than it takes to expand them."""
+        stored = None if kernel() is None else self.as_stored(shortened=False)
+        return stored is not None and stored.rows.has_products

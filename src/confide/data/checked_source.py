@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.data.source import RowSource
+from confide.array_types import Indices, Targets
 from confide.erm.row_sums import RowSum
+from confide.erm.source import RowSource
 from confide.errors import InputTypeError
-from confide.types import Indices, Targets
 
 _ROWS_NOT_READ_HERE = (
     "These rows stay on a cluster or with other parties, but this step needs rows that this process reads itself. Give rows "

@@ -11,12 +11,12 @@ import numpy as np
 
 from confide.data.checked_source import CheckedPass
 from confide.data.file_rows import FileRows
-from confide.data.on_disk import BATCH_ROWS, FilePart
-from confide.data.opened_rows import OpenedRows
+from confide.data.files import BATCH_ROWS, FilePart
 from confide.data.partitions import (
     FAN_IN,
     NO_ROWS,
     NumericReading,
+    OpenedRows,
     Outcome,
     PartitionedSource,
     Task,
@@ -27,8 +27,8 @@ from confide.data.partitions import (
 )
 from confide.data.streams import Reading
 from confide.errors import InputError, InputTypeError, ParameterError
-from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
+from confide.features.table import RowsPerPerson
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,13 +14,16 @@ the function that failed.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.array_types import Array, Rows, Targets, Weights
 from confide.data.arrays import (
     ArrayBlocks,
     CopiedBlocks,
@@ -33,26 +36,18 @@ from confide.data.arrays import (
     sum_over_groups,
 )
 from confide.data.checked_source import CheckedPass, RowsInMemory, RowsWithDefaults
-from confide.data.fingerprints import Fingerprint
-from confide.data.on_disk import changed
-from confide.data.passes import Pass
-from confide.data.source import BlockwiseSum, SummableRows
-from confide.data.streams import NumberTarget, Reading, memory_source, weights_by_class
-from confide.data.threads import one_blas_thread
+from confide.data.files import changed
+from confide.data.streams import Fingerprint, NumberTarget, Reading, memory_source, weights_by_class
 from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
-from confide.errors import ConfideError, FileError, InputError
-from confide.features.labels import (
-    DIFFERENT_NUMBERS_OF_ROWS,
-    NOT_FINITE,
-    UNDECLARED_CLASS,
-    class_positions,
-    targets_at,
-)
-from confide.features.public_maps import RowMap
+from confide.erm.source import BlockwiseSum, SummableRows
+from confide.errors import ConfideError, FileError, InputError, ParameterError
+from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, NOT_FINITE, UNDECLARED_CLASS, class_positions, targets_at
+from confide.features.forms import RowMap
 from confide.features.schema import Schema
+from confide.features.table import RowsPerPerson
 from confide.known_words import listed
-from confide.types import Array, Rows, Targets, Weights
+from confide.threads import Pass, one_blas_thread
 
 _SAMPLE_REDUCTION = 4
 """The sample of a cluster may take this many times less memory than a sample of rows in memory, because it travels to the
@@ -431,3 +426,65 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
         if outcome.totals is None:
             raise changed("what the partitions hold")
         return row_sum.completed(outcome.totals)
+
+
+# The interface of rows that lie outside of the memory of this process and bring their own labels or targets.
+
+NO_MOMENTS = "the parties send no sums for intervals; set inference_share to 0 for their rows."
+
+
+class OpenedRows(ABC):
+    """Raw rows with their labels or targets, which lie in files, on a cluster or with other parties.
+
+    Attributes
+    ----------
+    schema : the public description of the columns, with a target; None for numeric arrays
+    target : the column of numbers that a regression predicts, or None for the target of the schema
+    n_inputs : number of columns of numeric arrays
+    lies_here : whether this process reads the rows itself; only then can it divide and score them
+    scores_rows : whether a process of ours, here or on a cluster, reads the rows and can score them one by one
+    gives_moments : whether the moments that intervals are made of can be summed over the rows
+    """
+
+    __slots__ = ()
+
+    schema: Schema | None
+    target: str | None = None
+    n_inputs: int = 0
+    lies_here: ClassVar[bool] = False
+    scores_rows: ClassVar[bool] = True
+    gives_moments: ClassVar[bool] = True
+
+    def labels_present(self) -> Any:
+        """Labels among which every distinct label occurs at least once. Needed where no schema declares the classes."""
+        raise ParameterError("the classes of these rows are not known: give `classes`, or a schema with a target.")
+
+    @abstractmethod
+    def count(self) -> int:
+        """The number of rows, for choices that depend on a public number of rows, before the rows are checked.
+
+        Raises
+        ------
+        InputError, FileError
+            If there are no rows, or they cannot be counted.
+        ParameterError
+            If these rows are not counted before the check. The message says what to give instead.
+        """
+
+    @abstractmethod
+    def checked(
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
+    ) -> AbstractContextManager[CheckedPass]:
+        """Read all rows once and check them. On exit, everything that was stored for later passes is removed.
+
+        Parameters
+        ----------
+        reading : how raw rows become blocks of numbers and labels
+        rows_per_person : which rows of each person count
+        n_threads : how many threads share the later passes, if this process reads the rows
+
+        Raises
+        ------
+        InputError, FileError
+            If a row cannot be used. The message shows no value of the row.
+        """

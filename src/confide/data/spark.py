@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from confide.data.checked_source import CheckedPass
-from confide.data.fingerprints import SIZE
-from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import (
     FAN_IN,
     NO_ROWS,
     NumericReading,
+    OpenedRows,
     Outcome,
     PartitionedSource,
     PartitionRecord,
@@ -31,11 +30,11 @@ from confide.data.partitions import (
     refuse_persons,
     sum_of_outcomes,
 )
-from confide.data.streams import Reading
+from confide.data.streams import SIZE, Reading
 from confide.erm.row_sums import Totals
 from confide.errors import InputError, InputTypeError
-from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
+from confide.features.table import RowsPerPerson
 
 _MOST_OUTCOMES_TO_DRIVER = 64
 """At most this many outcomes go to the driver. If there are more, workers first add them up in groups of `FAN_IN`."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
-from confide.displays.axes import pyplot_for
+from confide.effects.picture import BLUE, axes_for, plain, pyplot_for
 from confide.errors import ParameterError
 from confide.estimators.evaluation import evaluate
-from confide.inference.rates import Evaluation
+from confide.evaluations.class_rates import ClassEvaluation
+from confide.evaluations.number_errors import NumberEvaluation
+from confide.inference.rates import Evaluation, roc_curve
 
 
 class CountsDisplay(ABC):
@@ -143,3 +147,176 @@ class CountsDisplay(ABC):
             return "not private"
         budget = self.evaluation.plan.budget
         return f"counts released at {', '.join(f'{name} = {getattr(budget, name):g}' for name in budget.ranges)}"
+
+
+# A picture of calibration, from private counts of rows by class and probability.
+
+
+class CalibrationDisplay(CountsDisplay):
+    """A picture of calibration: for each bin of probabilities, the part of its rows for which the prediction is right.
+
+    For a calibrated model, points lie on the diagonal. Bars are intervals for the rows as a sample and for the noise, each
+    by itself; the thin lines are a band whose intervals hold all together. Bins with too few rows beside the noise have no
+    point. For a regression the picture shows the mean of the target for each bin of the prediction.
+
+    Parameters
+    ----------
+    evaluation : Evaluation, ClassEvaluation or NumberEvaluation
+        From `confide.evaluate`.
+
+    Attributes
+    ----------
+    ax_ : Matplotlib axes
+    figure_ : Matplotlib figure
+
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
+    Notes
+    -----
+    Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
+    """
+
+    _needs_probabilities = True
+    _draws = (Evaluation, ClassEvaluation, NumberEvaluation)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        The display itself.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        axis, ax = _axis_of(self.evaluation), axes_for("CalibrationDisplay", ax, (5.0, 4.8))
+        rates, (low, high) = self.evaluation.calibration, axis.ends
+        ax.plot([low, high], [low, high], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
+        places = zip(_middles(axis.edges), rates, self.evaluation.calibration_band, strict=True)
+        known = [(middle, rate, band) for middle, rate, band in places if rate.value is not None]
+        for middle, rate, band in known:
+            if band.value is not None:
+                ax.plot([middle] * 2, [band.low, band.high], color=BLUE, alpha=0.4, linewidth=1.0)
+            ax.plot([middle] * 2, [rate.low, rate.high], color=BLUE, alpha=0.4, linewidth=5.0, solid_capstyle="butt")
+        label = f"this model, intervals and band at {self.evaluation.level:g}"
+        ax.plot([each[0] for each in known], [each[1].value for each in known], color=BLUE, marker="o", label=label)
+        ax.set_xlabel(plain(axis.across))
+        ax.set_ylabel(plain(axis.up))
+        ax.set_xlim(low, high)
+        least = min([low, *(rate.low for _, rate, _ in known)])
+        ax.set_ylim(least - 0.02 * (high - least), high + 0.02 * (high - least))
+        hidden = len(rates) - len(known)
+        hides = f"; the noise hides {hidden} of {len(rates)} bins" if hidden else ""
+        title = f"Calibration\n{self._released_under}{hides}"
+        ax.set_title(title, fontsize="medium", loc="left")
+        ax.legend(loc="upper left", fontsize="small", frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """The bins of a calibration, and what the axes are called."""
+
+    edges: tuple[float, ...]
+    across: str
+    up: str
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.edges[0], self.edges[-1]
+
+
+def _middles(edges: tuple[float, ...]) -> list[float]:
+    return [0.5 * (low + high) for low, high in pairwise(edges)]
+
+
+def _axis_of(evaluation: Any) -> _Axis:
+    if isinstance(evaluation, ClassEvaluation):
+        return _Axis(evaluation.edges, "probability of the predicted class", "part of the rows that are predicted right")
+    if isinstance(evaluation, NumberEvaluation):
+        return _Axis(evaluation.edges, f"predicted: {evaluation.target}", f"mean of {evaluation.target}")
+    edges = tuple(place / evaluation.n_bins for place in range(evaluation.n_bins + 1))
+    return _Axis(edges, f"predicted probability of {evaluation.outcome}", "part of the rows for which it is so")
+
+
+# A picture of the ROC curve, from private counts of rows by class and score.
+
+
+class RocDisplay(CountsDisplay):
+    """A picture of the ROC curve: sensitivity against the rate of false positives.
+
+    Points are thresholds between bins of the histogram. The dark band covers that the rows are a sample, and the noise, for
+    each rate of false positives by itself; the light band covers them for the whole curve at once.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        From `confide.evaluate`.
+
+    Attributes
+    ----------
+    ax_ : Matplotlib axes
+    figure_ : Matplotlib figure
+
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
+    Notes
+    -----
+    Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
+    """
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        The display itself.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        ax, evaluation = axes_for("RocDisplay", ax, (5.0, 4.8)), self.evaluation
+        ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="chance")
+        area = evaluation.auc
+        if area.value is None:
+            ax.text(0.97, 0.2, "The noise hides one of the classes:\nmore rows or a larger budget are needed.", ha="right")
+        else:
+            curve = roc_curve(evaluation)
+            lows, highs = [rate.low for rate in curve.band], [rate.high for rate in curve.band]
+            ends = [(rate.low, rate.high) for rate in curve.simultaneous_band]
+            whole = f"band of the whole curve at {evaluation.level:g}"
+            ax.fill_between(curve.places, *zip(*ends, strict=True), color=BLUE, alpha=0.12, linewidth=0.0, label=whole)
+            ax.fill_between(curve.places, lows, highs, color=BLUE, alpha=0.25, linewidth=0.0)
+            label = f"this model, area {area.value:.3f} ({area.low:.3f} to {area.high:.3f})"
+            ax.plot(
+                curve.false_positive_rates, curve.sensitivities, color=BLUE, marker="o", markersize=4.0, label=plain(label)
+            )
+        ax.set_xlabel(plain(f"false positives, of rows that are not {evaluation.outcome}"))
+        ax.set_ylabel(plain(f"sensitivity, of rows that are {evaluation.outcome}"))
+        ax.set_xlim(0.0, 1.0)
+        ax.set_ylim(-0.02, 1.02)
+        ax.set_title(f"ROC, intervals at {evaluation.level:g}\n{self._released_under}", fontsize="medium", loc="left")
+        ax.legend(loc="lower right", fontsize="small", frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

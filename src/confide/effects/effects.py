@@ -12,29 +12,283 @@ together with the stated probability.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.effects.decomposition import Decomposition, Term, decomposition
-from confide.effects.points import Points
+from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.features.columns import with_unit
+from confide.features.canonical_labels import canonical_label, is_missing
+from confide.features.codes import CategoryEncoding, ColumnEncoding, NumberEncoding, is_plain
+from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number, with_unit
 from confide.features.encoder import Encoder
+from confide.inference.debiased import with_known_zeros
 from confide.inference.intervals import JointUncertainty, checked_level, joint_uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums
-from confide.inference.sparse_columns import with_known_zeros
-from confide.known_words import listed
-from confide.released_models.model import ReleasedModel
-from confide.released_models.shown_class import ShownClass
-from confide.types import Array
+from confide.inference.table import NamedUnit
+from confide.known_words import listed, words_of
+from confide.models.model import ReleasedModel, ShownClass
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# The values of a column at which its effects are given, and their public weights.
+#
+# A number has its low, its knots and its high. Between two of these its effect is a straight line on the column's own
+# scale. A category has its levels. Missing cells are a value of their own, where the schema declares them.
+#
+# Weights say what the mean of an effect over a column is. They follow from the schema alone. For a number they are those of
+# the trapezoid rule on the column's own scale, linear or log, so the mean is that of the curve from low to high; missing
+# cells have no weight. For a category all levels weigh the same, "(other)" and "(missing)" included. A category that is
+# none of the levels has no weight.
+
+MISSING, OTHER = "(missing)", "(other)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """The values of one column at which effects are given.
+
+    Attributes
+    ----------
+    column : the column's public description
+    values : numbers in rising order, or levels; then "(missing)" if it is declared. Only values that people are shown
+    positions : (number of numbers,), the numbers on the column's own scale, stretched to [-1, 1]; empty for a category
+    weights : (n_points,), not negative, with sum 1. There is one more point than values if a category may be none of the
+        levels; that point is last
+    """
+
+    column: Column
+    values: tuple[Any, ...]
+    positions: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, encodings: Iterable[ColumnEncoding]) -> Points:
+        """The points of a column from its encodings: their knots together, if they have different ones."""
+        encodings = tuple(encodings)
+        first = encodings[0]
+        if isinstance(first, CategoryEncoding):
+            return _of_category(first.column)
+        numbers = {value for each in encodings if isinstance(each, NumberEncoding) for value in _ends_and_knots(each.column)}
+        return _of_number(_column_of(first), tuple(sorted(numbers)))
+
+    @property
+    def n_numbers(self) -> int:
+        """How many of the points are numbers."""
+        return len(self.positions)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The values as people read them: with four digits that count, or more where two would read alike."""
+        for digits in range(4, 17):
+            texts = tuple(_text_of(value, digits) for value in self.values)
+            if len(set(texts)) == len(texts):
+                return texts
+        return tuple(map(str, self.values))
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the column's own scale is logarithmic."""
+        return isinstance(self.column, NumberColumn) and self.column.is_log
+
+    def effects(self, encoding: ColumnEncoding, weights: Array) -> Array:
+        """(n_points, ...): the effect at each point, from the weights (size, ...) of a column's encoded columns."""
+        if isinstance(encoding, CategoryEncoding):
+            levels = np.arange(len(self.values))
+            if len(self.weights) > len(levels):
+                levels = np.append(levels, -1)
+            if encoding.single.size:
+                return np.asarray(np.multiply.outer(encoding.single[levels], weights[0]))
+            padded: Array = np.concatenate([weights, np.zeros_like(weights[:1])])  # a category that is no level gives zeros
+            return padded[levels]
+        column = _column_of(encoding)
+        numbers = np.array([*self.values[: self.n_numbers], *([math.nan] if column.missing else [])], dtype=np.float64)
+        codes = column.stretched(numbers) if is_plain(encoding) else encoding.codes(numbers)
+        encoded = np.empty((len(weights), len(numbers)))
+        encoding.write(codes, encoded)
+        answer: Array = np.tensordot(encoded, weights, axes=(0, 0))
+        return answer
+
+    def mixture(self, value: Any) -> Array:
+        """(n_points,): how the effect at a value is made of the effects at the points.
+
+        Raises
+        ------
+        ParameterError
+            If the value lies outside the bounds of a number, or is not a level of a category.
+        """
+        mixture = np.zeros(len(self.weights))
+        absent = value is None or (isinstance(value, Real) and value != value)
+        if isinstance(value, str):
+            absent = value == MISSING or is_missing(canonical_label(value), self.values)
+        if not absent and self.column.missing_codes and isinstance(value, (str, Real)):
+            absent = canonical_label(value) in map(canonical_label, self.column.missing_codes)
+        if absent:
+            if MISSING not in self.values:
+                raise ParameterError(f'column "{self.column.name}": missing cells are not declared, so they have no effect.')
+            mixture[self.values.index(MISSING)] = 1.0
+        elif isinstance(self.column, NumberColumn):
+            place = self._place_of(self.column, value)
+            mixture[: self.n_numbers] = [np.interp(place, self.positions, row) for row in np.eye(self.n_numbers)]
+        else:
+            mixture[self._level_of(value)] = 1.0
+        return mixture
+
+    def _place_of(self, column: NumberColumn, value: Any) -> float:
+        low, high = shown_number(column.low), shown_number(column.high)
+        is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+        number = float(value) if is_number else math.nan
+        if not column.low <= number <= column.high:
+            raise ParameterError(f'column "{column.name}": give a number from {low} to {high}, the bounds of the column.')
+        return float(column.stretched(np.array([number]))[0])
+
+    def _level_of(self, value: Any) -> int:
+        if isinstance(value, str) and value in self.values:
+            return self.values.index(value)
+        wanted = canonical_label(value) if isinstance(value, (str, Real, np.bool_)) else None
+        for position, level in enumerate(self.values):
+            if wanted is not None and canonical_label(level) == wanted:
+                return position
+        shown = listed(map(str, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
+        raise ParameterError(f'column "{self.column.name}": give one of its levels: {shown}.')
+
+
+def _text_of(value: Any, digits: int) -> str:
+    if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
+        return str(value)
+    whole = math.floor(math.log10(abs(value))) + 1
+    return f"{float(f'{value:.{max(digits, whole)}g}'):.15g}"
+
+
+def _column_of(encoding: ColumnEncoding) -> NumberColumn:
+    if not isinstance(encoding, NumberEncoding):
+        raise TypeError("the encodings of one column must all be those of a number, or all those of a category.")
+    return encoding.column
+
+
+def _ends_and_knots(column: NumberColumn) -> tuple[float, ...]:
+    return column.knots_with_bounds or (column.low, column.high)
+
+
+def _of_number(column: NumberColumn, numbers: tuple[float, ...]) -> Points:
+    positions = column.stretched(np.array(numbers, dtype=np.float64))
+    lengths = np.diff(positions)
+    # The trapezoid rule: half of each interval belongs to each of its ends.
+    weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
+    missing = bool(column.missing)
+    values = (*map(shown_number, numbers), *([MISSING] if missing else []))
+    return Points(column, values, positions, np.append(weights, 0.0) if missing else weights)
+
+
+def _of_category(column: CategoryColumn) -> Points:
+    levels = [*column.categories, *([OTHER] if column.other is True else []), *([MISSING] if column.missing else [])]
+    weights = np.full(len(levels), 1.0 / len(levels))
+    return Points(column, tuple(levels), np.zeros(0), weights if column.other else np.append(weights, 0.0))
+
+
+# From weights to effects: a score as an intercept, an effect of each column, and what interactions add to these.
+#
+# Weights alone do not determine effects: a constant may move from a curve to the intercept, and a curve from an interaction
+# to a column, without a change of any score. Effects are made unique by the public weights of `points`: each effect has
+# weighted mean 0 along each of its columns. For an interaction this is called purification (Lengerich, Tan, Chang, Hooker
+# and Caruana, *Purifying interaction effects with the functional ANOVA*, AISTATS 2020). With P_j the mean over column j,
+#
+#     f = sum over subsets S of its columns of  product of (1 - P_j) for j in S  and of P_j for the other j,  applied to f,
+#
+# and the term of S is the part of f that belongs to the columns in S; the term of the empty set is a constant. The terms
+# add up to f. Each is a linear map of the weights, so weights may be given as many vectors at once.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """What some columns together add to the score, beyond what fewer of them add.
+
+    Attributes
+    ----------
+    columns : names of the columns, in the order of the schema
+    points : the points of each column
+    effects : (points of the first column, ..., points of the last, vectors of weights)
+    """
+
+    columns: tuple[str, ...]
+    points: tuple[Points, ...]
+    effects: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decomposition:
+    """A score as a sum.
+
+    Attributes
+    ----------
+    constant : (vectors of weights,), to be added to the intercept
+    terms : those of single columns first, in the order of the schema
+    """
+
+    constant: Array
+    terms: tuple[Term, ...]
+
+
+def decomposition(encoder: Encoder, weights: Array) -> Decomposition:
+    """The effects of vectors of weights (n_features, vectors) of the encoded columns."""
+    names = encoder.schema.column_names
+    points = points_of(encoder)
+    constant = np.zeros(weights.shape[1])
+    found: dict[tuple[str, ...], Array] = {}
+    for ordered, effects in effects_of_groups(encoder, points, weights):
+        for kept in product((True, False), repeat=len(ordered)):
+            part = effects
+            for axis, (name, keeps) in enumerate(zip(ordered, kept, strict=True)):
+                mean = np.expand_dims(np.tensordot(points[name].weights, part, axes=(0, axis)), axis)
+                part = part - mean if keeps else mean
+            key = tuple(name for name, keeps in zip(ordered, kept, strict=True) if keeps)
+            part = part.reshape(*(len(points[name].weights) for name in key), -1)
+            if key:
+                found[key] = found[key] + part if key in found else part
+            else:
+                constant = constant + part
+    ordered_keys = sorted(found, key=lambda key: (len(key), [names.index(name) for name in key]))
+    return Decomposition(constant, tuple(Term(key, tuple(points[name] for name in key), found[key]) for key in ordered_keys))
+
+
+def members_of_groups(encoder: Encoder) -> list[tuple[str, ...]]:
+    """The names of the columns of each group of encoded columns: one, or those of an interaction."""
+    return [*((name,) for name in encoder.schema.column_names), *(each.columns for each in encoder.schema.interact)]
+
+
+def points_of(encoder: Encoder) -> dict[str, Points]:
+    """The points of each column, with the knots that it has by itself and in interactions."""
+    encodings: dict[str, list[ColumnEncoding]] = {name: [] for name in encoder.schema.column_names}
+    for members, factors in zip(members_of_groups(encoder), encoder.factors, strict=True):
+        for name, encoding in zip(members, factors, strict=True):
+            encodings[name].append(encoding)
+    return {name: Points.of(found) for name, found in encodings.items()}
+
+
+def effects_of_groups(
+    encoder: Encoder, points: dict[str, Points], weights: Array
+) -> Iterator[tuple[tuple[str, ...], Array]]:
+    """What each group of encoded columns adds to the score, at the points of its columns.
+
+    The names of the columns are in the order of the schema, and the effects have the shape (points of the first column, ...,
+    points of the last, vectors of weights).
+    """
+    names = encoder.schema.column_names
+    groups = zip(members_of_groups(encoder), encoder.factors, encoder.groups, encoder.row_bound.scales, strict=True)
+    for members, factors, group, scale in groups:
+        places = [names.index(name) for name in members]
+        effects = (scale * weights[group.place]).reshape(*(len(factor.names) for factor in factors), -1)
+        for axis, (name, factor) in enumerate(zip(members, factors, strict=True)):
+            effects = np.moveaxis(points[name].effects(factor, np.moveaxis(effects, axis, 0)), 0, axis)
+        in_order = np.argsort(places).tolist()
+        yield tuple(members[i] for i in in_order), effects.transpose(*in_order, len(in_order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,3 +634,194 @@ def _json_form(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# Coefficients in the units of the table, from the weights of encoded columns.
+#
+# Inside, numbers are stretched to [-1, 1] and categories become columns of zeros and ones. People read other numbers: how
+# the score changes when a number grows by 1, and how a category differs from a reference. Both are linear maps of the
+# weights, so this is post-processing, and intervals are transformed exactly.
+#
+# Each column j has a base b_j and contrasts c_j, linear maps of its effect at the points of the column:
+#
+# - A straight number: the base is its effect at 0, as in any regression on raw columns; the contrast is its slope, for a
+#   step of 1 or of a named power of ten. On a log scale the base is the low, and the slope is for each doubling of 1 + x -
+#   low, or of x itself on the log10 scale.
+# - A number with a curve: the base is a point in the middle, and each other point is compared with it.
+# - A category: the base is the reference, the first level; each other level is compared with it.
+#
+# A score is a sum of functions f_S of some columns S. The coefficient of columns T is the sum over all S that contain T of
+# the contrasts of the columns in T and of the bases of the others, applied to f_S. This is treatment coding on raw columns,
+# as in statsmodels and R. A number that has interactions has its base in the middle of its bounds instead of at 0: its own
+# coefficient then speaks of a value that rows may have.
+
+INTERCEPT = "(intercept)"
+UNITS = ("original", "encoded")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Axis:
+    """The base (n_points,) and the contrasts (r, n_points) of one column. Each contrast has a name, a unit and a span."""
+
+    base: Array
+    contrasts: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    spans: tuple[float, ...]
+
+
+def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tuple[tuple[NamedUnit, ...], Array]:
+    """The coefficients in the units of the table.
+
+    Parameters
+    ----------
+    encoder : the encoder of the schema
+    weights : (n_features, vectors), weights of the encoded columns
+    intercepts : (vectors,), which belong to these weights
+
+    Returns
+    -------
+    (q units, array (q, vectors))
+        The columns in the order of the schema, then interactions, and the intercept last.
+    """
+    names, points = encoder.schema.column_names, points_of(encoder)
+    in_interactions = {name for each in encoder.schema.interact if not each.is_curve for name in each.columns}
+    axes = {name: _axis_of(each, has_interactions=name in in_interactions) for name, each in points.items()}
+    found: dict[tuple[str, ...], Array] = {}
+    constant = np.asarray(intercepts, dtype=np.float64)
+    for ordered, effects in effects_of_groups(encoder, points, weights):
+        for kept in product((True, False), repeat=len(ordered)):
+            part = effects
+            for axis, (name, keeps) in enumerate(zip(ordered, kept, strict=True)):
+                map_ = axes[name].contrasts if keeps else axes[name].base[None]
+                part = np.moveaxis(np.tensordot(map_, part, axes=(1, axis)), 0, axis)
+            key = tuple(name for name, keeps in zip(ordered, kept, strict=True) if keeps)
+            part = part.reshape(-1, part.shape[-1])
+            if key:
+                found[key] = found[key] + part if key in found else part
+            else:
+                constant = constant + part[0]
+    keys = sorted(found, key=lambda key: (len(key), [names.index(name) for name in key]))
+    units = [unit for key in keys for unit in _named(key, [axes[name] for name in key])]
+    return (*units, NamedUnit(INTERCEPT, "", ())), np.concatenate([*(found[key] for key in keys), constant[None]])
+
+
+def checked_units(units: str | None, encoder: Encoder | None, *, is_mapped: bool = False) -> str:
+    """The units that a user asked for; by default the original ones, where a schema says what they are.
+
+    Parameters
+    ----------
+    units : "original", "encoded" or None
+    encoder : the encoder of the schema, or None
+    is_mapped : whether rows are mapped to random features, whose weights have no unit of the table
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown, or there are no original units.
+    """
+    if units not in (*UNITS, None):
+        raise ParameterError(f"units must be one of {words_of(UNITS, units)}.")
+    has_original = encoder is not None and not is_mapped
+    if units == "original" and not has_original:
+        raise ParameterError(
+            "units='original' needs a schema, which says how columns were stretched, and a model without random features. "
+            "Use units='encoded'; without a schema these are the units of the columns as they were given."
+        )
+    return units or ("original" if has_original else "encoded")
+
+
+def encoded_units(encoder: Encoder) -> tuple[str, ...]:
+    """(n_features,): what a weight of each encoded column is for, in words."""
+    found: list[str] = []
+    for members, factors in zip(members_of_groups(encoder), encoder.factors, strict=True):
+        if len(members) == 1:
+            found += _units_of_encoded(factors[0])
+        else:
+            found += ["product of encoded columns"] * math.prod(len(factor.names) for factor in factors)
+    return tuple(found)
+
+
+def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
+    column = points.column
+    if not isinstance(column, NumberColumn):
+        return _axis_of_category(points)
+    n, everywhere = points.n_numbers, np.eye(len(points.weights))
+    size, unit = _step_of(column)
+    if n == 2:
+        base, middle, of_middle = _base_of_line(column, everywhere, has_interactions=has_interactions)
+        contrasts, names, units = [size * (everywhere[1] - everywhere[0])], [column.name], [unit]
+    else:
+        base = middle = everywhere[n // 2]
+        of_middle = with_unit(points.texts[n // 2], column.unit)
+        others = [place for place in range(n) if place != n // 2]
+        contrasts = [everywhere[place] - base for place in others]
+        names = [f"{column.name} = {points.texts[place]}" for place in others]
+        units = [f"against {of_middle}"] * len(others)
+    if MISSING in points.values:
+        contrasts.append(everywhere[n] - middle)
+        names.append(f"{column.name}: {MISSING}")
+        units.append(f"against {of_middle}")
+    spans = [1.0 / size if n == 2 and place == 0 else 1.0 for place in range(len(names))]
+    return _Axis(base, np.array(contrasts), tuple(names), tuple(units), tuple(spans))
+
+
+def _axis_of_category(points: Points) -> _Axis:
+    everywhere = np.eye(len(points.weights))
+    if len(points.values) == 1:
+        # The only level is compared with rows that have no level, if there can be any.
+        base, places, unit = everywhere[-1], range(len(everywhere) - 1), "against no listed level"
+    else:
+        base, places, unit = everywhere[0], range(1, len(points.values)), f"against {points.values[0]}"
+    names = tuple(f"{points.column.name}: {points.values[place]}" for place in places)
+    contrasts = np.array([everywhere[place] - base for place in places]).reshape(len(names), len(everywhere))
+    return _Axis(base, contrasts, names, (unit,) * len(names), (1.0,) * len(names))
+
+
+def _step_of(column: NumberColumn) -> tuple[float, str]:
+    """The step that a slope is for, as a share of the way from low to high on the column's own scale, and its name."""
+    width = column.high - column.low
+    if column.is_log:
+        shift = column.doubling - column.low
+        sign, distance = "+" if shift > 0.0 else "-", with_unit(f"{abs(shift):g}", column.unit)
+        of_what = "" if shift == 0.0 else f" of {column.name} {sign} {distance}"
+        return math.log(2.0) / math.log1p(width / column.doubling), f"per doubling{of_what}"
+    # Per 1 wherever that is a readable step: from the whole width to a thousandth of it.
+    step = 1.0 if 1.0 <= width <= 1000.0 else 10.0 ** (math.floor(math.log10(width)) - 1)
+    return step / width, with_unit(f"per {step:,.0f}" if step >= 1.0 else f"per {step:.10g}", column.unit)
+
+
+def _base_of_line(column: NumberColumn, everywhere: Array, *, has_interactions: bool) -> tuple[Array, Array, str]:
+    """The base of a straight number, the middle of its scale, and that middle in the column's own unit, in words."""
+    middle = 0.5 * (everywhere[0] + everywhere[1])
+    width = column.high - column.low
+    number = float(column.numbers_at(np.array([0.5]))[0])
+    if has_interactions:
+        base = middle
+    elif column.is_log:
+        base = everywhere[0]
+    else:
+        share = -column.low / width
+        base = (1.0 - share) * everywhere[0] + share * everywhere[1]
+    return base, middle, with_unit(f"{number:.6g}", column.unit)
+
+
+def _named(key: tuple[str, ...], axes: list[_Axis]) -> list[NamedUnit]:
+    parts = (product(*each) for each in zip(*((axis.names, axis.units, axis.spans) for axis in axes), strict=True))
+    return [
+        NamedUnit(" x ".join(names), ", ".join(units), key, math.prod(spans))
+        for names, units, spans in zip(*parts, strict=True)
+    ]
+
+
+def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:
+    column = getattr(encoding, "column", None)
+    if not isinstance(column, NumberColumn):
+        size = len(encoding.names)
+        return ("half of the difference",) if getattr(encoding, "single", np.zeros(0)).size == 3 else ("the level",) * size
+    missing = ("if missing",) * bool(column.missing)
+    if column.knots_with_bounds:
+        return (*("at the value",) * (len(encoding.names) - len(missing)), *missing)
+    if column.is_log:
+        return ("per half range of the logarithm", *missing)
+    return (with_unit(f"per half range, {0.5 * (column.high - column.low):.6g}", column.unit), *missing)

@@ -20,19 +20,17 @@ from contextlib import suppress
 import numpy as np
 from scipy.optimize import isotonic_regression, nnls
 
+from confide.array_types import Array, Indices
 from confide.effects.effects import has_effects
 from confide.errors import ParameterError
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
-from confide.inference.evidence import Evidence
-from confide.inference.intervals import joint_uncertainty
-from confide.inference.sparse_columns import with_known_zeros
+from confide.inference.debiased import with_known_zeros
+from confide.inference.intervals import Evidence, joint_uncertainty
 from confide.known_words import listed, listed_unknown, suggestion
-from confide.released_models.model import ReleasedModel
-from confide.released_models.scores import LinearModel
-from confide.released_models.shown_class import ShownClass
-from confide.types import Array, Indices
+from confide.models.model import ReleasedModel, ShownClass
+from confide.models.scores import LinearModel
 
 DIRECTIONS = {"up": 1.0, "down": -1.0}
 

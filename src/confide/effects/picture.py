@@ -9,12 +9,131 @@ from typing import Any
 
 import numpy as np
 
-from confide.displays.axes import BLUE, plain, pyplot_for, shortened, tidied
-from confide.effects.effects import Effect
-from confide.effects.points import MISSING, Points
-from confide.effects.ticks import effect_limits, number_text, shown_levels, ticks_of
-from confide.errors import ParameterError
-from confide.features.columns import NumberColumn
+from confide.effects.effects import MISSING, Effect, Points, Value
+from confide.errors import ParameterError, lacking
+from confide.features.columns import NumberColumn, shown_number, with_unit
+
+# Where the axes of a picture of effects have numbers, and which levels of a category it shows.
+
+_CLOSEST = 0.13
+"""Numbers on an axis are at least this share of its length apart, so that their texts do not touch."""
+
+
+def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Round numbers from low to high, evenly spaced, at most so many."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(step for factor in (1.0, 2.0, 5.0, 10.0, 20.0) if (high - low) / (step := factor * power) <= most)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(place * step, 12) for place in range(first, last + 1)]
+
+
+def ticks_of(points: Points) -> list[float]:
+    """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten."""
+    column = points.column
+    if not isinstance(column, NumberColumn):
+        return []
+    if not points.is_log:
+        return even_ticks(column.low, column.high)
+    largest = max(abs(column.low), abs(column.high))
+    powers = [10.0**power for power in range(math.ceil(math.log10(largest)) + 1)] if largest >= 1.0 else []
+    if column.scale == "log10":
+        low, high = math.floor(math.log10(column.low)), math.ceil(math.log10(column.high))
+        factors = (1.0,) if column.high >= 100.0 * column.low else (1.0, 2.0, 5.0)
+        powers = [float(f"{factor}e{power}") for power in range(low, high + 1) for factor in factors]
+    round_numbers = {column.low, 0.0, *powers, *(-power for power in powers)}
+    kept: list[float] = []
+    for number in sorted(value for value in round_numbers if column.low <= value <= column.high):
+        places = column.stretched(np.array([*kept[-1:], number], dtype=np.float64))
+        if not kept or (places[-1] - places[0]) / 2.0 >= _CLOSEST:
+            kept.append(number)
+    return kept if len(kept) > 1 else [column.low, column.high]
+
+
+def number_text(number: float) -> str:
+    """A number for an axis, in few characters: 10k for 10,000."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= unit:
+            size = number / (1e3 if letter == "k" else unit)
+            return f"{shown_number(round(size, 3))}{letter}"
+    return str(shown_number(round(number, 6)))
+
+
+def effect_limits(effects: Sequence[Effect]) -> tuple[float, float]:
+    """The range of effects that pictures show: all effects, and their bands up to twice the range of the effects.
+
+    It is the same for all columns of a model, so that large effects look large.
+    """
+    values = [value for effect in effects for value in effect.values]
+    lows, highs = [min(0.0, *(value.effect for value in values))], [max(0.0, *(value.effect for value in values))]
+    wide = (highs[0] - lows[0]) or 1.0
+    for value in values:
+        for end, ends in ((value.joint_low, lows), (value.joint_high, highs)):
+            if end is not None and math.isfinite(end):
+                ends.append(end)
+    low, high = max(min(lows), lows[0] - 0.5 * wide), min(max(highs), highs[0] + 0.5 * wide)
+    margin = 0.05 * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def shown_levels(effect: Effect, most: int) -> list[Value]:
+    """The levels of a category from the largest effect to the smallest; if there are too many, the two ends of the list."""
+    ranked = sorted(effect.levels, key=lambda value: -value.effect)
+    return ranked if len(ranked) <= most else ranked[: most - most // 2] + ranked[-(most // 2) :]
+
+
+# Matplotlib axes to draw on, in the one style of all pictures.
+
+BLUE, ORANGE = "#2a8acb", "#d1700f"
+"""Two colours that stand out from white and from black, and that people with any kind of colour vision tell apart."""
+
+
+def pyplot_for(what: str) -> Any:
+    """Matplotlib's interface for figures.
+
+    Parameters
+    ----------
+    what : what needs it, for the message
+
+    Raises
+    ------
+    ParameterError
+        If Matplotlib is not installed.
+    """
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise lacking(what, "Matplotlib", "plot") from None
+    return plt
+
+
+def axes_for(what: str, ax: Any, size: tuple[float, float]) -> Any:
+    """The axes to draw on: those that were given, or those of a new figure of this size in inches."""
+    plt = pyplot_for(what)
+    if ax is not None:
+        return tidied(ax)
+    figure = plt.figure(figsize=size, layout="constrained")
+    return tidied(figure.add_subplot())
+
+
+def tidied(ax: Any) -> Any:
+    """The same axes with a quiet grid behind the drawing, and without a frame above and to the right."""
+    ax.grid(color="0.5", alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def plain(text: str) -> str:
+    """Text in which Matplotlib finds no formula."""
+    return text.replace("$", r"\$")
+
+
+def shortened(text: str, most: int) -> str:
+    """Plain text of at most so many characters."""
+    return plain(text if len(text) <= most else f"{text[: most - 1]}…")
+
 
 _MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
 _PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
@@ -204,3 +323,46 @@ def _number_at(points: Points, place: float) -> float:
     column = points.column
     assert isinstance(column, NumberColumn)  # noqa: S101  # asked of numbers alone
     return float(column.numbers_at(np.array([0.5 * (place + 1.0)]))[0])
+
+
+# Curves as lines of block characters.
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_WIDTH = 16
+
+
+def sparkline(effect: Effect, limits: tuple[float, float]) -> str:
+    """The curve of a number from its low to its high on its own scale, between common limits; empty for a category."""
+    if not effect.is_curve:
+        return ""
+    places = np.linspace(-1.0, 1.0, _WIDTH)
+    heights = np.interp(places, effect.points[0].positions, [value.effect for value in effect.curve])
+    low, high = limits
+    steps = np.round((heights - low) / ((high - low) or 1.0) * (len(_BLOCKS) - 1)).astype(int)
+    return "".join(_BLOCKS[step] for step in np.clip(steps, 0, len(_BLOCKS) - 1))
+
+
+def extremes(effect: Effect) -> tuple[str, str]:
+    """The values of a column with the smallest and with the largest effect, each with its effect."""
+    ranked = sorted(effect.values, key=lambda value: value.effect)
+    least, largest = (f"{_short(value.value, effect)} {value.effect:+.2f}" for value in (ranked[0], ranked[-1]))
+    return least, largest
+
+
+def common_limits(effects: Sequence[Effect]) -> tuple[float, float]:
+    """The smallest and the largest effect of all curves."""
+    heights = [value.effect for effect in effects if effect.is_curve for value in effect.curve]
+    return (min(heights), max(heights)) if heights else (0.0, 1.0)
+
+
+def _short(value: object, effect: Effect) -> str:
+    several = value if isinstance(value, tuple) else (value,)
+    return ", ".join(_with_its_unit(one, points) for one, points in zip(several, effect.points, strict=True))
+
+
+def _with_its_unit(value: object, points: Points) -> str:
+    text = str(value)
+    if isinstance(value, float):
+        text = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    column = points.column
+    return with_unit(text, column.unit) if isinstance(column, NumberColumn) and value != MISSING else text

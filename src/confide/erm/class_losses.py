@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from confide.array_types import Array, Targets
 from confide.erm.losses import MarginLoss, Terms
-from confide.types import Array, Targets
 
 
 @dataclass(frozen=True, slots=True)

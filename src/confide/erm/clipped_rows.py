@@ -9,12 +9,19 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import issparse
 
-from confide.erm.centred_rows import Centred, CentredRows
-from confide.erm.coded_rows import CodedRows, dense
-from confide.erm.joined_rows import JoinedRows
-from confide.erm.row_bounds import LARGEST_SAFE_SQUARE, LONG_ROW, BallBound, norm_with_intercept, row_products, row_squares
+from confide.array_types import Array, Rows, Targets
+from confide.erm.coded_rows import CodedRows, JoinedRows, dense
+from confide.erm.row_bounds import (
+    LARGEST_SAFE_SQUARE,
+    LONG_ROW,
+    BallBound,
+    Centred,
+    CentredRows,
+    norm_with_intercept,
+    row_products,
+    row_squares,
+)
 from confide.errors import ParameterError
-from confide.types import Array, Rows, Targets
 
 MANY_SCORES = 32
 """For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""

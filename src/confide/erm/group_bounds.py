@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from confide.array_types import Array, Indices, Rows, SparseRows
 from confide.erm.coded_rows import CodedRows, intervals_of, only_bytes, unchangeable
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, canonical, scaled_to_norm, with_entries
 from confide.errors import ParameterError
-from confide.types import Array, Indices, Rows, SparseRows
 
 _BAND_GROUPS = 16
 """Number of groups whose sums one product computes: small enough for wide rows, and large enough for usual schemas."""

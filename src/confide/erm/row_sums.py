@@ -8,20 +8,99 @@ The sums over rows are a closed list: `RowSum`, `MomentSum`, `DirectionSum`, `Fr
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.linalg.blas import dsyrk
+from scipy.sparse import csr_array, issparse
 
-from confide.erm.centred_rows import Centred, CentredRows
+from confide.array_types import Array, Rows, Targets, Weights
 from confide.erm.clipped_rows import MANY_SCORES, WITH_PRODUCTS, ClippedRows, sums_of
 from confide.erm.coded_rows import dense
-from confide.erm.curvature_sums import add_curvatures
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_intercept, row_products, row_squares
-from confide.erm.thread_memory import scratch
-from confide.types import Array, Rows, Targets, Weights
+from confide.erm.row_bounds import (
+    LONG_ROW,
+    BallBound,
+    Centred,
+    CentredRows,
+    RowBound,
+    norm_with_intercept,
+    row_products,
+    row_squares,
+)
+
+# Memory that each thread uses again for every block of rows: new pages for every block cost more than the arithmetic.
+
+_memory = threading.local()
+
+
+def scratch(shape: tuple[int, ...], purpose: str = "rows", dtype: type[np.floating[Any]] = np.float64) -> Array:
+    """Memory of this thread for one block of clipped rows, which live no longer than their block is being added."""
+    have: Array | None = getattr(_memory, purpose, None)
+    if have is None or have.size < shape[0] * shape[1]:
+        have = np.empty(shape[0] * shape[1])
+        setattr(_memory, purpose, have)
+    return have.view(dtype)[: shape[0] * shape[1]].reshape(shape)
+
+
+# Sums over rows of curvature times x x^T: the Hessians that solvers ask for, and the second moments for intervals.
+#
+# The certificate of a minimiser needs none of them.
+
+
+def add_curvatures(hessian: Array, clipped: Rows, curvatures: Array, loss: Loss, intercept: float) -> None:
+    """Add the terms of one block of clipped rows to the upper triangles of the matrices (k, o D, o D), in place.
+
+    The curvatures (m, k o) or (m, k o o) are those of `Terms`, times the weights of the rows.
+    """
+    n_features, n_outputs = clipped.shape[1], loss.n_outputs
+    if not isinstance(clipped, np.ndarray) or n_outputs > 1:
+        pairs = range(n_outputs if loss.separable else n_outputs**2)
+        for problem, matrix in enumerate(hessian):
+            for pair in pairs:
+                first, second = (pair, pair) if loss.separable else divmod(pair, n_outputs)
+                if first <= second:
+                    blocks = matrix.reshape(n_outputs, -1, n_outputs, matrix.shape[0] // n_outputs)
+                    blocks[first, :, second] += _product(clipped, curvatures[:, problem * len(pairs) + pair], intercept)
+        return
+    rows = scratch((clipped.shape[0], hessian.shape[1]), "bent")
+    for problem, matrix in enumerate(hessian):
+        root = np.sqrt(curvatures[:, problem, None])
+        np.multiply(clipped, root, out=rows[:, :n_features])
+        if intercept > 0.0:
+            rows[:, n_features:] = intercept * root
+        add_products(matrix, rows)
+
+
+def _product(clipped: Any, curvatures: Array, intercept: float) -> Array:
+    """(D, D): the sum of c x x^T over rows x with their intercept and curvatures c (m,) of any sign."""
+    n_features = clipped.shape[1]
+    product = np.empty((n_features + (intercept > 0.0),) * 2)
+    if type(clipped) is CentredRows:
+        product[:n_features, :n_features] = clipped.products(curvatures)
+    elif issparse(clipped):
+        bent = clipped.data * np.repeat(curvatures, np.diff(clipped.indptr))
+        sums = clipped.T @ csr_array((bent, clipped.indices, clipped.indptr), clipped.shape)
+        product[:n_features, :n_features] = sums.toarray()
+    else:
+        np.matmul(clipped.T, clipped * curvatures[:, None], out=product[:n_features, :n_features])
+    if intercept > 0.0:
+        product[:n_features, n_features] = product[n_features, :n_features] = intercept * _sums(clipped, curvatures)
+        product[n_features, n_features] = intercept**2 * curvatures.sum()
+    return product
+
+
+def _sums(clipped: Any, curvatures: Array) -> Any:
+    return clipped.weighted_sums(curvatures[:, None])[0] if type(clipped) is CentredRows else clipped.T @ curvatures
+
+
+def add_products(matrix: Array, rows: Array) -> None:
+    """Add rows^T rows to the upper triangle of a matrix (D, D) in C order, in place."""
+    # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants Fortran
+    # order, so it is given the transposes; its lower triangle is the upper one here.
+    dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,17 @@ constants hold for every source of rows. Proofs: privacy/proofs/target_losses.md
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from confide.erm.losses import Loss, OneScore, Terms
+from confide.array_types import Array, Targets
+from confide.erm.class_losses import OneVsRest
+from confide.erm.losses import Hinge, HuberHinge, Loss, OneScore, SmoothHinge, Terms
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
+from confide.erm.transformed_losses import DeclaredLoss, RisingSlopes
 from confide.errors import ParameterError
-from confide.types import Array, Targets
 
 
 class _Clipped(Loss, Protocol):
@@ -186,3 +188,138 @@ def _check(target_bound: float, threshold: float) -> None:
 def _exponential(scores: Array) -> Array:
     with np.errstate(over="ignore", under="ignore"):
         return np.exp(scores)
+
+
+# The absolute error and the loss of quantiles, and the same with a joint in place of the kink.
+#
+# Targets are clipped here to their declared interval, and a target that is not a number counts as the lower end. Source:
+# Koenker and Bassett (1978), Regression quantiles. Proof: privacy/proofs/declared_slopes.md, section 5.
+
+
+@dataclass(frozen=True, slots=True)
+class TiltedLoss(OneScore):
+    """max(low r, high r) of the residual r = score - target, where low < 0 < high. L = max(-low, high).
+
+    With a joint of half-width h its slope rises from low at r = -h to high at r = h along a straight line, so c = (high -
+    low) / (2 h). The best constant score is a quantile of the targets: a share of -low / (high - low) of them lies below.
+
+    Parameters
+    ----------
+    target_bound : targets are clipped to [-target_bound, target_bound]
+    low, high : the slopes below and above the target, between 2^-20 and 1 in size
+    smoothing : the half-width h of the joint; None for a kink
+    """
+
+    target_bound: float
+    low: float
+    high: float
+    smoothing: float | None = None
+
+    monotone: ClassVar[bool] = False
+    by_length: ClassVar[bool] = False
+    tapered: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = False
+    # One difference, a quotient, a product and a sum of numbers of at most 2 lipschitz.
+    rounding: ClassVar[float] = 12.0
+
+    def __post_init__(self) -> None:
+        if not 2.0**-20 <= min(-self.low, self.high) <= max(-self.low, self.high) <= 1.0:
+            raise ParameterError("the slopes of a tilted loss must have opposite signs and sizes between 2^-20 and 1.")
+        if not SMALLEST_BOUND <= self.target_bound <= LARGEST_BOUND:
+            raise ParameterError(
+                f"target_bound must lie between {SMALLEST_BOUND:.3g} and {LARGEST_BOUND:.3g}, and it is {self.target_bound}."
+            )
+        if self.smoothing is not None and not 0.0 < self.smoothing < math.inf:
+            raise ParameterError("smoothing must be a positive finite number.")
+
+    @classmethod
+    def of_quantile(cls, quantile: float, target_bound: float) -> TiltedLoss:
+        """The loss whose best constant score is this quantile of the targets."""
+        return cls(target_bound, -quantile, 1.0 - quantile)
+
+    @classmethod
+    def absolute(cls, target_bound: float) -> TiltedLoss:
+        """The absolute error, whose best constant score is the median."""
+        return cls(target_bound, -1.0, 1.0)
+
+    @property
+    def name(self) -> str:
+        return "absolute" if (self.low, self.high) == (-1.0, 1.0) else "quantile"
+
+    @property
+    def lipschitz(self) -> float:
+        return max(-self.low, self.high)
+
+    @property
+    def smoothness(self) -> float:
+        return math.inf if self.smoothing is None else (self.high - self.low) / (2.0 * self.smoothing)
+
+    @property
+    def value_at_zero(self) -> float:
+        # A joint raises the loss by at most a quarter of h times the range of slopes.
+        return self.lipschitz * self.target_bound + 0.25 * (self.high - self.low) * (self.smoothing or 0.0)
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return np.full_like(slope, self.smoothness)
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        residual = scores - np.fmin(np.fmax(targets, -self.target_bound), self.target_bound)[:, None]
+        if order == 0:
+            return Terms(value=self._value(residual))
+        if self.smoothing is None:
+            slope = np.where(residual < 0.0, self.low, np.where(residual > 0.0, self.high, 0.0))
+            return Terms(slope=slope, curvature=np.zeros_like(residual) if order >= 2 else None)
+        along = residual / (2.0 * self.smoothing)
+        slope = np.clip(along * (self.high - self.low) + 0.5 * (self.high + self.low), self.low, self.high)
+        curvature = np.where(np.abs(residual) <= self.smoothing, self.smoothness, 0.0) if order >= 2 else None
+        return Terms(slope=slope, curvature=curvature)
+
+    def _value(self, residual: Array) -> Array:
+        value = np.maximum(self.low * residual, self.high * residual)
+        if self.smoothing is None:
+            return value
+        inside = np.minimum(np.abs(residual), self.smoothing)
+        # (high - low) (h - |r|)^2 / (4 h) more than with a kink, where |r| < h.
+        return value + (self.high - self.low) * (self.smoothing - inside) ** 2 / (4.0 * self.smoothing)
+
+
+# Losses with kinks, and the smooth losses that take their place: the same slopes, with a joint at each kink.
+
+
+def has_kinks(loss: Loss) -> bool:
+    """Whether noise on the weights needs a joint in place of the kinks of this loss."""
+    return isinstance(loss, Hinge | TiltedLoss | DeclaredLoss) and not math.isfinite(loss.smoothness)
+
+
+def unit_of_scores(loss: Loss) -> float:
+    """A public number of the size of the scores that the loss asks for, in which widths of joints are given.
+
+    1 for losses of the margin, and the bound on targets for others. For slopes at multiples of a width it is a power of two.
+    """
+    if isinstance(loss, TiltedLoss | SquaredLoss):
+        return loss.target_bound
+    declared = loss.loss if isinstance(loss, RisingSlopes) else loss
+    if not isinstance(declared, DeclaredLoss) or declared.target_bound is None:
+        return 1.0
+    return 2.0 ** math.floor(math.log2(declared.target_bound))
+
+
+def joint_of(loss: Loss) -> float | None:
+    """Half the width of the joint of a loss, or of the loss of each class; None for other losses."""
+    of_one = loss.loss if isinstance(loss, OneVsRest) else loss
+    if isinstance(of_one, RisingSlopes):
+        return 0.5 * of_one.width
+    return of_one.smoothing if isinstance(of_one, HuberHinge | SmoothHinge | TiltedLoss) else None
+
+
+def with_joint(loss: Any, half_width: float) -> Any:
+    """The same loss with a joint of this width. The hinge itself becomes a `HuberHinge`.
+
+    For a loss that a user wrote, twice the half width is rounded down to a power of two.
+    """
+    if isinstance(loss, OneVsRest):
+        return replace(loss, loss=with_joint(loss.loss, half_width))
+    if isinstance(loss, DeclaredLoss | RisingSlopes):
+        declared = loss.loss if isinstance(loss, RisingSlopes) else loss
+        return RisingSlopes(declared, 2.0 ** math.floor(math.log2(2.0 * half_width)))
+    return HuberHinge(half_width) if isinstance(loss, Hinge) else replace(loss, smoothing=half_width)

@@ -2,26 +2,374 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from confide.erm.hinges import LogisticHinge
-from confide.erm.losses import LogisticLoss, Loss
+from confide.array_types import Array
+from confide.effects.effects import Contrast, Effect
+from confide.effects.monotone import checked_monotone
+from confide.effects.picture import draw_effects
+from confide.erm.losses import LogisticHinge, LogisticLoss, Loss
 from confide.erm.row_bounds import BallBound
-from confide.errors import ParameterError
-from confide.estimators.additive_columns import AdditiveColumns
+from confide.errors import ParameterError, SchemaError
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import IntervalsParameter, MeanParameter, PenaltyParameter, estimator
+from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel
+from confide.estimators.parameters import AdditiveParameters, IntervalsParameter, MeanParameter, PenaltyParameter, estimator
+from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
+from confide.estimators.released import effects_of
+from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
+from confide.features.schema import Schema
 from confide.intake import parameters
-from confide.released_models.links import Link
+from confide.intake.penalties import GivenForm, checked_penalty
+from confide.known_words import listed, listed_unknown, suggestion
+from confide.models.model import Link, ReleasedModel
+from confide.privacy.budgets import Neighbours
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.least_squares_choice import MECHANISMS_OF_LEAST_SQUARES, squared_error
-from confide.training.settings import ScoreLoss, SquaredError, Thresholds
-from confide.types import Array
+from confide.training.auto_features import (
+    refuse_too_many,
+    with_chosen_knots,
+    with_curves_of,
+    with_interactions,
+    with_interactions_of,
+    with_knots,
+    with_knots_of,
+)
+from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, squared_error
+from confide.training.settings import ScoreLoss, Settings, SquaredError, Thresholds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Pictures of effects by scikit-learn's convention: a display made from an estimator.
+
+
+class EffectsDisplay:
+    """A picture of the effects of columns: a curve for each number, a point for each level of a category.
+
+    Bands cover sampling and the noise for privacy. The inner band is for each value by itself, the outer one for all values
+    of a column together. Small marks on the axis are the knots, between which a curve is straight. No row is drawn.
+
+    Parameters
+    ----------
+    effects : sequence of Effect
+        The effects of single columns.
+    outcome : str
+        What a larger score stands for.
+    level : float
+        Confidence level of the bands.
+
+    Attributes
+    ----------
+    figure_ : Matplotlib figure
+    axes_ : list of Matplotlib axes, one for each effect
+    ax_ : the first of them
+
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
+    Notes
+    -----
+    Guarantee: that of the model. The picture is made of its release alone, and costs nothing more.
+    """
+
+    figure_: Any
+    ax_: Any
+    axes_: list[Any]
+
+    def __init__(self, effects: Iterable[Effect], *, outcome: str, level: float = 0.95) -> None:
+        self.effects = tuple(effects)
+        self.outcome = outcome
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, columns: Any = None, level: float = 0.95, label: Any = None
+    ) -> EffectsDisplay:
+        """Draw the effects of a fitted model with a schema.
+
+        Parameters
+        ----------
+        estimator : fitted or loaded model with a schema
+        ax : Matplotlib axes or None
+            Their place is divided among the columns. None: a new figure.
+        columns : str, list of str or None
+            Names of columns. None: all.
+        level : float, in (0, 1)
+            Confidence level of the bands, where a share of the budget paid for them.
+        label : class label or None
+            The class that a larger score stands for. None: the one that the model shows.
+
+        Returns
+        -------
+        EffectsDisplay
+            Drawn: `figure_` and `axes_`.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no effects, a column is not one of its own, or Matplotlib is not installed.
+        """
+        effects = effects_of(estimator)
+        names = effects.encoder.schema.column_names
+        wanted = names if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
+        if not wanted or any(name not in names for name in wanted):
+            raise ParameterError(f"columns must be some of the model's columns, which are {listed(names)}.")
+        effects.check_label(label)
+        by_name = {each.name: each for each in effects.with_bands(level) if len(each.columns) == 1 and each.label == label}
+        outcome = effects.outcome if label is None else f"{effects.unit} of class {label}"
+        display = cls((by_name[name] for name in wanted), outcome=outcome, level=level)
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> EffectsDisplay:
+        """Draw on Matplotlib axes, whose place is divided among the columns, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None: a new figure.
+
+        Returns
+        -------
+        The display itself.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        self.figure_, self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax)
+        self.ax_ = self.axes_[0]
+        return self
+
+
+# Effects of columns, as attributes and methods of a fitted model whose rows a schema describes.
+
+
+class ColumnEffects:
+    """What each column adds to the score of a linear model. Everything here is made from the release only."""
+
+    @property
+    def effects_(self) -> pd.DataFrame:
+        """The effect of each column at its values, with intervals at level 0.95 where a share of the budget paid for them.
+
+        The columns are "column", "value" and "effect" and, with intervals, "standard_error", the ends "low" and "high" of
+        the interval of each value by itself, and the ends "joint_low" and "joint_high" of intervals that hold for all values
+        of one effect together. With three or more classes, the first column is "class".
+
+        For a number, values are its low, its knots and its high, and the effect between two of them is a straight line on
+        the column's own scale. Missing cells have the value "(missing)". For an interaction, "column" has the names of its
+        columns with colons between, and "value" is a tuple.
+
+        Effects and intercept add up to the score in favour of the class that is shown: the schema's positive class, or
+        without a target in the schema `classes_[1]`. For a curve the mean over the column's own scale is 0 (by the trapezoid
+        rule). For a category the plain mean over its levels is 0. What an interaction adds has mean 0 along each of its
+        columns, by the same weights. With softmax, the mean over classes is subtracted from effects.
+        """
+        return effects_of(self).to_frame()
+
+    def contrast(self, column: str, first: Any, second: Any, *, level: float = 0.95, label: Any = None) -> Contrast:
+        """How much the score changes if one column changes from one value to another, and all other columns stay.
+
+        What interactions add is left out: it depends on the other columns, and has mean 0 over them.
+
+        Parameters
+        ----------
+        column : str
+            Name of a column of the schema.
+        first, second : number or level
+            Numbers within the column's bounds, or levels of a category. None means a missing cell.
+        level : float, default 0.95
+            Confidence level of the interval.
+        label : class
+            With three or more classes: the class whose score is meant.
+
+        Returns
+        -------
+        Contrast
+            The estimate; its standard error and interval too, if a share of the budget paid for intervals.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If the model has no schema, the column is unknown, a number lies outside the bounds, or a level is not listed.
+        """
+        return effects_of(self).contrast(column, first, second, level=level, label=label)
+
+    def plot_effects(self, ax: Any = None, columns: Any = None, *, level: float = 0.95, label: Any = None) -> EffectsDisplay:
+        """Draw the effects of columns with Matplotlib: a curve for each number, a point for each level.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            Where to draw; its place is divided among the columns. None makes a new figure.
+        columns : sequence of str, str or None
+            Columns to be drawn; None means all. Interactions are not drawn.
+        level : float, default 0.95
+            Confidence level of the bands, if a share of the budget paid for them.
+        label : class
+            With three or more classes: the class whose effects are drawn.
+
+        Returns
+        -------
+        EffectsDisplay
+            With `figure_` and `axes_`.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed, or as for `contrast`.
+        """
+        return EffectsDisplay.from_estimator(self, ax=ax, columns=columns, level=level, label=label)
+
+
+# What additive models share: their parameters, and how knots are chosen before a fit or a plan.
+
+
+class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
+    """The columns of an additive model: a schema, or bounds of the columns of an array, in which knots are chosen."""
+
+    schema_: Schema | None
+
+    _accepts_sparse = False  # a sparse matrix has no bounds for its columns
+
+    def chosen_schema(self, n_rows: int | None = None, n_features: int | None = None) -> Schema:
+        """The schema in which everything that a fit would choose is written out. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int or None
+            Number of rows, at least 1. Not used if `n_rows_bounds` is given.
+        n_features : int or None
+            Number of columns of an array, if `bounds` is one pair for all columns; otherwise leave it out.
+
+        Returns
+        -------
+        Schema
+            A fit with this schema chooses nothing more.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used.
+        """
+        if n_rows is None and self.n_rows_bounds is None:
+            raise ParameterError("give n_rows, the number of rows: the number of knots depends on it.")
+        schema = self._schema_of_plan(n_rows, n_features)
+        if schema is None:
+            raise ParameterError(_NO_COLUMNS)
+        return schema
+
+    def _own_schema(self, names: Callable[[int | None], tuple[str, ...]]) -> Schema | None:
+        if self.bounds is None:
+            return super()._own_schema(names)
+        if self.schema is not None:
+            raise ParameterError("give a schema or bounds, not both: a schema has the bounds of its columns.")
+        return _schema_of_bounds(self.bounds, names)
+
+    def _chosen_in(self, schema: Schema | None, count: Callable[[], int]) -> Schema | None:
+        if parameters.checked_schema(schema) is None or schema is None:
+            raise ParameterError(_NO_COLUMNS)
+        automatic = isinstance(self.knots, str) and self.knots == "auto"
+        described = schema if automatic else with_knots(schema, _checked_knots(self.knots, schema))
+        refuse_too_many(described)
+        prior = self._given_prior()
+        fitted_to = None if prior is None else prior.fitted_to
+        if fitted_to is not None and fitted_to.encoder is not None:
+            described = with_curves_of(with_knots_of(described, fitted_to.encoder.schema), fitted_to.encoder.schema)
+            if isinstance(self.interactions, str) and self.interactions == "auto":
+                return with_interactions_of(described, fitted_to.encoder.schema)
+        n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
+        public_count = count if n_rows_is_public else None
+        # Monotone curves, and penalties that know knots, are for curves alone.
+        may_bend = not self.monotone and getattr(self, "penalty", None) is None
+        curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=may_bend)
+        return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
+
+    def _settings_of_choice(self, encoder: Encoder) -> Settings:
+        """The settings by which knots and interactions are chosen.
+
+        The weights of a prior, and a penalty that smooths curves, belong to one choice alone.
+        """
+        made = copy(self)
+        made.prior = None
+        penalty = checked_penalty(getattr(self, "penalty", None))
+        if isinstance(penalty, GivenForm) and penalty.follows_knots:
+            made.penalty = None
+        return made._settings(encoder)
+
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
+        monotone = checked_monotone(self.monotone, None if encoder is None else encoder.schema)
+        return replace(super()._settings(encoder, set_aside=set_aside, names=names), monotone=tuple(monotone.items()))
+
+    def _take_schema(self, schema: Schema | None) -> None:
+        self.set_params(schema=schema, bounds=None, interactions=())
+
+    def _hold(self, released: ReleasedModel) -> None:
+        super()._hold(released)
+        self.schema_ = released.schema
+
+
+_NO_COLUMNS = (
+    "an additive model needs to know the range of each column: give a schema; or, for an array of numbers, "
+    "bounds=(low, high) for all columns, or a list with such a pair for each column."
+)
+
+
+def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]]) -> Schema:
+    """A schema of number columns from one pair (low, high), or from a pair for each column, by position or by name."""
+    message = (
+        "bounds must be a pair (low, high) of finite numbers for all columns, a list with such a pair for each column, or a "
+        "dict of pairs by the names of columns; low must be below high."
+    )
+    if isinstance(bounds, Mapping):
+        pairs, titles = list(bounds.values()), tuple(map(str, bounds))
+    else:
+        try:
+            table: Any = np.asarray(bounds, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(message) from None
+        if table.shape == (2,):
+            titles = names(None)
+            pairs = [table] * len(titles)
+        elif table.ndim == 2 and table.shape[1] == 2:
+            pairs, titles = list(table), names(len(table))
+            if len(titles) != len(pairs):
+                described = f"{len(pairs)} column{'s'[: len(pairs) != 1]}"
+                raise ParameterError(f"bounds describe {described}, and X has {len(titles)}; give a pair for each.")
+        else:
+            raise ParameterError(message)
+    try:
+        columns = tuple(NumberColumn(name, float(low), float(high)) for name, (low, high) in zip(titles, pairs, strict=True))
+    except (SchemaError, TypeError, ValueError):
+        raise ParameterError(message) from None
+    return Schema(columns)
+
+
+def _checked_knots(knots: Any, schema: Schema) -> Any:
+    """The parameter `knots`: a number for all columns, or a mapping from the names of columns to a number or a list."""
+    names = [column.name for column in schema.columns if isinstance(column, NumberColumn)]
+    if isinstance(knots, Mapping):
+        if unknown := [name for name in knots if name not in names]:
+            raise ParameterError(f"knots: {listed_unknown(unknown, names)} is no number column of the schema; take it out.")
+        return {name: tuple(value) if isinstance(value, (list, np.ndarray)) else value for name, value in knots.items()}
+    if isinstance(knots, Integral) and not isinstance(knots, bool):
+        return int(knots)
+    near = suggestion(knots, ("auto",)) if isinstance(knots, str) else ""
+    raise ParameterError(
+        f'knots must be "auto"{near}, a whole number, or a dict from names of columns to a number or a list.'
+    )
+
 
 MARGIN = 2.0
 """The margin of the logistic hinge that "auto" stands for: that of the support vector machines. Compared on the data of

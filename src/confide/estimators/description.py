@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.raw_columns import ReadColumns, checked_columns
+from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError
-from confide.estimators.planned_evaluation import levels_shown
+from confide.estimators.evaluation import levels_shown
 from confide.expected_noise import sentence_of_waste
+from confide.features.checks import is_list
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
-from confide.features.schema_checks import is_list
 from confide.inference.description import CategoryTable, Description, NumberTable, checked_quantiles
 from confide.inference.intervals import checked_level
-from confide.inference.rate import LEAST_SIGNAL
+from confide.inference.rates import LEAST_SIGNAL
 from confide.intake import parameters
 from confide.known_words import listed_unknown
 from confide.privacy.budgets import Budget, Neighbours, as_budget

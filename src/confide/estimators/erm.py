@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.losses import LogisticLoss, Loss, MarginLoss
-from confide.erm.tilted_losses import TiltedLoss
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
+from confide.erm.target_losses import TiltedLoss
+from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
+from confide.estimators.parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
+from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.user_losses import declared_loss, loss_with_slopes

@@ -10,22 +10,20 @@ from scipy.special import logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from confide.array_types import Array
 from confide.callers import labels_are_encoded
 from confide.errors import ParameterError
 from confide.estimators.linear_model import PrivateLinearModel, WeightsOfRows, released_model, sample_weight_of
-from confide.estimators.shared_parameters import ClassParameters, SampleWeightParameter
+from confide.estimators.parameters import ClassParameters, SampleWeightParameter
+from confide.features.cells import positions_of
 from confide.features.encoder import Encoder
-from confide.features.labels import positions_of
+from confide.intake.arrays import weights_of
 from confide.intake.parameters import as_schema
-from confide.intake.row_weights import weights_of
 from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
+from confide.models.model import Link, ReleasedModel, ShownClass
+from confide.models.scores import LinearModel, favoured
 from confide.privacy.mechanism import Plan
-from confide.released_models.links import Link
-from confide.released_models.model import ReleasedModel
-from confide.released_models.scores import LinearModel, favoured
-from confide.released_models.shown_class import ShownClass
 from confide.training.settings import ScoreLoss
-from confide.types import Array
 
 
 class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types

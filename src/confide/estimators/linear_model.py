@@ -8,61 +8,364 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import sys
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from inspect import currentframe
+from numbers import Integral
+from pathlib import Path
 from typing import Any, Self, TypeAlias, TypedDict
+from weakref import WeakSet
 
 import numpy as np
+from scipy.sparse import issparse
+from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from confide.accounting.ledger import Ledger
-from confide.cautions import tell_of_unknown_size, warn
-from confide.data.arrays import Blocks
-from confide.data.mapped import MappedBlocks
+from confide.accounting.ledger import Batch, Ledger
+from confide.array_types import Array
+from confide.budget_warnings import tell_of_repeats, tell_of_unknown_size, warn
+from confide.callers import module_of, steps_outside
+from confide.data.arrays import Blocks, MappedBlocks
+from confide.erm.coded_rows import dense
+from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
-from confide.erm.strongly_convex import StronglyConvex
-from confide.errors import ParameterError
-from confide.estimators.columns_of_interest import checked_interest
-from confide.estimators.notebook import ShownWithGuarantee
-from confide.estimators.predicted_means import PredictedMeans
-from confide.estimators.priors import given_prior
-from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
-from confide.estimators.shared_parameters import ModelParameters
-from confide.exports.onnx_models import onnx_model_of
-from confide.exports.scikit_learn import pipeline_of
+from confide.errors import BudgetWarning, ParameterError
+from confide.estimators.coefficients import CoefficientIntervals, checked_interest
+from confide.estimators.parameters import ModelParameters
+from confide.estimators.pipelines import pipeline_of
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
-from confide.features.public_maps import PublicMap
-from confide.features.quadratic_forms import QuadraticForm
+from confide.features.forms import PublicMap, QuadraticForm
 from confide.features.schema import Schema
 from confide.files import document_text, write_text
-from confide.inference.evidence import Evidence
-from confide.inference.interest import Combination, InterestEvidence
+from confide.inference.debiased import Combination, InterestEvidence
+from confide.inference.intervals import Evidence, checked_level, checked_target
 from confide.inference.least_squares import SumsEvidence
+from confide.inference.predictions import SCORES_AT_ONCE, ends_of_log_odds, ends_of_scores, scores_of
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
-from confide.intake.given_rows import GivenRows, rows_given
-from confide.intake.penalties import GivenForm, checked_penalty, form_of
+from confide.intake.penalties import GivenForm, checked_penalty, form_of, refuse_without_functions
+from confide.intake.rows import GivenRows, rows_given
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind, domain_sentence
-from confide.intake.user_penalties import refuse_without_functions
-from confide.privacy.budgets import Neighbours, as_budget
-from confide.released_models.links import Link
-from confide.released_models.model import ReleasedModel
-from confide.released_models.prior import Prior, checked_prior
-from confide.released_models.scores import LinearModel
-from confide.saved_models.writing import document_of
+from confide.models.files import document_of, read_model
+from confide.models.model import Link, ReleasedModel
+from confide.models.onnx import onnx_model_of
+from confide.models.prior import Prior, checked_prior
+from confide.models.scores import LinearModel
+from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.training.alpha import has_curves, usual_norm_of_curves
+from confide.training.auto_mechanism import MECHANISM_NAMES
 from confide.training.charge import Charge, note_checksum, rows_per_person
 from confide.training.fit import train
-from confide.training.mechanism_choice import MECHANISM_NAMES
-from confide.training.penalised_settings import penalised, with_own_penalty
 from confide.training.plan import AnyPlan, make_plan
-from confide.training.settings import ScoreLoss, Settings, SquaredError
-from confide.types import Array
+from confide.training.settings import ScoreLoss, Settings, SquaredError, penalised, with_own_penalty
+
+# Intervals of predictions, for models that released what intervals need.
+
+
+class PredictedMeans(CoefficientIntervals):
+    """How sure a linear model is of the means that it predicts."""
+
+    _row_bound: RowBound
+
+    def predict_interval(self, X: Any, level: float = 0.95, target: str = "regularised") -> Array:
+        """Compute confidence intervals of the means that the model predicts for rows, on the scale of the target.
+
+        An interval is for the mean that the population's model predicts for such a row: the probability of a class, the
+        mean of a number or of a count, or the score if the model has no probabilities. It accounts for the rows of the fit
+        being a sample, and for the noise. It is not an interval for a single new target, which also varies about its mean,
+        and it does not account for a model of the wrong form. It costs no privacy, because it uses only what was released.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1.
+        target : {"regularised", "unregularised"}, default "regularised"
+            Whose predictions are meant, as in `uncertainty`. With "unregularised", intervals are about predictions without
+            the bias of the ridge, which differ from those of `predict`.
+
+        Returns
+        -------
+        array (n, 2)
+            Lower and upper ends. For two classes, of the probability of `classes_[1]`; without probabilities, of the score
+            in its favour. For three or more classes (n, n_classes, 2). Where the noise hides what the rows tell, the ends
+            are the smallest and largest possible values.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If nothing was released for intervals, the level is out of range, or the target is unknown or not available.
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+
+        Notes
+        -----
+        With three or more classes and one vector of weights against all others for each, it is not known how the sampling
+        errors of the scores depend on each other. Their sizes are added up there, so intervals of probabilities are wider
+        than they need be.
+        """
+        checked_level(level), checked_target(target)
+        self._known_evidence()
+        blocks = self._blocks_to_score(X)
+        ends = np.empty((blocks.n_rows, *(() if self._n_scores == 1 else (self._n_scores,)), 2))
+        step = max(1, min(blocks.rows_in_block, SCORES_AT_ONCE // self._n_scores))
+        for start in range(0, blocks.n_rows, step):
+            stop = min(start + step, blocks.n_rows)
+            rows = dense(self._row_bound.clip(blocks.block(start, stop)))
+            rows = np.asarray(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
+            ends[start:stop] = self._ends_of_means(np.column_stack([rows, np.ones(len(rows))]), level, target)
+        return ends
+
+    def _ends_of_means(self, rows: Array, level: float, target: str) -> Array:
+        """The intervals of rows as they enter the score, the constant 1 of the intercept last."""
+        found, link = self._errors_of(rows, target), self._link
+        if len(found) == 1:
+            return link.mean(ends_of_scores(found[0], level))
+        if not link.has_probabilities:
+            return np.stack([ends_of_scores(each, level) for each in found], axis=1)
+        evidence = self._evidence
+        depend = isinstance(evidence, Evidence) and not evidence.separable
+        log_odds, derivatives = link.log_odds(scores_of(found))
+        answer: Array = expit(ends_of_log_odds(found, log_odds, derivatives, depend=depend, level=level))
+        return answer
+
+    @property
+    @abstractmethod
+    def _link(self) -> Link:
+        """How scores become predictions."""
+
+    @abstractmethod
+    def _blocks_to_score(self, X: Any) -> Blocks:
+        """The rows in the form in which the model scores them: checked, encoded and mapped."""
+
+
+# How an estimator is shown in a notebook: its guarantee, once it has one, above scikit-learn's diagram.
+
+
+class ShownWithGuarantee:
+    """Adds the guarantee to the diagram of scikit-learn's BaseEstimator, before which it must stand among the base classes.
+
+    IPython prescribes the names of the methods.
+    """
+
+    guarantee_: Any
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        # If scikit-learn is set to show text, this raises AttributeError, and then the notebook shows text.
+        diagram: Callable[[], str] = super()._repr_html_  # type: ignore[misc]  # defined by the next base class
+        return lambda: self._guarantee_as_html() + diagram()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] = self._guarantee_as_html() + bundle["text/html"]
+        return bundle
+
+    def _guarantee_as_html(self) -> str:
+        guarantee = getattr(self, "guarantee_", None)
+        return "" if guarantee is None else str(guarantee.to_html())
+
+
+# Warnings of fits that spend privacy without the caller's notice: given once, before the first of these fits.
+
+_ONE_FIT_A_FOLD = ("cross_validate", "cross_val_score", "cross_val_predict")
+_already_warned: WeakSet[Any] = WeakSet()
+"""Searches and estimators for which the warning was given."""
+
+
+class TellsOfRepeatedFits:
+    """A private estimator that warns when scikit-learn is about to fit many clones of it."""
+
+    def __sklearn_clone__(self) -> Any:
+        # Every function of sklearn.model_selection clones the estimator in the caller's process before it starts workers, so
+        # this is where the warning reaches the user, and before the first fit.
+        _tell_of_repeated_fits(self)
+        return super().__sklearn_clone__()  # type: ignore[misc]  # defined by scikit-learn's BaseEstimator
+
+
+def _tell_of_repeated_fits(estimator: Any) -> None:
+    """Warn once for each search, each estimator that is scored and each fit of many, unless the budget is infinite."""
+    try:
+        budget = as_budget(estimator.budget)
+    except ParameterError:
+        return  # every fit will refuse this budget
+    calls = list(_calls_of_model_selection())
+    if not calls:
+        if budget.is_private and not isinstance(estimator.ledger, Batch):
+            asked = f"{type(estimator).__name__}.fit"
+            tell_of_repeats(asked, str(budget), is_charged=estimator.ledger is not None, is_clone=True)
+        return
+    level, facts, name = calls[-1]  # the outermost call
+    warned = facts.get("self", facts["estimator"])
+    if not budget.is_private or warned in _already_warned:
+        return
+    _already_warned.add(warned)
+    n_fits = _number_of_fits(estimator, facts, name)
+    fits = "many fits" if n_fits is None else f"up to {n_fits:,} fits"
+    cost = "" if n_fits is None else f", together up to {_times(budget, n_fits)} where such costs add up"
+    ledger = "charged to no ledger" if estimator.ledger is None else "charged to the ledger"
+    kind = type(facts["self"]).__name__ if "self" in facts else name
+    warnings.warn(
+        f"{kind} makes {fits} of {type(estimator).__name__}. Each is a release of its own under {budget}, {ledger}{cost}. "
+        f"The scores, and a choice made from them, are not private. confide.PrivateSearchCV chooses parameters under one "
+        f"budget.",
+        BudgetWarning,
+        stacklevel=level,
+    )
+
+
+def tell_of_no_ledger(estimator: Any, ledger: Batch | Ledger | None) -> None:
+    """Warn if a model that was read from a file is fitted again without a ledger: a file does not name one."""
+    if estimator.__dict__.pop("_was_loaded", False) and ledger is None and as_budget(estimator.budget).is_private:
+        warnings.warn(
+            "this model was read from a file, and files name no ledger, so this fit is charged to none. If there is a "
+            "ledger for these rows, give it first: model.set_params(ledger=confide.Ledger(path)).",
+            BudgetWarning,
+            stacklevel=1 + steps_outside(sys._getframe()),
+        )
+
+
+def _calls_of_model_selection() -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Calls of functions of sklearn.model_selection on the stack, the innermost first.
+
+    Of each call: the number of steps from here to its caller, its parameters, and its name. The calls are recognised by the
+    public names of their parameters, `estimator` and `cv`.
+    """
+    frame, steps = currentframe(), 0
+    while frame is not None:
+        if module_of(frame).startswith("sklearn.model_selection"):
+            names = frame.f_locals
+            names = {**names, **getattr(names.get("self"), "__dict__", {})}
+            if {"estimator", "cv"} <= names.keys():
+                yield steps + steps_outside(frame), names, frame.f_code.co_name
+        frame, steps = frame.f_back, steps + 1
+
+
+def _number_of_fits(estimator: Any, facts: dict[str, Any], name: str) -> int | None:
+    """The largest number of fits of clones of the estimator; None if it does not follow from the parameters."""
+    cloned = facts["estimator"]
+    cloned = cloned.steps[-1][1] if isinstance(cloned, Pipeline) else cloned
+    search, cv = facts.get("self"), facts["cv"]
+    # Folds may be given as an iterator. Counting them would use it up.
+    if not (cv is None or isinstance(cv, Integral) or hasattr(cv, "get_n_splits")):
+        return None
+    if type(cloned) is not type(estimator) or not (search is None or type(search) in (GridSearchCV, RandomizedSearchCV)):
+        return None
+    try:
+        # The rows are not passed: the warning must not depend on them, so splitters that need them are not counted.
+        n_splits = int(check_cv(cv).get_n_splits())
+    except (TypeError, ValueError):
+        return None
+    if search is None:
+        return n_splits if name in _ONE_FIT_A_FOLD else None
+    grid = search.param_grid if isinstance(search, GridSearchCV) else search.param_distributions
+    varied = {key.split("__")[-1] for point in (grid if isinstance(grid, list) else [grid]) for key in point}
+    if "budget" in varied:
+        return None
+    n_candidates = len(ParameterGrid(grid)) if isinstance(search, GridSearchCV) else int(search.n_iter)
+    return n_splits * n_candidates + (search.refit is not False)
+
+
+def _times(budget: Budget, number: int) -> str:
+    return ", ".join(f"{name} {number * getattr(budget, name):.6g}" for name in budget.ranges)
+
+
+# The parameter `prior`: what users may give for it, and the public weights that it stands for.
+
+_WRONG = (
+    "prior must be a fitted model of confide, the path of a saved one, a pair (coef, intercept) of public numbers, "
+    "confide.PublicPrior of one of these, or None."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicPrior:
+    """A prior that was made from public rows alone, such as a model that was fitted to them without privacy.
+
+    Models without a guarantee are refused as priors, because they may reveal the rows that they were fitted to. This
+    declares that these rows need no protection. It is an assumption, which the statement of the fit names.
+
+    Parameters
+    ----------
+    model : fitted model of confide, path of a saved one, or pair (coef, intercept)
+        The public weights.
+
+    Raises
+    ------
+    ParameterError
+        By the fit, if the columns, the kernel or the classes of the model are not those of the fit. Nothing was charged.
+
+    Notes
+    -----
+    Guarantee: the prior costs no budget, because it is public; that of the fit holds as it stands. Proof:
+    confide/privacy/proofs/objective_perturbation.md, section 4.
+
+    Examples
+    --------
+    >>> import confide
+    >>> adult = confide.datasets.load_adult()
+    >>> public, private = adult.X_train[:500], adult.X_train[500:]  # as if the first 500 rows were public
+    >>> before = confide.LogisticRegression(budget=float("inf"), schema=adult.schema).fit(public, adult.y_train[:500])
+    >>> model = confide.LogisticRegression(budget=0.1, schema=adult.schema, prior=confide.PublicPrior(before))
+    >>> bool(model.fit(private, adult.y_train[500:]).score(adult.X_test, adult.y_test) > 0.8)
+    True
+    """
+
+    model: Any
+
+
+def given_prior(value: Any, of_model: Callable[[Any], Prior | None]) -> Prior | None:
+    """The prior that the parameter `prior` stands for.
+
+    Parameters
+    ----------
+    value : the parameter
+    of_model : gives the weights of a fitted model, and None for what is no model
+    """
+    if value is None or type(value) is Prior:
+        return value
+    if type(value) is PublicPrior:
+        if value.model is None:
+            raise ParameterError(_WRONG)
+        found = given_prior(value.model, of_model)
+        return None if found is None else found.declared_public()
+    if isinstance(value, (str, os.PathLike)):
+        return _read(value).as_prior()
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return Prior.of_numbers(*value)
+    found = of_model(value)
+    if found is None:
+        raise ParameterError(_WRONG)
+    return found
+
+
+def _read(path: str | os.PathLike[str]) -> ReleasedModel:
+    """The model in a file. A fit asks for it more than once, so it is read once as long as the file stays the same."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return read_model(path)  # which says what is wrong
+    return _remembered(Path(path).absolute(), (status.st_ino, status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=8)
+def _remembered(path: Path, stamp: tuple[int, ...]) -> ReleasedModel:  # noqa: ARG001 - another stamp is another file
+    return read_model(path)
+
 
 NamesOfColumns: TypeAlias = Callable[[], Sequence[str]]
 """Gives the names of the columns of an array or a frame of numbers."""

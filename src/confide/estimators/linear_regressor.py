@@ -9,19 +9,18 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from confide.array_types import Array
 from confide.erm.coded_rows import dense
 from confide.errors import ParameterError
 from confide.estimators.linear_model import PrivateLinearModel
-from confide.estimators.shared_parameters import TargetParameter
+from confide.estimators.parameters import TargetParameter
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.intake.row_weights import weights_of
+from confide.intake.arrays import weights_of
 from confide.intake.targets import Numbers, numbers_of
+from confide.models.model import Link, ReleasedModel
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.released_models.links import Link
-from confide.released_models.model import ReleasedModel
 from confide.training.plan import AnyPlan, make_plan
-from confide.types import Array
 
 
 class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from confide.array_types import Array
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.shared_parameters import (
+from confide.estimators.parameters import (
     InterestParameter,
     IntervalsParameter,
     PenaltyParameter,
@@ -20,10 +21,9 @@ from confide.estimators.shared_parameters import (
 )
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.released_models.links import Link
+from confide.models.model import Link
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss
-from confide.types import Array
 
 
 @estimator

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.data.federated import answer, rows_of_parties_are_not_counted, send_end
-from confide.data.messages import Connection
+from confide.data.federated import Connection, answer, rows_of_parties_are_not_counted, send_end
 from confide.data.partitions import refuse_persons
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.features.encoder import Encoder
-from confide.intake.given_rows import rows_given
+from confide.intake.rows import rows_given
 
 
 def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: Any = None) -> None:

@@ -17,7 +17,8 @@ from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions, tell_of_unknown_size
+from confide.array_types import Array
+from confide.budget_warnings import cautions, tell_of_unknown_size
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_regressor import LinearRegressor
@@ -26,17 +27,15 @@ from confide.expected_noise import wasted
 from confide.guarantee import Guarantee
 from confide.inference.intervals import checked_level
 from confide.intake import parameters
-from confide.intake.given_rows import rows_given
+from confide.intake.rows import rows_given
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
-from confide.training.charge import Charge, before_charge, charge_and_release
+from confide.training.charge import Charge, before_charge, charge_and_release, divided, refuse_persons, refuse_undivided
 from confide.training.fit import lattices_of, model_of_columns, released
 from confide.training.plan import AnyPlan, plan_for
-from confide.training.random_division import divided, refuse_persons, refuse_undivided
 from confide.training.settings import Settings, SquaredError
-from confide.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,19 +17,17 @@ from typing import Any
 import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.raw_columns import ReadColumns, checked_columns
+from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError
 from confide.expected_noise import sentence_of_waste
-from confide.features.candidates import candidates_of
-from confide.features.columns import Column, NumberColumn, columns_of, shown_number
-from confide.features.released_bounds import BoundsRelease
+from confide.features.checks import BoundsRelease, is_list
+from confide.features.columns import Column, NumberColumn, candidates_of, columns_of, shown_number
 from confide.features.schema import Schema
-from confide.features.schema_checks import is_list
 from confide.features.toml_form import toml_text
 from confide.intake import parameters
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
-from confide.privacy.quantiles import NoisyQuantiles, QuantilesPlan, places, rows_off
+from confide.privacy.selection import NoisyQuantiles, QuantilesPlan, places, rows_off
 from confide.training.assumptions import attempts_sentence, void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
 

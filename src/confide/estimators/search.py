@@ -18,34 +18,39 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions, of_many_classes, tell_of_unknown_size, warn
+from confide.array_types import Array
+from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_size, warn
 from confide.errors import AccuracyWarning, ParameterError
 from confide.estimators.linear_classifier import LinearClassifier, labels_given
-from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
-from confide.estimators.repeated_fits import TellsOfRepeatedFits
-from confide.estimators.shared_parameters import AdviceOnParameters, estimator
-from confide.estimators.unknown_parameters import advice_on
+from confide.estimators.linear_model import TellsOfRepeatedFits, WeightsOfRows, sample_weight_of
+from confide.estimators.parameters import AdviceOnParameters, advice_on, estimator
 from confide.expected_noise import wasted
 from confide.guarantee import Circumstances, Guarantee, Search
 from confide.intake import parameters
-from confide.intake.given_rows import rows_given
+from confide.intake.rows import rows_given
 from confide.intake.specification import CheckedRows
 from confide.intake.targets import declared_domain
+from confide.models.model import ReleasedModel
 from confide.plan_text import search_text
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
+from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
-from confide.released_models.model import ReleasedModel
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
-from confide.training.charge import Charge, before_charge, charge_and_release
+from confide.training.charge import (
+    Charge,
+    before_charge,
+    charge_and_release,
+    divided,
+    mistakes,
+    refuse_persons,
+    refuse_undivided,
+)
 from confide.training.fit import Fit, lattices_of, model_of, released
-from confide.training.random_division import divided, mistakes, refuse_persons, refuse_undivided
 from confide.training.settings import Settings
-from confide.types import Array
 
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 

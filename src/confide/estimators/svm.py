@@ -10,27 +10,26 @@ from functools import partial
 from numbers import Real
 from typing import Any, Self
 
-from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
-from confide.estimators.shared_parameters import (
+from confide.estimators.parameters import (
     IntervalsParameter,
     PenaltyParameter,
     RowNormParameter,
     SparsityParameter,
     estimator,
 )
-from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
-from confide.features.public_maps import PublicMap
+from confide.features.forms import PublicMap
+from confide.features.fourier import CurvesAndFeatures, FourierMap
 from confide.intake import parameters
+from confide.models.model import ReleasedModel
 from confide.privacy.budgets import Neighbours
-from confide.released_models.model import ReleasedModel
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.kernel_choice import feature_norm, length_scale, number_of_features
+from confide.training.auto_features import feature_norm, length_scale, number_of_features
 from confide.training.settings import ScoreLoss, Settings
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
@@ -39,7 +38,7 @@ _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] =
     "smooth_hinge": SmoothHinge,
     "logistic_hinge": LogisticHinge,
 }
-"""The losses by their names. With "auto", `training/loss_choice.py` may replace this loss by the logistic hinge."""
+"""The losses by their names. With "auto", `training/auto_loss.py` may replace this loss by the logistic hinge."""
 _NARROWEST = 2.0**-12
 """The smallest `smoothing` of a joint. The joint that loss="hinge" uses is not narrower."""
 

@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.estimators.unknown_parameters import with_advice
+from confide.estimators.parameters import with_advice
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
 from confide.intake.arrays import numeric_blocks
 from confide.intake.parameters import checked_schema
-from confide.types import Array
 
 
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.evaluations.bernstein import weights_of_power
-from confide.evaluations.layouts import LOSS_DEGREE, ClassTables
 from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, shown, written, written_all
-from confide.inference.bands import level_of_each
-from confide.inference.noisy_table import NoisyTable, mean_of
-from confide.inference.rate import UNKNOWN, Rate, within
-from confide.types import Array
+from confide.evaluations.tables import LOSS_DEGREE, ClassTables, weights_of_power
+from confide.inference.intervals import level_of_each
+from confide.inference.rates import UNKNOWN, NoisyTable, Rate, mean_of, within
 
 
 @dataclass(frozen=True, slots=True, eq=False)

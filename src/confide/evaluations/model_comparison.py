@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from confide.evaluations.bernstein import weights_of_polynomial, weights_of_power
-from confide.evaluations.layouts import ERROR_DEGREE, LOSS_DEGREE, ClassPairTables, NumberPairTables
+from confide.array_types import Array
 from confide.evaluations.number_errors import ratio_to_spread
 from confide.evaluations.result import ShownTable, TablesEvaluation, shown, written_all
-from confide.inference.noisy_table import NoisyTable, mean_of
-from confide.inference.rate import Rate
-from confide.types import Array
+from confide.evaluations.tables import (
+    ERROR_DEGREE,
+    LOSS_DEGREE,
+    ClassPairTables,
+    NumberPairTables,
+    weights_of_polynomial,
+    weights_of_power,
+)
+from confide.inference.rates import NoisyTable, Rate, mean_of
 
 _FIRST_RIGHT, _SECOND_RIGHT = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
 """Of the cells "both right", "the first alone", "the second alone" and "neither"."""

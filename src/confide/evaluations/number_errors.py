@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.evaluations.bernstein import weights_of_polynomial, weights_of_power
-from confide.evaluations.layouts import ERROR_DEGREE, LOSS_DEGREE, NumberTables
 from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, written
-from confide.inference.bands import level_of_each
-from confide.inference.noisy_table import NoisyTable
-from confide.inference.rate import UNKNOWN, Rate, within
-from confide.types import Array
+from confide.evaluations.tables import ERROR_DEGREE, LOSS_DEGREE, NumberTables, weights_of_polynomial, weights_of_power
+from confide.inference.intervals import level_of_each
+from confide.inference.rates import UNKNOWN, NoisyTable, Rate, within
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from confide.features.cells import read_numbers
-from confide.features.codes import Codes
-from confide.features.column_encodings import encoding_of, is_kept_as_is
+from confide.features.codes import Codes, encoding_of, is_kept_as_is
 from confide.features.columns import CategoryColumn, NumberColumn, shown_number
-from confide.features.raw_table import RawTable
 from confide.features.schema import Schema
+from confide.features.table import RawTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeGuard
 
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.array_types import Array, Indices
 from confide.features.cells import CellNumbers, Levels
+from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
 from confide.features.schema import Schema
-from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -45,3 +52,286 @@ class Codes:
 
     def __repr__(self) -> str:
         return f"Codes({self.schema!r})"
+
+
+# How one column becomes one group of encoded columns, whose entries have absolute values that add up to at most 1.
+#
+# - A number is clipped to its bounds and stretched to [-1, 1]. If cells may be missing, a second column is 1 where the
+#   number is missing, and the first is 0 there.
+# - A number with knots has one column for its low, each knot and its high. Each is a hat function: 1 at its own point, and
+#   falling in a straight line to 0 at both neighbours (B-splines of degree 1). All are multiplied by 1 - 2^-36, which keeps
+#   rounded sums below 1. A weight is the effect at its point, and effects between points are interpolated.
+# - A category with exactly two levels has one column, -1 for the first level and 1 for the second. Any other category has
+#   one column for each level, which is 1 where the row has that level. The levels are the listed categories, then "(other)"
+#   and "(missing)" if they are declared. A category that is none of the levels gives zeros.
+
+HAT_HEIGHT = 1.0 - 2.0**-36
+"""Two hats add up to 1 except for rounding. With this height, the row bound sees at once that it need not clip any row."""
+
+
+class ColumnEncoding(Protocol):
+    """How one column becomes one group of encoded columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+
+    @property
+    def linked(self) -> bool:
+        """Whether in every row exactly one of the encoded columns is 1 and the others are 0."""
+
+    def codes(self, values: Any) -> Any:
+        """The checked values of the column (n,) in a compact form (n,) from which blocks of encoded columns are made."""
+
+    def write(self, codes: Any, out: Array) -> None:
+        """Fill `out`, the encoded columns of one block (size, m), from the codes of the block (m,)."""
+
+
+def encoding_of(column: Column) -> ColumnEncoding:
+    """The encoding of a column."""
+    return NumberEncoding(column) if isinstance(column, NumberColumn) else CategoryEncoding(column)
+
+
+def is_kept_as_is(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
+    """Whether the codes of a column are its numbers as they are: a linear scale, straight or with even knots."""
+    return isinstance(encoding, NumberEncoding) and encoding.is_kept_as_is
+
+
+def is_plain(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
+    """Whether an encoding is that of a plain number, which is encoded together with all others (`PlainNumbers`)."""
+    return isinstance(encoding, NumberEncoding) and encoding.column.is_straight
+
+
+@dataclass(frozen=True, slots=True)
+class NumberEncoding:
+    """Numbers, clipped to public bounds and stretched to [-1, 1].
+
+    On a linear scale, the codes of a straight column or of one with even knots are the numbers themselves. Other codes are
+    numbers in [-1, 1] or, if the column has knots, positions among the knots, 0 for the low. NaN stands for a missing
+    number.
+    """
+
+    column: NumberColumn
+    linked: ClassVar[bool] = False
+
+    @property
+    def is_kept_as_is(self) -> bool:
+        """Whether the codes are the numbers as they are."""
+        even = self.column.scale == "linear" and isinstance(self.column.knots, int)
+        return self.column.is_straight or (even and math.isfinite(self.steps_per_unit))
+
+    @property
+    def n_hats(self) -> int:
+        """Number of hats; 0 for a straight line."""
+        return len(self.column.knots_with_bounds)
+
+    @property
+    def steps_per_unit(self) -> float:
+        """How many even knots lie within one unit of the column, on a linear scale."""
+        return (self.n_hats - 1) / (self.column.high - self.column.low)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        name = self.column.name
+        names = tuple(f"{name}~{value}" for value in _shown_points(self.column)) or (name,)
+        return (*names, f"{name}=(missing)") if self.column.missing else names
+
+    def codes(self, values: CellNumbers) -> NDArray[np.floating[Any]]:
+        column = self.column
+        if self.is_kept_as_is:
+            return values
+        stretched = column.stretched(values.astype(np.float64))
+        if not column.missing:
+            stretched[np.isnan(stretched)] = 0.0
+        if not column.knots:
+            return stretched
+        if isinstance(column.knots, int):
+            # On the stretched scale such knots are evenly spaced: position 0 at -1 and the last one at 1.
+            stretched += 1.0
+            stretched *= (column.knots + 1) / 2.0
+            return stretched
+        points = column.stretched(np.array(column.knots_with_bounds))
+        positions: Array = np.interp(stretched, points, np.arange(float(points.size)))
+        return positions
+
+    def write(self, codes: Array, out: Array) -> None:
+        if self.column.knots:
+            self.write_hats(self._positions(codes) if self.is_kept_as_is else codes, out)
+        else:
+            self.write_line(codes, out)
+
+    def write_hats(self, positions: Array, out: Array) -> None:
+        """Fill `out` (size, m) from positions (m,) among the knots, 0 for the low and NaN for a missing number."""
+        numbers = out[:-1] if self.column.missing else out
+        numbers[...] = HAT_HEIGHT * np.maximum(1.0 - np.abs(positions - np.arange(len(numbers))[:, None]), 0.0)
+        self._write_absent(positions, numbers, out)
+
+    def write_line(self, stretched: Array, out: Array) -> None:
+        """Fill `out` (size, m) from numbers (m,) in [-1, 1], NaN for a missing one."""
+        numbers = out[:-1] if self.column.missing else out
+        numbers[0] = stretched
+        self._write_absent(stretched, numbers, out)
+
+    def _write_absent(self, codes: Array, numbers: Array, out: Array) -> None:
+        if self.column.missing:
+            absent = np.isnan(codes)
+            numbers[:, absent] = 0.0
+            out[-1] = absent
+
+    def _positions(self, numbers: NDArray[np.floating[Any]]) -> Array:
+        """Positions of numbers among even knots; those that are missing are NaN, or in the middle if none may be."""
+        positions = numbers.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            positions -= self.column.low
+            positions *= self.steps_per_unit
+        np.clip(positions, 0.0, self.n_hats - 1.0, out=positions)
+        if not self.column.missing:
+            positions[np.isnan(positions)] = 0.5 * (self.n_hats - 1)
+        return positions
+
+
+def _shown_points(column: NumberColumn) -> tuple[str, ...]:
+    """The low, the knots and the high of a column, for names. Even knots are shown with four digits if these differ."""
+    points = column.knots_with_bounds
+    if isinstance(column.knots, int):
+        rounded = tuple(f"{point:.4g}" if abs(point) < 1e4 else f"{point:.0f}" for point in points)
+        if len(set(rounded)) == len(rounded):
+            return rounded
+    return tuple(str(shown_number(point)) for point in points)
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryEncoding:
+    """Categories, as levels. Their codes are the levels."""
+
+    column: CategoryColumn
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    single: Array = field(init=False, compare=False, repr=False)
+    """If there is one encoded column: its value for each level, and last, at index -1, for no level. Otherwise empty."""
+
+    def __post_init__(self) -> None:
+        column = self.column
+        levels = [str(category) for category in column.categories]
+        levels += ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
+        columns = levels[1:] if len(levels) == 2 else levels
+        values = {1: [1.0, 0.0], 2: [-1.0, 1.0, 0.0]}.get(len(levels), [])
+        object.__setattr__(self, "names", tuple(f"{column.name}={level}" for level in columns))
+        object.__setattr__(self, "single", np.array(values))
+
+    @property
+    def linked(self) -> bool:
+        return not self.single.size and self.column.other is not False
+
+    def codes(self, values: Levels) -> Levels:
+        return values
+
+    def write(self, codes: Levels, out: Array) -> None:
+        if self.single.size:
+            out[0] = self.single[codes]
+        else:
+            out[...] = 0.0
+            known = np.flatnonzero(codes >= 0)
+            out[codes[known], known] = 1.0
+
+
+# Plain numbers: those on a linear scale without knots. Those of one block are encoded together.
+#
+# Encoding each column by itself would take longer for the calls than for the arithmetic.
+
+_SINGLE_PRECISION_LIMIT = 2.0**100
+"""Bounds below this, and ranges above its inverse, can be used in single precision without overflow."""
+
+
+def rows_of(columns: Sequence[CellNumbers], which: Sequence[int], rows: slice) -> list[CellNumbers]:
+    """Some rows of some of the columns, as views (m,)."""
+    return [columns[place][rows] for place in which]
+
+
+class PlainNumbers:
+    """How plain numbers are encoded: clipped to their bounds and stretched to [-1, 1].
+
+    Parameters
+    ----------
+    columns : each column with the position of its encoded column
+
+    Attributes
+    ----------
+    count : how many columns there are
+    """
+
+    def __init__(self, columns: Sequence[tuple[NumberColumn, int]]) -> None:
+        self.count = len(columns)
+        self._low = np.array([column.low for column, _ in columns]).reshape(-1, 1)
+        self._high = np.array([column.high for column, _ in columns]).reshape(-1, 1)
+        self._width = self._high - self._low
+        ends = np.concatenate([self._low, self._high])
+        moderate = bool((np.abs(ends) < _SINGLE_PRECISION_LIMIT).all()) and bool(
+            (self._width > 1.0 / _SINGLE_PRECISION_LIMIT).all()
+        )
+        self._in_single_precision = moderate and bool((self._low.astype(np.float32) == self._low).all())
+        starts = [start for _, start in columns]
+        in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False
+        self._places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
+        self._indicators = [(row, start + 1) for row, (column, start) in enumerate(columns) if column.missing]
+
+    def write(self, numbers: Sequence[CellNumbers], out: Array) -> None:
+        """Encode the numbers of one block.
+
+        The result is that of `NumberColumn.stretched`, except that numbers that are missing or infinite become 0.
+
+        Parameters
+        ----------
+        numbers : `count` arrays (m,), which are not written to
+        out : (n_features, m), of which the columns of these numbers are filled
+        """
+        if not numbers or not out.size:
+            return
+        # A slice gives a view, so the result is written in place.
+        stretched = out[self._places] if isinstance(self._places, slice) else np.empty((self.count, out.shape[1]), out.dtype)
+        absent = self.stretch(numbers, stretched)
+        if not isinstance(self._places, slice):
+            out[self._places] = stretched
+        for row, place in self._indicators:
+            out[place] = 0.0 if absent is None else absent[row]
+
+    def stretch(self, numbers: Sequence[CellNumbers], out: Array) -> NDArray[np.bool_] | None:
+        """Encode the numbers of one block, without indicators of those that are missing.
+
+        Parameters
+        ----------
+        numbers : `count` arrays (m,), which are not written to
+        out : (count, m), which is filled
+
+        Returns
+        -------
+        (count, m) whether a number is missing or infinite, so that it became 0; None if all are within their bounds
+        """
+        # Copying first is faster than one subtraction that also changes the type of the numbers.
+        given: CellNumbers = np.stack(numbers, out=out if out.dtype == np.float64 else None)
+        absent: NDArray[np.bool_] | None = None
+        with np.errstate(all="ignore"):
+            # The comparisons are written so that NaN counts as outside.
+            least, most = given.min(axis=1, keepdims=True), given.max(axis=1, keepdims=True)
+            if not (bool((least >= self._low).all()) and bool((most <= self._high).all())):
+                absent = ~np.isfinite(given)
+                in_place = given if given.dtype == np.float64 else None
+                given = np.minimum(np.maximum(given, self._low, out=in_place), self._high, out=in_place)
+            self._stretch(given, out)
+        if absent is not None:
+            out[absent] = 0.0
+        return absent
+
+    def _stretch(self, numbers: CellNumbers, out: Array) -> None:
+        if out.dtype == np.float32 and numbers.dtype == np.float32 and self._in_single_precision:
+            # The lower bound is subtracted first: this loses no digits if numbers are large compared with their range.
+            np.subtract(numbers, self._low.astype(np.float32), out=out)
+            out *= (2.0 / self._width).astype(np.float32)
+            out -= np.float32(1.0)
+            return
+        exact: Any = numbers if numbers.dtype == np.float64 else numbers.astype(np.float64)
+        exact -= self._low
+        exact /= self._width
+        exact *= 2.0
+        exact -= 1.0
+        if exact is not out:
+            np.copyto(out, exact, casting="same_kind")

@@ -5,7 +5,7 @@ schema, and each interaction, becomes one group of encoded columns. The L1 norm 
 interaction. So the L2 norm of a row is at most the root of the sum of their squares. A coefficient speaks in terms of its
 column: it is the effect of a category compared with none, or of the end of a number's range compared with the middle.
 
-`confide.features.column_encodings` says how each kind of column is encoded. An interaction has all products of the encoded
+`confide.features.codes` says how each kind of column is encoded. An interaction has all products of the encoded
 columns of its members; the columns of the last member run fastest. If a member is all zeros, so are the products. A missing
 number takes part with its indicator. The L1 norm of the products is the product of the L1 norms. The group of an interaction
 is linked (exactly one entry is 1, or the scale of the interaction, in every row) if the groups of all its members are.
@@ -23,25 +23,20 @@ from typing import Any
 
 import numpy as np
 
+from confide.array_types import Array
 from confide.compiled.stored_rows import StoredCodes
-from confide.data.threads import made_in_order
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
 from confide.features.cells import CellNumbers, Levels
-from confide.features.coded_columns import CodedColumns
-from confide.features.codes import Codes
-from confide.features.column_encodings import ColumnEncoding, encoding_of, is_kept_as_is, is_plain
-from confide.features.curves_and_features import CurvesAndFeatures
-from confide.features.layout import Group, Layout
-from confide.features.persons import RowsPerPerson
-from confide.features.plain_numbers import PlainNumbers, rows_of
-from confide.features.products import Product, write_products
-from confide.features.raw_table import RawTable
+from confide.features.coded_columns import CodedColumns, StoredColumns
+from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, is_kept_as_is, is_plain, rows_of
+from confide.features.fourier import CurvesAndFeatures
+from confide.features.groups import Group, Layout, Product, write_products
 from confide.features.schema import Schema
-from confide.features.stored_columns import StoredColumns
+from confide.features.table import RawTable, RowsPerPerson
 from confide.known_words import listed
-from confide.types import Array
+from confide.threads import made_in_order
 
 _BLOCK_ROWS = 1024
 

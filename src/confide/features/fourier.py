@@ -38,10 +38,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from confide.array_types import Array, Rows
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import InputError, ParameterError, checked_flag
+from confide.errors import InputError, ParameterError, SchemaError, checked_flag
+from confide.features.checks import check_fields
+from confide.features.columns import shown_number
 from confide.known_words import words_of
-from confide.types import Array, Rows
 
 # For each kernel with length scale 1: the absolute value that a coordinate of a frequency exceeds with a given probability.
 # Coordinates are independent, and both signs are equally likely.
@@ -284,3 +286,216 @@ def on_grid(rows: Array, bits: int) -> Array:
     anchors = np.ldexp(1.5, 52 - bits + np.maximum(exponents, _SMALLEST_EXPONENT))
     rounded: Array = (rows + anchors) - anchors
     return rounded
+
+
+# Encoded rows with random Fourier features of the same rows beside them, by public knowledge alone.
+#
+# The weights of the encoded columns are the effects of single columns. The weights of the features are a function of all
+# columns together, so a linear model of both is an additive model with interactions of every order. The features are
+# multiplied by a number g, which says how much of a row they are: a row x becomes (x, g f(x)), where f(x) has norm 1.
+#
+# If |x| <= r, then |(x, g f(x))|^2 <= r^2 + g^2. Rows are clipped to such a ball where they are summed, so the bound holds
+# whatever finite numbers are computed here. They are finite, because the encoder makes finite rows of every cell.
+
+_SMALLEST_NORM, _LARGEST_NORM = 2.0**-20, 2.0**20
+_KEYS = ("kind", "features", "feature_norm", "row_norm")
+
+
+@dataclass(frozen=True, slots=True)
+class CurvesAndFeatures:
+    """Appends random Fourier features to rows.
+
+    Parameters
+    ----------
+    features : the map whose features are appended
+    feature_norm : g, the L2 norm of the appended features
+    row_norm : the largest L2 norm of a row before the features are appended
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its range, which is from 2^-20 to 2^20.
+
+    Examples
+    --------
+    >>> appending = CurvesAndFeatures(FourierMap(1, 4), feature_norm=2.0, row_norm=1.0)
+    >>> appending.transform(np.array([[0.0]])).round(3)
+    array([[0.   , 1.414, 1.414, 0.   , 0.   ]])
+    """
+
+    features: FourierMap
+    feature_norm: float
+    row_norm: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.features, FourierMap):
+            raise ParameterError("the features that are appended to rows must be a FourierMap.")
+        for name in ("feature_norm", "row_norm"):
+            value = getattr(self, name)
+            norm = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+            if not _SMALLEST_NORM <= norm <= _LARGEST_NORM:
+                raise ParameterError(f"{name} must be a number from 2^-20 to 2^20.")
+            object.__setattr__(self, name, norm)
+
+    def __str__(self) -> str:
+        return f"their columns and, times {self.feature_norm:g}, {self.features}"
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of columns of a row before the features are appended."""
+        return self.features.n_inputs
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of a row with its features."""
+        return self.features.n_inputs + self.features.n_features
+
+    @property
+    def row_bound(self) -> BallBound:
+        """A ball that holds every row with its features."""
+        return self.bound_for(self.row_norm)
+
+    def bound_for(self, norm: float) -> BallBound:
+        """A ball that holds every row with its features whose norm was at most this before they were appended."""
+        # Rounded upwards, so that rows at the bound are not clipped for rounding alone.
+        return BallBound(math.hypot(norm, self.feature_norm) * (1.0 + 2.0**-30))
+
+    def may_have(self, row_bound: RowBound) -> bool:
+        """Whether a fit to mapped rows may have this bound: where noise is large, rows are clipped to a smaller ball."""
+        return isinstance(row_bound, BallBound) and row_bound.norm <= self.row_bound.norm
+
+    def names_for(self, inputs: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns of a row with its features, from the names of the columns before."""
+        return (*inputs, *self.features.names)
+
+    def transform(self, rows: Rows) -> Array:
+        """Append the features to rows.
+
+        Parameters
+        ----------
+        rows : array (m, n_inputs) of finite numbers
+
+        Returns
+        -------
+        array (m, n_features), float64, fresh and C-contiguous: first the columns of the rows, then the features. Each row
+        is a function of the row alone, bit for bit
+
+        Raises
+        ------
+        InputError
+            If rows do not have n_inputs columns.
+        """
+        features = self.features.transform(rows)
+        features *= self.feature_norm
+        return np.concatenate([np.asarray(rows, dtype=np.float64), features], axis=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able form, read by `from_dict`."""
+        norms = {name: getattr(self, name) for name in ("feature_norm", "row_norm")}
+        return {"kind": "curves and features", "features": self.features.to_dict()} | norms
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> CurvesAndFeatures:
+        """Read what `to_dict` writes.
+
+        Raises
+        ------
+        ParameterError
+            If parts are missing, unknown or outside their ranges.
+        """
+        if not isinstance(value, Mapping) or set(value) != set(_KEYS) or value["kind"] != "curves and features":
+            raise ParameterError(
+                f"rows with their features are described by exactly these keys: {', '.join(sorted(_KEYS))}."
+            )
+        features = FourierMap.from_dict(value["features"])
+        return cls(features, value["feature_norm"], value["row_norm"])
+
+
+# Random features that a schema asks for: a function of all columns together, beside the effects of single columns.
+
+_MOST_FEATURES = 2**16
+_SMALLEST_LENGTH_SCALE, _LARGEST_LENGTH_SCALE = 2.0**-10, 2.0**10
+
+
+@dataclass(frozen=True, slots=True)
+class RandomFeatures:
+    """Random Fourier features of the encoded row, which models append to it.
+
+    Parameters
+    ----------
+    number : how many, an even number
+    length_scale : distance between two encoded rows over which the function of all columns changes; two rows that differ in
+        one category are sqrt(2) apart
+    norm : the L2 norm of the features of a row. The encoded columns of a row have at most the root of their number of
+        groups; with a larger norm more of the model is a function of all columns together, and less a sum of effects
+    seed : the public seed of the features
+
+    Raises
+    ------
+    SchemaError
+        If a value is outside its range.
+    """
+
+    number: int
+    length_scale: float
+    norm: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("number", 2, _MOST_FEATURES), ("seed", 0, _LARGEST_SEED)):
+            count = getattr(self, name)
+            if not isinstance(count, Integral) or isinstance(count, bool) or not low <= int(count) <= high:
+                raise SchemaError(f"random_features: {name} must be a whole number from {low} to {high}.")
+            object.__setattr__(self, name, int(count))
+        if self.number % 2:
+            raise SchemaError("random_features: number must be even, because each frequency gives a cosine and a sine.")
+        for name in ("length_scale", "norm"):
+            value = getattr(self, name)
+            size = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+            if not _SMALLEST_LENGTH_SCALE <= size <= _LARGEST_LENGTH_SCALE:
+                raise SchemaError(f"random_features: {name} must be a number from 2^-10 to 2^10.")
+            object.__setattr__(self, name, size)
+
+    def appended_to(self, n_inputs: int, row_norm: float) -> CurvesAndFeatures:
+        """The map that appends the features to rows of so many columns, whose L2 norm is at most `row_norm`.
+
+        Raises
+        ------
+        SchemaError
+            If there are too many columns for so many features.
+        """
+        try:
+            features = FourierMap(n_inputs, self.number, "rbf", self.length_scale, self.seed, orthogonal=True)
+        except ParameterError as error:
+            raise SchemaError(f"random_features: {error}") from None
+        return CurvesAndFeatures(features, self.norm, row_norm)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a schema in JSON or TOML has."""
+        return {
+            field.name: shown_number(float(value)) if field.name in ("length_scale", "norm") else value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{self.number} random features of all columns, length scale {shown_number(self.length_scale)}, "
+            f"norm {shown_number(self.norm)}"
+        )
+
+
+def random_features_of(described: Any) -> RandomFeatures | None:
+    """The random features of a schema, checked: from a mapping, or as they were given; None if there are none.
+
+    Raises
+    ------
+    SchemaError
+        If the description contradicts itself.
+    """
+    if described is None or isinstance(described, RandomFeatures):
+        return described
+    if not isinstance(described, Mapping):
+        raise SchemaError("random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }.")
+    check_fields("random_features", described, RandomFeatures)
+    return RandomFeatures(**described)

@@ -41,12 +41,12 @@ A table in place of a list says more:
 
 With `knots`, numbers enter the products as coarse effects with so many evenly spaced knots, whatever knots they have beside
 the products. `scale` multiplies the products: they then take a smaller part of the norm of a row, and the model expects them
-to be small (`confide.features.interactions`). One number alone, as in { columns = ["age"], knots = 3 }, gets a curve beside
+to be small (`confide.features.schema`). One number alone, as in { columns = ["age"], knots = 3 }, gets a curve beside
 its straight line.
 
 `random_features = { number = 1000, length_scale = 1.5, norm = 4 }` above [columns] makes every linear model with the schema
 append random Fourier features of the encoded row to it, so that it also has a smooth function of all columns together
-(`confide.features.random_features`).
+(`confide.features.fourier`).
 
 A target of three or more classes lists all its labels:
 
@@ -71,20 +71,419 @@ Categories and labels are compared in canonical form (`confide.features.canonica
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from confide.errors import SchemaError
-from confide.features.blanks import refuse_blanks
-from confide.features.columns import Column, NumberColumn, columns_of
-from confide.features.interactions import Interaction, interactions_of
-from confide.features.random_features import RandomFeatures, random_features_of
-from confide.features.row_weight import RowWeight, row_weight_of
-from confide.features.schema_checks import check_keys, column_title
-from confide.features.target import Target, target_of
+import numpy as np
+
+from confide.array_types import Array
+from confide.errors import InputError, SchemaError
+from confide.features.canonical_labels import Label, canonical_label, refuse_blanks
+from confide.features.cells import read_numbers
+from confide.features.checks import check_fields, check_keys, check_unit, column_title, finite_bound, is_list, plain_label
+from confide.features.columns import MOST_EVEN_KNOTS, Column, NumberColumn, columns_of, shown_number, with_unit
+from confide.features.fourier import RandomFeatures, random_features_of
 from confide.features.toml_form import read_toml, toml_text
+from confide.known_words import suggestion
+
+# Interactions: columns whose encoded columns are multiplied with each other, and how coarsely they enter the products.
+
+_SHAPE = (
+    'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]]; in place of a list of names '
+    'there may be a table, as in { columns = ["age", "sex"], knots = 1, scale = 0.3 }.'
+)
+SMALLEST_SCALE = 2.0**-20
+MOST_PRODUCTS = 10**6
+"""The largest number of products of all interactions together: names and weights of so many still take seconds and little
+memory, and no table tells so many effects apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Columns whose effects depend on each other: all products of their encoded columns enter the model.
+
+    Parameters
+    ----------
+    columns : names of two or more columns, all different; or the name of one number, which then has a curve beside its
+        straight line. Where few rows lie, the ridge draws such an effect to the line, and not to 0
+    knots : the number of evenly spaced knots with which numbers enter the products, on the scale of each column: 1 gives
+        three columns a number, and 0 a straight line. None: numbers enter as they are encoded beside the products.
+        Categories always enter with all their levels
+    scale : the products are multiplied by this number above 0 and up to 1. A smaller scale takes a smaller part of the norm
+        of a row, and so of the noise. It also shrinks the effect of the products more: it says beforehand that interactions
+        are small beside the effects of single columns
+
+    Raises
+    ------
+    SchemaError
+        If a value contradicts this description.
+    """
+
+    columns: tuple[str, ...]
+    knots: int | None = None
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not is_list(self.columns):
+            raise SchemaError("interact: the columns of an interaction must be a list of names.")
+        names = tuple(self.columns)
+        for name in names:
+            column_title(name, "interact: the name of a column")
+        if len(set(names)) != len(names) or len(names) < (1 if self.knots else 2):
+            raise SchemaError(
+                "interact: each list needs two or more names of columns, all different; or one name of a number, with knots."
+            )
+        where = f"interact: {' and '.join(names)}"
+        knots, scale = self.knots, self.scale
+        if knots is not None:
+            if not isinstance(knots, Integral) or isinstance(knots, bool) or not 0 <= int(knots) <= MOST_EVEN_KNOTS:
+                raise SchemaError(
+                    f"{where}: knots must be a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers "
+                    f"enter as they are encoded beside the products."
+                )
+            object.__setattr__(self, "knots", int(knots))
+        if not isinstance(scale, Real) or isinstance(scale, bool) or not SMALLEST_SCALE <= scale <= 1.0:
+            raise SchemaError(f"{where}: scale must be a number from 2^-20 to 1.")
+        object.__setattr__(self, "columns", names)
+        object.__setattr__(self, "scale", float(scale))
+
+    @property
+    def title(self) -> str:
+        """The names of the columns with colons between."""
+        return ":".join(self.columns)
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether it is the curve of one number, beside its straight line."""
+        return len(self.columns) == 1
+
+    def described(self) -> list[str] | dict[str, Any]:
+        """The form that a schema in JSON or TOML has: a list of names if nothing else is said, otherwise a table."""
+        if self.knots is None and self.scale == 1.0:
+            return list(self.columns)
+        knots = {} if self.knots is None else {"knots": self.knots}
+        scale = {} if self.scale == 1.0 else {"scale": shown_number(self.scale)}
+        return {"columns": list(self.columns)} | knots | scale
+
+    def __str__(self) -> str:
+        knots = (
+            ""
+            if self.knots is None
+            else f", {self.knots} even knot{'s'[: self.knots != 1]}"
+            if self.knots
+            else ", straight lines"
+        )
+        scale = "" if self.scale == 1.0 else f", scale {shown_number(self.scale)}"
+        kind = "curve beside the line" if self.is_curve else "interact"
+        return f"{' x '.join(self.columns)}  {kind}{knots}{scale}"
+
+
+def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Interaction, ...]:
+    """The interactions of a schema, checked.
+
+    Parameters
+    ----------
+    described : for each interaction a list of names of columns, a mapping with the fields of `Interaction`, or an
+        `Interaction`
+    columns : the columns of the schema by their names
+
+    Raises
+    ------
+    SchemaError
+        If an interaction names an unknown column, has fewer than two columns or names one twice, or is given twice; or if
+        a column cannot have so many knots.
+    """
+    if not is_list(described):
+        raise SchemaError(_SHAPE)
+    interactions: list[Interaction] = []
+    for entry in described:
+        interaction = _interaction(entry)
+        for name in interaction.columns:
+            if name not in columns:
+                known = suggestion(name, tuple(columns))
+                raise SchemaError(
+                    f"interact: {column_title(name)}{known} is not among the columns; describe it below [columns]."
+                )
+            column = columns[name]
+            if interaction.is_curve and not (isinstance(column, NumberColumn) and not column.knots):
+                raise SchemaError(
+                    f"interact: a curve beside a straight line is for a number without knots, and {column_title(name)} is "
+                    f"none; name two or more columns."
+                )
+            if interaction.knots is not None and isinstance(column, NumberColumn):
+                replace(column, knots=interaction.knots)  # refuses knots that double precision cannot tell apart
+        if any(set(interaction.columns) == set(earlier.columns) for earlier in interactions):
+            names = " and ".join(interaction.columns)
+            raise SchemaError(f"interact: {names} are listed together twice; keep one of the lists.")
+        interactions.append(interaction)
+        if (found := n_products(interactions, columns)) > MOST_PRODUCTS:
+            raise SchemaError(
+                f"interact: {' and '.join(interaction.columns)} bring the number of products to {_shown_count(found)}, and "
+                f"{MOST_PRODUCTS:,} are the most. Name fewer columns, list fewer categories, or give numbers fewer knots."
+            )
+    return tuple(interactions)
+
+
+def n_products(interactions: Iterable[Interaction], columns: Mapping[str, Column]) -> int:
+    """The number of encoded columns that interactions add, found without making any of them."""
+    return sum(math.prod(_width(columns[name], each.knots) for name in each.columns) for each in interactions)
+
+
+def _width(column: Column, knots: int | None) -> int:
+    """The number of encoded columns with which a column enters products."""
+    absent = int(bool(column.missing))
+    if not isinstance(column, NumberColumn):
+        levels = len(column.categories) + int(column.other is True) + absent
+        return 1 if levels == 2 else levels  # which are -1 and 1
+    own = column.knots if knots is None else knots
+    n_knots = own if isinstance(own, int) else len(own)
+    return (n_knots + 2 if n_knots else 1) + absent
+
+
+def _shown_count(count: int) -> str:
+    return f"{count:,}" if count < 10**15 else "more than 10^15"
+
+
+def _interaction(entry: Any) -> Interaction:
+    """One entry of `interact`."""
+    if isinstance(entry, Interaction):
+        return entry
+    if isinstance(entry, Mapping):
+        check_fields("interact", entry, Interaction)
+        return Interaction(**entry)
+    if not is_list(entry):
+        raise SchemaError(_SHAPE)
+    return Interaction(tuple(entry))
+
+
+# The column that a model predicts: class labels, or numbers between public bounds.
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The column to be predicted, and what it holds: two labels, three or more classes, or numbers.
+
+    Parameters
+    ----------
+    column : name of the column in the table
+    negative, positive : the two labels: text, numbers or booleans, different in canonical form
+    classes : instead of these two, three or more labels of the same kinds
+    low, high : instead of labels, the public bounds of numbers, low < high; a number outside is clipped to them
+    unit : the unit of the numbers, such as "USD", shown wherever units are shown; it changes no number and is not compared
+
+    Raises
+    ------
+    SchemaError
+        If a value contradicts this description.
+    """
+
+    column: str
+    negative: Label | None = None
+    positive: Label | None = None
+    classes: tuple[Label, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        column_title(self.column, "the target's column")
+        check_unit("target", self.unit)
+        if self.unit is not None and self.low is None and self.high is None:
+            raise SchemaError("target: unit is for numbers, with low and high; labels have none. Leave it out.")
+        if self.low is not None or self.high is not None:
+            self._check_numbers()
+        elif self.classes is None:
+            self._check_two_labels()
+        else:
+            self._check_classes()
+
+    def _check_numbers(self) -> None:
+        if any(given is not None for given in (self.negative, self.positive, self.classes)):
+            raise SchemaError(
+                "target: give labels (negative and positive, or classes) for a classifier, or low and high for a regressor, "
+                "not both."
+            )
+        for key in ("low", "high"):
+            if getattr(self, key) is None:
+                raise SchemaError(f'target: "{key}" is missing; numbers need both bounds, low and high.')
+            object.__setattr__(self, key, finite_bound("target", key, getattr(self, key)))
+        if not self.low < self.high:  # type: ignore[operator]  # both are numbers here
+            raise SchemaError("target: low must be below high.")
+
+    def _check_two_labels(self) -> None:
+        if self.negative is None or self.positive is None:
+            missing = "negative" if self.negative is None else "positive"
+            raise SchemaError(
+                f'target: "{missing}" is missing; name both labels, or list three or more labels as classes, or give '
+                f"low and high for a column of numbers."
+            )
+        for key in ("negative", "positive"):
+            object.__setattr__(self, key, plain_label("target", key, getattr(self, key)))
+        if canonical_label(self.negative) == canonical_label(self.positive):
+            raise SchemaError("target: negative and positive are the same label; give two different ones.")
+        if _type_of(self.negative) is not _type_of(self.positive):
+            raise SchemaError("target: negative and positive must have one type: two texts, two numbers or two booleans.")
+
+    def _check_classes(self) -> None:
+        if self.negative is not None or self.positive is not None:
+            raise SchemaError("target: give negative and positive, or classes, not both.")
+        if isinstance(self.classes, (str, bytes)) or not isinstance(self.classes, Iterable):
+            raise SchemaError("target: classes must be a list of labels.")
+        classes = tuple(plain_label("target", "each of classes", label) for label in self.classes)
+        object.__setattr__(self, "classes", classes)
+        if len(classes) < 3:
+            raise SchemaError("target: classes must list three or more labels; for two, give negative and positive instead.")
+        if len({canonical_label(label) for label in classes}) < len(classes):
+            raise SchemaError("target: classes lists a label twice; keep one of them.")
+        if len({_type_of(label) for label in classes}) > 1:
+            raise SchemaError("target: classes must have one type: all text, or all numbers.")
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The bounds of a column of numbers; None for labels."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """All labels: the negative one before the positive one, or the classes in the order in which they were given.
+
+        A column of numbers has none.
+        """
+        if self.bounds is not None:
+            return ()
+        return self.classes or (self.negative, self.positive)  # type: ignore[return-value]  # neither is None without classes
+
+    def __str__(self) -> str:
+        if self.bounds is not None:
+            low, high = map(shown_number, self.bounds)
+            return f"{self.column}: number from {low} to {with_unit(str(high), self.unit)}"
+        return f"{self.column}: {' or '.join(map(str, self.labels))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The target as in a TOML file: JSON-able."""
+        if self.bounds is not None:
+            unit = {} if self.unit is None else {"unit": self.unit}
+            return {"column": self.column} | dict(zip(("low", "high"), map(shown_number, self.bounds), strict=True)) | unit
+        if self.classes is not None:
+            return {"column": self.column, "classes": list(self.classes)}
+        return {"column": self.column, "negative": self.negative, "positive": self.positive}
+
+
+def target_of(described: object) -> Target | None:
+    """A target, from a mapping as in a TOML file, or as it was given.
+
+    Raises
+    ------
+    SchemaError
+        If the argument is neither, or contradicts itself.
+    """
+    if described is None or isinstance(described, Target):
+        return described
+    if not isinstance(described, Mapping):
+        raise SchemaError(
+            "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, "
+            "and a column of numbers by { column = ..., low = ..., high = ... }."
+        )
+    check_fields("target", described, Target)
+    return Target(**described)
+
+
+def _type_of(label: Label | None) -> type:
+    """Text, boolean, or `object` for every number: 0 and 1.0 have one type."""
+    return next(kind for kind in (str, bool, object) if isinstance(label, kind))
+
+
+# The column that says how much each row counts, such as the design weights of a survey.
+
+_LARGEST = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class RowWeight:
+    """The column of weights, and what is publicly known about it. It is not a feature.
+
+    Parameters
+    ----------
+    column : name of the column in the table
+    high : the cap, from 1e-9 to 1e9; a weight above it counts as the cap, and the noise grows with it
+    mean : the mean weight, if it is public knowledge, above 0 and at most `high`; forecasts and intervals use it, and no
+        noise depends on it. Of weights that are inverse chances of being in the sample it is the size of the population over
+        the number of rows
+
+    Raises
+    ------
+    SchemaError
+        If a value contradicts this description.
+    """
+
+    column: str
+    high: float
+    mean: float | None = None
+
+    def __post_init__(self) -> None:
+        column_title(self.column, "the weight's column")
+        high = finite_bound("weight", "high", self.high)
+        if not 1.0 / _LARGEST <= high <= _LARGEST:
+            raise SchemaError("weight: high must be a positive number between 1e-9 and 1e9, chosen without the rows.")
+        object.__setattr__(self, "high", high)
+        if self.mean is not None:
+            mean = finite_bound("weight", "mean", self.mean)
+            if not 0.0 < mean <= high:
+                raise SchemaError("weight: mean must be above 0 and at most high.")
+            object.__setattr__(self, "mean", mean)
+
+    def read(self, cells: Any, *, refuse: bool) -> Array:
+        """The weights (n,) of some rows, from 0 to the cap.
+
+        Parameters
+        ----------
+        cells : the cells of the column
+        refuse : False lets every cell pass; one that is no weight counts 0
+
+        Raises
+        ------
+        InputError
+            If a cell is missing, is no finite number or is negative.
+        """
+        what = f'column "{self.column}"'
+        numbers = np.asarray(read_numbers(what, cells, refuse), dtype=np.float64)
+        # The comparison is written so that a NaN is refused.
+        if refuse and not ((numbers >= 0.0) & np.isfinite(numbers)).all():
+            raise InputError(f"{what}: every row needs a weight, a finite number that is not negative.")
+        return np.fmin(np.fmax(numbers, 0.0), self.high)
+
+    def refusal_of_zeros(self) -> InputError:
+        """The refusal of rows that all have the weight 0."""
+        return InputError(f'column "{self.column}": the weights of all rows are 0; some row must count.')
+
+    def __str__(self) -> str:
+        mean = "" if self.mean is None else f", mean {shown_number(self.mean)}"
+        return f"{self.column}: at most {shown_number(self.high)}{mean}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The weight as in a TOML file: JSON-able."""
+        mean = {} if self.mean is None else {"mean": shown_number(self.mean)}
+        return {"column": self.column, "high": shown_number(self.high)} | mean
+
+
+def row_weight_of(described: object) -> RowWeight | None:
+    """The weight of a schema, from a mapping as in a TOML file or as it was given.
+
+    Raises
+    ------
+    SchemaError
+        If the argument is neither, or contradicts itself.
+    """
+    if described is None or isinstance(described, RowWeight):
+        return described
+    if not isinstance(described, Mapping):
+        raise SchemaError('weight must be a table such as { column = "design_weight", high = 20 }.')
+    check_fields("weight", described, RowWeight)
+    return RowWeight(**described)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.errors import ParameterError
-from confide.inference.interest import OF_OTHERS, Combination, Facts, deviations_of_clip, part_of_step
+from confide.inference.debiased import OF_OTHERS, Combination, Facts, deviations_of_clip, part_of_step
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import CurvaturePlan

@@ -19,23 +19,23 @@ from typing import Any, Self
 
 import numpy as np
 
+from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.inference.evidence import CheckedEvidence, symmetric_of
 from confide.inference.intervals import (
+    CheckedEvidence,
     JointUncertainty,
     Uncertainty,
     checked_target,
     denoised_curvature,
     noise_draws,
     positive_part,
+    symmetric_of,
 )
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
-from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise
-from confide.privacy.shapes import Ball
+from confide.privacy.shapes import Ball, Groups
 from confide.privacy.sufficient_statistics import NoisyStatistics
-from confide.types import Array
 
 _MAX_CONDITION = 1e13
 _MAX_LAPLACE_NUMBERS = 2000

@@ -18,8 +18,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri
 
+from confide.array_types import Array
 from confide.inference.intervals import JointUncertainty, checked_level
-from confide.types import Array
 
 SCORES_AT_ONCE = 1024
 """So many scores of rows are treated together. Each needs 4,000 draws of the noise."""

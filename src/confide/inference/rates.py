@@ -11,19 +11,257 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from confide.errors import ParameterError
-from confide.inference.bands import level_of_each
-from confide.inference.noisy_table import LAPLACE_KURTOSIS, NoisyTable, quantile_of
-from confide.inference.rate import LEAST_SIGNAL as LEAST_SIGNAL
-from confide.inference.rate import UNKNOWN, within
-from confide.inference.rate import Rate as Rate
+from confide.array_types import Array
+from confide.errors import ParameterError, checked_flag
+from confide.inference.intervals import draws_of_errors, level_of_each
 from confide.privacy.counts import CountsPlan
 from confide.privacy.lattice import LatticeLaplace
-from confide.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# A number with its interval.
+
+LEAST_SIGNAL = 4.0
+"""In standard deviations of the noise: below it a number of rows is not known well enough to divide by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A number with its interval; all three are None where noise hides too much to tell.
+
+    Attributes
+    ----------
+    value, low, high : float or None
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    def divided_by(self, total: float) -> Rate:
+        """The rate divided by a total of at least 1; its interval grows where it does not hold the quotient."""
+        if self.value is None or self.low is None or self.high is None:
+            return self
+        value = self.value / total
+        return Rate(value, min(self.low, value), max(self.high, value))
+
+    def scaled(self, factor: float, shift: float = 0.0) -> Rate:
+        """The rate in another unit; the factor may be negative."""
+        if self.value is None or self.low is None or self.high is None:
+            return self
+        ends = sorted((shift + factor * self.low, shift + factor * self.high))
+        return Rate(shift + factor * self.value, ends[0], ends[1])
+
+    def texts(self, places: int = 0, places_of_exact: int = 4) -> tuple[str, str, str]:
+        """Value, low and high as text, with so many more digits than `places` that the ends of the interval differ."""
+        if self.value is None or self.low is None or self.high is None:
+            return HIDDEN, "", ""
+        width = self.high - self.low
+        shown = max(places, 1 - math.floor(math.log10(width))) if width > 0.0 else places_of_exact
+        value, low, high = (f"{each:,.{shown}f}" for each in (self.value, self.low, self.high))
+        return value, low, high
+
+    def __str__(self) -> str:
+        value, low, high = self.texts(4)
+        return value if self.value is None else f"{value}  [{low}, {high}]"
+
+
+HIDDEN = "hidden by the noise"
+UNKNOWN = Rate(None, None, None)
+"""A number that the noise hides."""
+
+
+def within(value: float, low: float, high: float, least: float, most: float) -> Rate:
+    """A number with its interval, both cut to what is possible, from `least` to `most`; the interval holds the number.
+
+    Where noise moved all of the interval beyond what is possible, it is one of half its length beside the nearest possible
+    number. A number is hidden where its interval holds all that is possible.
+    """
+    value, half = min(most, max(least, value)), 0.5 * (high - low)
+    ends = min(value, max(least, low)), max(value, min(most, high))
+    if ends[0] >= ends[1]:
+        ends = max(least, value - half), min(most, value + half)
+    says_nothing = ends == (least, most) and least < most and math.isfinite(most - least)
+    return UNKNOWN if says_nothing else Rate(value, *ends)
+
+
+# A released table, and quotients of sums over its cells with intervals that account for sampling and for noise.
+#
+# The interval of a quotient A / B has every q at which A - q B is no larger than sampling and noise make it. For shares
+# without noise it is the interval of Wilson, and for noise alone that of Fieller. They keep their level where B is small or
+# noisy; intervals of the delta method do not.
+
+LAPLACE_KURTOSIS = 3.0
+"""Excess kurtosis of Laplace noise on one count."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyTable:
+    """A released table. Public.
+
+    Attributes
+    ----------
+    counts : array
+        Noisy numbers of rows by cell. Where the number of rows is public they add up to it.
+    deviation : float
+        Standard deviation of the noise on each cell.
+    total_is_public : bool
+    level : float
+        Confidence level of each interval.
+    kurtosis : float
+        Excess kurtosis of the noise on each cell: 3 for Laplace noise, 0 for Gaussian noise.
+    """
+
+    counts: Array
+    deviation: float
+    total_is_public: bool
+    level: float
+    kurtosis: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        released: Array,
+        shape: tuple[int, ...],
+        deviation: float,
+        n_rows: int | None,
+        level: float,
+        kurtosis: float = 0.0,
+    ) -> NoisyTable:
+        """A table as it was released. If the number of rows is public, the error in the total is taken evenly from all."""
+        counts = released.reshape(shape)
+        if n_rows is not None:
+            counts = counts + (n_rows - counts.sum()) / counts.size
+        return cls(counts, deviation, n_rows is not None, level, kurtosis)
+
+    def sum(self, weights: Array) -> float:
+        """A sum of cells with weights of the shape of the table, or of its last axes."""
+        return float((weights * self.counts).sum())
+
+    def product_of_noise(self, first: Array, second: Array) -> float:
+        """The covariance of the noise on two such sums."""
+        first, second = (np.broadcast_to(each, self.counts.shape) for each in (first, second))
+        product = float((first * second).sum())
+        if self.total_is_public:
+            # The part of the noise that changes the total was taken out.
+            product -= float(first.sum()) * float(second.sum()) / self.counts.size
+        return self.deviation**2 * product
+
+    def quantile(self, weights: Array, variance: float) -> float:
+        """The quantile of a sum of cells with this variance, by sampling and by noise. Laplace noise has heavy tails."""
+        if variance <= 0.0:
+            return quantile_of(self.level, 0.0)
+        fourth = self.kurtosis * self.deviation**4 * float((np.broadcast_to(weights, self.counts.shape) ** 4).sum())
+        return quantile_of(self.level, min(fourth / variance**2, self.kurtosis))
+
+    def combination(self, value: float, weights: Array) -> Rate:
+        """A number with an interval by the delta method: to first order its error is that of a weighted sum of cells."""
+        n_rows = max(float(self.counts.sum()), 1.0)
+        sampling = self.sum(weights**2) - self.sum(weights) ** 2 / n_rows
+        variance = max(sampling, 0.0) + self.product_of_noise(weights, weights)
+        half = self.quantile(weights, variance) * math.sqrt(max(variance, 0.0))
+        return Rate(value, value - half, value + half)
+
+    def is_known(self, of: Array) -> bool:
+        """Whether a number of rows, as a sum over cells, is large enough beside its noise to be divided by."""
+        weights = np.broadcast_to(of, self.counts.shape)
+        return self.sum(weights) > max(LEAST_SIGNAL * self.deviation * math.sqrt(float((weights**2).sum())), 0.0)
+
+    def share(self, part: Array, of: Array) -> Rate:
+        """The share of the rows in the cells `of` that lie in the cells `part`, both marked by 1; within [0, 1]."""
+        total = self.sum(of)
+        # A share q of B rows has a sampling variance of B q (1 - q) in the number of rows.
+        return self._quotient(part, of, (0.0, total, -total), 0.0, 1.0)
+
+    def mean(self, values: Array, of: Array, squares: Array, low: float, high: float) -> Rate:
+        """The mean of a number of each row.
+
+        Parameters
+        ----------
+        values : weights with which the cells add up to the sum of the numbers
+        of : marks the cells of the rows with 1
+        squares : weights for the sum of their squares
+        low, high : between which the mean lies
+        """
+        return self.quotient(values, of, (squares, values, of), low, high)
+
+    def quotient(
+        self, part: Array, of: Array, squares: tuple[Array, Array, Array], low: float = -math.inf, high: float = math.inf
+    ) -> Rate:
+        """The quotient of the sums of two numbers x and y of each row, within [low, high].
+
+        Parameters
+        ----------
+        part, of : weights with which the cells add up to the sums of x and of y
+        squares : weights for the sums of x^2, of x y and of y^2
+        """
+        first, mixed, second = map(self.sum, squares)
+        return self._quotient(part, of, (first, -2.0 * mixed, second), low, high)
+
+    def _quotient(self, part: Array, of: Array, sampling: tuple[float, float, float], low: float, high: float) -> Rate:
+        """The quotient, given the variance of A - q B by sampling as a polynomial in q."""
+        if not self.is_known(np.where(of != 0.0, 1.0, 0.0)) or self.sum(of) <= 0.0:
+            return UNKNOWN
+        top, bottom = self.sum(part), self.sum(of)
+        value = min(high, max(low, top / bottom))
+        if sampling[0] + value * (sampling[1] + value * sampling[2]) < 0.0:
+            # The noise made a sum of squares negative: what sampling adds is then too small to be seen.
+            sampling = (0.0, 0.0, 0.0)
+        noise = (
+            self.product_of_noise(part, part),
+            -2.0 * self.product_of_noise(part, of),
+            self.product_of_noise(of, of),
+        )
+        weights = np.broadcast_to(part, self.counts.shape) - value * np.broadcast_to(of, self.counts.shape)
+        at_value = [each[0] + value * (each[1] + value * each[2]) for each in (sampling, noise)]
+        z = self.quantile(weights, sum(at_value))
+        # (A - q B)^2 <= z^2 V(q), as c + b q + a q^2 <= 0.
+        c, b, a = (
+            square - z * z * (s + n)
+            for square, s, n in zip((top**2, -2.0 * top * bottom, bottom**2), sampling, noise, strict=True)
+        )
+        if a <= 0.0:
+            return UNKNOWN
+        root = math.sqrt(max(b * b - 4.0 * a * c, 0.0))
+        ends = ((-b - root) / (2.0 * a), (-b + root) / (2.0 * a))
+        return within(value, ends[0], ends[1], low, high)
+
+
+def quantile_of(level: float, kurtosis: float) -> float:
+    """The upper quantile of a symmetric law of variance 1 with this excess kurtosis: Cornish and Fisher (1937)."""
+    z = float(ndtri(0.5 + 0.5 * level))
+    # Where the correction is negative, the normal quantile is the wider one.
+    return z + max(0.0, (z**3 - 3.0 * z) * kurtosis / 24.0)
+
+
+def mean_of(rates: list[Rate]) -> Rate:
+    """The mean of rates of different rows, whose errors are independent. It is hidden if one of them is."""
+    return combined(rates, [1.0 / len(rates)] * len(rates))
+
+
+def difference_of(first: Rate, second: Rate) -> Rate:
+    """The first less the second, of rates of different rows, whose errors are independent."""
+    return combined([first, second], [1.0, -1.0])
+
+
+def combined(rates: list[Rate], weights: list[float]) -> Rate:
+    """A weighted sum of independent rates. Its interval has their distances from the ends of theirs, added up as squares.
+
+    This is the method of variance estimates recovery, MOVER (Zou and Donner, Statistics in Medicine 27, 2008).
+    """
+    below = above = value = 0.0
+    for rate, weight in zip(rates, weights, strict=True):
+        if rate.value is None or rate.low is None or rate.high is None:
+            return UNKNOWN
+        down, up = rate.value - rate.low, rate.high - rate.value
+        below += (weight * (down if weight > 0.0 else up)) ** 2
+        above += (weight * (up if weight > 0.0 else down)) ** 2
+        value += weight * rate.value
+    return Rate(value, value - math.sqrt(below), value + math.sqrt(above))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +459,144 @@ def _area(counts: Array) -> float:
     negative, positive = counts
     below = np.cumsum(negative) - 0.5 * negative
     return float(positive @ below / (positive.sum() * negative.sum()))
+
+
+# The ROC curve of a classifier from one noisy histogram of scores by class: post-processing of what was released.
+#
+# At each threshold between two bins the counts give a rate of false positives and a sensitivity. Between thresholds the
+# curve is a straight line. The interval at a given rate of false positives covers both that the rows are a sample, and the
+# noise in all counts: those that fix the threshold, and those that fix the sensitivity there. The simultaneous band is
+# wider: it holds the whole curve at once.
+
+_STEPS = 12
+_APART = 1e-9
+"""Points of a line at the same rate of false positives are moved apart by less than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class RocCurve:
+    """A ROC curve with its band.
+
+    Attributes
+    ----------
+    false_positive_rates, sensitivities : array (n_bins + 1,)
+        At the thresholds, from the highest to the lowest, within [0, 1].
+    places : array (n_places,)
+        Rates of false positives from 0 to 1.
+    band : tuple of Rate
+        The sensitivity at each place, with its interval; each interval holds by itself.
+    simultaneous_band : tuple of Rate
+        The same with intervals that all hold together; empty if it was not asked for.
+    """
+
+    false_positive_rates: Array
+    sensitivities: Array
+    places: Array
+    band: tuple[Rate, ...]
+    simultaneous_band: tuple[Rate, ...]
+
+
+def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool = True) -> RocCurve:
+    """The ROC curve of an evaluation, with its band at so many evenly spaced rates of false positives.
+
+    Without `simultaneous` the band of the whole curve, which takes some time, is left out.
+
+    Raises
+    ------
+    ParameterError
+        If one of the classes has too few rows beside the noise.
+    """
+    with_band = checked_flag("simultaneous", simultaneous)
+    if evaluation.auc.value is None:
+        raise ParameterError(
+            "one of the two classes has too few rows beside the noise, so nothing is known of the ROC curve. Evaluate on "
+            "more rows, or with a larger budget."
+        )
+
+    places = np.linspace(0.0, 1.0, n_places)
+    statistics = [_sensitivity_at(place) for place in places.tolist()]
+    band = tuple(_wide(evaluation.interval_of(each), each(evaluation.counts)) for each in statistics)
+    false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
+    together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band]) if with_band else ()
+    return RocCurve(false_positive_rates, sensitivities, places, band, together)
+
+
+def _wide(rate: Rate, value: float) -> Rate:
+    """The rate; where the noise hides it, the number with all that is possible as its interval."""
+    return Rate(min(1.0, max(0.0, float(value))), 0.0, 1.0) if rate.value is None else rate
+
+
+def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) -> tuple[Rate, ...]:
+    """Lines through the corners of rectangles that hold both rates at each threshold, all at once.
+
+    The curve goes through a point of each rectangle and rises between them. So it lies below the lines through the upper
+    left corners, and above those through the lower right ones.
+    """
+    counts, n_bins = evaluation.counts, evaluation.n_bins
+    above = np.array([np.arange(n_bins) >= place for place in range(n_bins - 1, 0, -1)], dtype=np.float64)
+    classes = [np.outer(each, np.ones(n_bins)) for each in ([1.0, 0.0], [0.0, 1.0])]
+    parts = [(of * row, of) for of in classes for row in above]
+    errors = np.array([evaluation.errors_of(_quotient(part, of)) for part, of in parts])
+    middle = np.clip([_quotient(part, of)(counts) for part, of in parts], 0.0, 1.0).reshape(2, -1)
+    level = _level_of_rectangles(evaluation.level, middle, errors)
+    table = replace(evaluation.table, level=level)
+    rates = [table.share(part, of) for part, of in parts]
+    lows = np.array([rate.low or 0.0 for rate in rates]).reshape(2, -1)
+    highs = np.array([1.0 if rate.high is None else rate.high for rate in rates]).reshape(2, -1)
+    lower = _line(places, np.append(highs[0], 1.0), np.append(lows[1], 1.0), 0.0)
+    upper = _line(places, np.append(lows[0], 1.0), np.append(highs[1], 1.0), 1.0)
+    pairs = zip(values, lower.tolist(), upper.tolist(), strict=True)
+    return tuple(Rate(value, min(low, value), max(high, value)) for value, low, high in pairs)
+
+
+def _level_of_rectangles(level: float, middle: Array, errors: Array) -> float:
+    """The level of the sides of rectangles around a curve that hold it as a whole with probability `level`.
+
+    The curve is moved at random, as sampling and noise do, and the rectangles are widened until they hold so many curves.
+
+    Parameters
+    ----------
+    level : of the band
+    middle : (2, thresholds), rates of false positives and sensitivities
+    errors : (2 * thresholds, k), a matrix E such that E E^T is their covariance
+    """
+    sizes = np.sqrt((errors**2).sum(axis=1)).reshape(2, 1, -1)
+    draws = draws_of_errors(errors)[::4].reshape(-1, *middle.shape).transpose(1, 0, 2)
+    # Each curve is looked at where its points are, and halfway between them.
+    moved = np.maximum.accumulate(np.clip(middle[:, None, :] + sizes * draws, 0.0, 1.0), axis=2)
+    across, up = np.concatenate([moved, 0.5 * (moved[:, :, 1:] + moved[:, :, :-1])], axis=2)
+    narrow, wide = 0.0, float(np.abs(draws).max(initial=0.0)) + 1.0
+    for _ in range(_STEPS):
+        factor = 0.5 * (narrow + wide)
+        lows, highs = (np.clip(middle + sign * factor * sizes[:, 0], 0.0, 1.0) for sign in (-1.0, 1.0))
+        above = _line(across, np.append(lows[0], 1.0), np.append(highs[1], 1.0), 1.0)
+        below = _line(across, np.append(highs[0], 1.0), np.append(lows[1], 1.0), 0.0)
+        held = ((below <= up + _APART) & (up <= above + _APART)).all(axis=1).mean()
+        narrow, wide = (narrow, factor) if held >= level else (factor, wide)
+    return float(2.0 * ndtr(wide) - 1.0)
+
+
+def _line(places: Array, across: Array, up: Array, start: float) -> Array:
+    """A rising line through points, at these places; before the first point it comes from the corner (0, 0)."""
+    across, up = np.maximum.accumulate(np.append(0.0, across)), np.maximum.accumulate(np.append(0.0, up))
+    # Where the line goes straight up, the band has its upper or its lower end.
+    side = _APART if start else -_APART
+    return np.asarray(np.interp(places + side, across + _APART / across.size * np.arange(across.size), up))
+
+
+def _quotient(part: Array, of: Array) -> Callable[[Array], float]:
+    return lambda counts: float((part * counts).sum() / (of * counts).sum())
+
+
+def _sensitivity_at(place: float) -> Callable[[Array], float]:
+    """The sensitivity at a rate of false positives, as a function of the counts."""
+    return lambda counts: float(np.interp(place, *_curve(counts)))
+
+
+def _curve(counts: Array) -> tuple[Array, Array]:
+    """Rates of false positives, in rising order, and sensitivities (n_bins + 1,) from counts (2, n_bins)."""
+    above = np.concatenate([np.zeros((2, 1)), np.cumsum(counts[:, ::-1], axis=1)], axis=1)
+    rates = above / above[:, -1:]
+    # With noise, a cumulated count may fall; the number of rows above a threshold cannot.
+    negative, positive = np.maximum.accumulate(rates, axis=1)
+    return negative, positive

@@ -16,16 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from confide.inference.interest import (
-    Combination,
-    Facts,
-    InterestEvidence,
-    independent_points,
-    uncertainty_of_interest,
-)
+from confide.array_types import Array
+from confide.inference.debiased import Combination, Facts, InterestEvidence, independent_points, uncertainty_of_interest
 from confide.inference.intervals import Uncertainty
 from confide.privacy.standardised_sums import LARGEST_STEP, largest_difference
-from confide.types import Array
 
 _LEAST_SPREAD_KEPT = 0.25
 """The least part of the variance of scores that is not taken for noise."""

@@ -15,8 +15,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import ParameterError, checked_flag
 from confide.features.encoder import Encoder
-from confide.features.schema import Schema
-from confide.features.target import Target
+from confide.features.schema import Schema, Target
 from confide.known_words import listed, listed_unknown, suggestion, words_of
 from confide.privacy.budgets import Budget, Neighbours
 

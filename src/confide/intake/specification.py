@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from confide.array_types import Indices
 from confide.data.checked_source import CheckedSource
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
-from confide.features.penalised_rows import PenalisedRows
-from confide.features.persons import RowsPerPerson
-from confide.features.public_maps import PublicMap, RowMap
-from confide.features.quadratic_forms import QuadraticForm
-from confide.features.row_weight import RowWeight
+from confide.features.forms import PenalisedRows, PublicMap, QuadraticForm, RowMap
+from confide.features.schema import RowWeight
+from confide.features.table import RowsPerPerson
 from confide.intake.targets import TargetKind
-from confide.types import Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

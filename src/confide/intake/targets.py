@@ -14,19 +14,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import column_or_1d
 
-from confide.cautions import UNDECLARED_LABELS, warn
-from confide.data.opened_rows import OpenedRows
+from confide.array_types import Array, Targets
+from confide.budget_warnings import UNDECLARED_LABELS, warn
+from confide.data.partitions import OpenedRows
 from confide.data.streams import NumberTarget
 from confide.errors import InputError, InputTypeError, ParameterError
-from confide.features.labels import (
-    DIFFERENT_NUMBERS_OF_ROWS,
-    UNDECLARED_CLASS,
-    class_positions,
-    read_labels,
-    targets_at,
-)
+from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, UNDECLARED_CLASS, class_positions, read_labels, targets_at
 from confide.features.schema import Schema
-from confide.types import Array, Targets
 
 MOST_CLASSES = 100
 _LABELS_AT_ONCE = 2**20

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.erm.declared_losses import DeclaredLoss
+from confide.array_types import Array
 from confide.erm.row_bounds import LARGEST_BOUND
+from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
 from confide.intake.user_code import check_that_it_can_be_copied, positive_constant
-from confide.types import Array
 
 _FUNCTIONS = ("value", "derivative", "second_derivative")
 _WITH_KINKS = ("value", "derivative")

@@ -1,25 +1,30 @@
 """Before anything is spent: how good a private model will be, and how many rows it needs. Made from public facts only."""
 
-from confide.planning.comparison import Compared, compare_mechanisms, equivalent_budgets
-from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, least_excess_risk
-from confide.planning.kernel_features import (
+from confide.planning.advice import Compared, compare_mechanisms, equivalent_budgets
+from confide.planning.bounds import (
+    ExcessRiskBound,
+    FeatureApproximation,
+    UtilityBound,
+    excess_risk_bound,
+    feature_approximation,
+    kernel_excess_risk_bound,
+    least_excess_risk,
+    utility_bound,
+)
+from confide.planning.kernels import (
+    PrivacyRange,
     features_for_kernel,
     kernel_error_for_accuracy,
+    laplace_scale_for_accuracy,
     laplace_scale_for_kernel,
+    optimal_privacy,
+    optimal_privacy_of_kernel,
     pairs_by_lemma_18,
     pairs_for_kernel_error,
     second_moment,
 )
-from confide.planning.kernel_risk import FeatureApproximation, feature_approximation, kernel_excess_risk_bound
 from confide.planning.sample_sizes import SampleSize, sample_size
 from confide.planning.simulation import Forecast, simulate
-from confide.planning.support_vectors import (
-    PrivacyRange,
-    laplace_scale_for_accuracy,
-    optimal_privacy,
-    optimal_privacy_of_kernel,
-)
-from confide.planning.utility import UtilityBound, utility_bound
 
 __all__ = [
     "Compared",

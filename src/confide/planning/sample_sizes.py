@@ -8,9 +8,15 @@ from typing import Any
 
 from confide.errors import InsufficientRegularisation, ParameterError, checked_flag
 from confide.known_words import words_of
-from confide.planning.checked_arguments import check_failure, check_positive
-from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, may_suffice, plan_without_centre
-from confide.planning.utility import UtilityBound, utility_bound
+from confide.planning.bounds import (
+    ExcessRiskBound,
+    UtilityBound,
+    excess_risk_bound,
+    may_suffice,
+    plan_without_centre,
+    utility_bound,
+)
+from confide.planning.simulation import check_failure, check_positive
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 

@@ -19,6 +19,7 @@ benchmarks/notes/how_near_are_forecasts.md.
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -26,29 +27,59 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from confide.array_types import Array
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
-from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.losses import Loss
-from confide.erm.objective import Objective
-from confide.erm.objective_with_ridges import ObjectiveWithRidges
+from confide.erm.objective import Objective, ObjectiveWithRidges
 from confide.erm.row_bounds import RowBound, norm_with_intercept
+from confide.erm.transformed_losses import InterpolatedSlopes
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.inference.sampling_design import SamplingDesign
 from confide.plan_text import prior_of
-from confide.planning.checked_arguments import check_whole, is_number
-from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
-from confide.planning.made_up_fits import Outcome, checked_error, errors_of_fits
+from confide.planning.made_up_fits import (
+    Outcome,
+    checked_error,
+    errors_of_fits,
+    estimator_with,
+    estimator_with_chosen_schema,
+)
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
-from confide.privacy.ridges_of_columns import ridge_factors
-from confide.privacy.strongly_convex import PenalisedProblem
+from confide.privacy.penalised_problem import PenalisedProblem, ridge_factors
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.sampled import Metric
 from confide.training.plan import AnyPlan
-from confide.types import Array
+
+# Refusal of arguments that lie outside their ranges, before anything is planned with them.
+
+
+def check_positive(**values: float) -> None:
+    """Raise ParameterError, which names the argument, unless all are positive and finite."""
+    for name, value in values.items():
+        if not is_number(value) or not 0.0 < value < math.inf:
+            raise ParameterError(f"{name} must be a positive finite number.")
+
+
+def check_failure(failure: float) -> None:
+    """Raise ParameterError unless this is a probability other than 0 and 1."""
+    if not is_number(failure) or not 0.0 < failure < 1.0:
+        raise ParameterError("failure must be a number strictly between 0 and 1.")
+
+
+def check_whole(**values: int) -> None:
+    """Raise ParameterError, which names the argument, unless all are whole numbers of at least 1."""
+    for name, value in values.items():
+        if not is_number(value) or not isinstance(value, numbers.Integral) or value < 1:
+            raise ParameterError(f"{name} must be a whole number of at least 1.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is one real number. Text and truth values are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
 
 _N_ROWS = 6000
 """Made-up rows to train on, and as many to test on. More rows change a forecast by less than designs differ."""

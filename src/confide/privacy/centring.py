@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from confide.data.source import RowSource
-from confide.erm.centred_rows import LEAST_RADIUS, Centred
-from confide.erm.row_bounds import LARGEST_BOUND, BallBound, RowBound, norm_with_intercept
+from confide.array_types import Array
+from confide.erm.linear_sums import SumOfRows
+from confide.erm.row_bounds import LARGEST_BOUND, LEAST_RADIUS, BallBound, Centred, RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum
-from confide.erm.sums_of_rows import SumOfRows
-from confide.erm.weighted_losses import Weighted
+from confide.erm.source import RowSource
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_of_row
 from confide.privacy.certificate import GradientRounding
@@ -26,7 +26,6 @@ from confide.privacy.gaussian import mu_within
 from confide.privacy.lattice import LatticeGaussian, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
-from confide.types import Array
 
 _COUNT_SCALE = 0.3
 """The constant that counts rows, as a share of the norm of a row. Of 0.15, 0.3, 0.6 and 1 this one puts the centre closest

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide.array_types import Weights
 from confide.erm.losses import LossBounds
 from confide.erm.objective import KeptObjective
+from confide.erm.solver import Solver
 from confide.errors import InsufficientRegularisation, NotCertified
-from confide.solvers.solver import Solver
-from confide.types import Weights
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40
@@ -32,7 +32,7 @@ class GradientRounding:
     row_width : D, number of entries of a row with its intercept
     summation_depth : m, the longest chain of additions behind one entry of a gradient
     l2 : ridge of the sum form
-    centred : whether rows are centred, see `confide.erm.centred_rows`: then their products may cancel
+    centred : whether rows are centred, see `confide.erm.row_bounds`: then their products may cancel
     prior_norm : computed L2 norm of the prior, 0 without one
     intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
     """

@@ -15,20 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide import expected_noise
-from confide.accounting.events import Event
-from confide.data.source import RowSource
-from confide.erm.frames import Frame, FrameSum
+from confide.array_types import Array, Weights
 from confide.erm.losses import LossBounds
-from confide.erm.moment_sums import MomentSum
+from confide.erm.moment_sums import Frame, FrameSum, MomentSum
 from confide.erm.row_sums import RowSum
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
-from confide.privacy.lattice import LatticeNoise
-from confide.privacy.least_noise import least_noise
+from confide.privacy.events import Event
+from confide.privacy.lattice import LatticeNoise, least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
-from confide.types import Array, Weights
 
 WINDOW = 2.0**-6
 """The window of scores within which the mean of the curvature is taken, as in moments.md."""

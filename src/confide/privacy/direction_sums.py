@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide import expected_noise
-from confide.accounting.events import Event
-from confide.data.source import RowSource
-from confide.erm.direction_sums import DirectionSum
+from confide.array_types import Array, Weights
 from confide.erm.losses import LossBounds
+from confide.erm.moment_sums import DirectionSum
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.curvature import (
@@ -27,14 +27,13 @@ from confide.privacy.curvature import (
     refuse_other_losses,
     too_inexact,
 )
-from confide.privacy.lattice import LatticeGaussian, LatticeNoise
-from confide.privacy.least_noise import least_noise
+from confide.privacy.events import Event
+from confide.privacy.lattice import LatticeGaussian, LatticeNoise, least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
 from confide.privacy.spreads import SpreadsPlan
 from confide.privacy.standardised_sums import StandardisedSumsPlan
-from confide.types import Array, Weights
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40
@@ -167,7 +166,7 @@ def distance_of_neighbours(loss: LossBounds, scales: tuple[float, float], neighb
     return float(np.linalg.norm(parts, ord=order, axis=0).max()) * _UP
 
 
-def joint_event(training: Plan, *beside: SpreadsPlan | CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan) -> Event:
+def event_of_sums(training: Plan, *beside: SpreadsPlan | CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan) -> Event:
     """The event of weights and all sums under one account: that of the weights, which pays for what is beside them.
 
     Raises ParameterError unless all sums have Gaussian noise, and the weights were planned for as much beside them.

@@ -16,19 +16,18 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from confide.data.source import RowSource
-from confide.erm.clipped_slopes import ClippedSlopes
+from confide.array_types import Weights
 from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
-from confide.erm.weighted_losses import Weighted
+from confide.erm.solver import Solver
+from confide.erm.source import RowSource
+from confide.erm.transformed_losses import ClippedSlopes, Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by
 from confide.privacy.noise import Entropy
-from confide.solvers.solver import Solver
-from confide.types import Weights
 
 _LARGEST_INFLATION = 0.1
 """Rounding may cost at most this share of the noise."""

@@ -14,8 +14,8 @@ from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
+from confide.array_types import Array
 from confide.privacy.budgets import Neighbours
-from confide.types import Array
 
 _UP = 1.0 + 2.0**-40
 

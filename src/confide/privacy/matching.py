@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from confide.data.source import RowSource
+from confide.array_types import Array, Weights
 from confide.erm.row_sums import RowSum
+from confide.erm.source import RowSource
 from confide.erm.target_losses import PoissonLoss
-from confide.erm.weighted_losses import Weighted
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
-from confide.types import Array, Weights
 
 COUNT_SCALE = 0.25
 """What multiplies the sum of the counts beside that of the residuals. Its noise matters as much as the residuals are large

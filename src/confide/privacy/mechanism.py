@@ -10,26 +10,24 @@ import numpy as np
 
 from confide import expected_noise
 from confide._version import __version__
-from confide.accounting.events import Event, PureMechanism
-from confide.data.source import RowSource
-from confide.erm.centred_rows import Centred
-from confide.erm.clipped_slopes import ClippedSlopes
+from confide.array_types import Weights
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
-from confide.erm.row_bounds import RowBound, norm_with_intercept
-from confide.erm.weighted_losses import Weighted
+from confide.erm.row_bounds import Centred, RowBound, norm_with_intercept
+from confide.erm.solver import Solver
+from confide.erm.source import RowSource
+from confide.erm.transformed_losses import ClippedSlopes, Weighted
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_text
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP
-from confide.privacy.bundled_shapes import shapes_of_groups
-from confide.privacy.certificate import GradientRounding
-from confide.privacy.gaussian_objective import Curve
+from confide.privacy.bundles import shapes_of_groups
+from confide.privacy.certificate import GradientRounding, planned_tolerance
+from confide.privacy.events import Event, PureMechanism
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
+from confide.privacy.objective_account import Curve
 from confide.privacy.shapes import Ball, Cylinder, Shape
-from confide.solvers.solver import Solver
-from confide.types import Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,3 +336,16 @@ class Mechanism(Protocol):
 def zero_weights(problem: Problem) -> Weights:
     """(1, D) zeros: the start of every solver, and the linear term where there is none."""
     return np.zeros((1, problem.n_weights))
+
+
+# How far a certified minimiser may lie from the exact one: what the seal has to cover. Proof: proofs/seal.md.
+
+_UP = 1.0 + 2.0**-40
+
+
+def tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
+    """The tolerance, and the largest distance of certified weights from the exact minimiser for noise of the exact law."""
+    failure, rounding = log_failure(budget, problem), problem.rounding(l2)
+    tolerance = planned_tolerance(rounding, noise.bound(failure))
+    error = noise.error(failure) + rounding.linear_error(noise.bound(failure))
+    return tolerance, (tolerance + error) / l2 * _UP

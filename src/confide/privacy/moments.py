@@ -19,20 +19,20 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg import helmert
 
 from confide import expected_noise
-from confide.accounting.events import Event, PureMechanism
-from confide.data.source import RowSource
+from confide.array_types import Array, Weights
 from confide.erm.losses import LossBounds
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, log_failure, made_by
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Ball
-from confide.types import Array, Weights
 
 _LARGEST_INFLATION = 0.1
 _SEAL_SHARE = 0.01

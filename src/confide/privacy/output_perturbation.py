@@ -11,19 +11,18 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from confide.accounting.events import PureMechanism
-from confide.data.source import RowSource
-from confide.erm.joints import has_kinks, unit_of_scores, with_joint
+from confide.erm.solver import Solver
+from confide.erm.source import RowSource
+from confide.erm.target_losses import has_kinks, unit_of_scores, with_joint
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
-from confide.privacy.gaussian import GaussianMechanism, mu_within
+from confide.privacy.events import PureMechanism
+from confide.privacy.gaussian import GaussianMechanism, mu_within, output_sensitivity
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, log_failure, made_by, zero_weights
 from confide.privacy.noise import Entropy
-from confide.privacy.sensitivity import output_sensitivity
 from confide.privacy.shapes import Ball
-from confide.solvers.solver import Solver
 
 _LARGEST_INFLATION = 0.1
 _JOINTS = tuple(2.0**-k for k in range(12, 4, -1))

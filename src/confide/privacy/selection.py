@@ -9,12 +9,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, Budget, pure_within
-from confide.privacy.conversions import concentrated_epsilon
-from confide.privacy.discrete import bernoulli_exp
+from confide.privacy.budgets import (
+    ZCDP,
+    ApproxDP,
+    Budget,
+    Neighbours,
+    PureDP,
+    budget_of_row,
+    concentrated_epsilon,
+    pure_within,
+)
+from confide.privacy.events import Event, PureMechanism
+from confide.privacy.lattice import bernoulli_exp
+from confide.privacy.mechanism import ANOTHERS, made_by
 from confide.privacy.noise import Entropy
 
 _DOWNWARDS = 1.0 - 2.0**-38
@@ -132,3 +145,132 @@ class Repetition:
         order = max(1.0, math.sqrt(steps / rho)) if rho > 0.0 else math.inf
         extra = (1.0 + float(self.shape)) * (rho * (order - 1.0) + steps / order) if rho > 0.0 else 0.0
         return (concentrated_epsilon(rho, delta / self.mean * _DOWNWARDS) + extra) / _DOWNWARDS
+
+
+# Quantiles of columns, each chosen from a public list of candidates by an exact private choice. Proof: proofs/quantiles.md.
+#
+# A candidate is worse the further, in rows, it is from being the quantile. Those distances are made of counts of rows, so
+# they are exact and depend on no order of the rows.
+
+_DOWN = 1.0 - 2.0**-40
+
+
+@dataclass(frozen=True, slots=True)
+class QuantilesPlan:
+    """Everything decided before any row is read. Public.
+
+    Attributes
+    ----------
+    candidates : tuple of tuples of float
+        For each column the numbers of which one is chosen, in rising order.
+    quantiles : tuple of Fraction
+        Between 0 and 1, in rising order; the same for all columns.
+    selection : Selection
+        How each quantile of each column is chosen.
+    budget : Budget
+        What all choices cost together; charged once, before a row is used.
+    neighbours : Neighbours
+    event : Event
+        What a ledger counts.
+    """
+
+    candidates: tuple[tuple[float, ...], ...]
+    quantiles: tuple[Fraction, ...]
+    selection: Selection
+    budget: Budget
+    neighbours: Neighbours
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyQuantiles:
+    """Quantiles chosen privately. Between its two verbs the caller charges the plan's event."""
+
+    def plan(
+        self,
+        candidates: Sequence[Sequence[float]],
+        quantiles: Sequence[Fraction],
+        budget: Budget,
+        neighbours: Neighbours,
+        rows_per_person: int = 1,
+    ) -> QuantilesPlan:
+        """The plan that gives each quantile of each column an equal part of the budget. No data is used."""
+        if not budget.is_private:
+            raise ParameterError("budget must be finite: quantiles are released with privacy alone.")
+        grids, shares = tuple(map(tuple, candidates)), tuple(map(Fraction, quantiles))
+        if not grids or not shares or any(len(grid) < 2 or not (np.diff(grid) > 0.0).all() for grid in grids):
+            raise ParameterError("quantiles need a column, and two or more candidates in rising order.")
+        if list(shares) != sorted(set(shares)) or not 0 < shares[0] <= shares[-1] < 1:
+            raise ParameterError("quantiles must lie strictly between 0 and 1, in rising order.")
+        # Theorem 2: each choice costs an equal part, and the parts add up to no more than the budget of a row.
+        part = _equal_part(budget_of_row(budget, rows_per_person), len(grids) * len(shares))
+        selection = Selection.of_budget("auto", part)
+        # A delta buys nothing here, so an approximate budget pays for choices that are purely private.
+        pure = PureMechanism(budget.epsilon) if isinstance(budget, ApproxDP) and rows_per_person == 1 else None
+        event = Event(budget, pure, rows_per_person, neighbours)
+        return QuantilesPlan(grids, shares, selection, budget, neighbours, event)
+
+    def release(
+        self, plan: QuantilesPlan, counts: Sequence[NDArray[np.int64]], entropy: Entropy
+    ) -> tuple[tuple[float, ...], ...]:
+        """The chosen quantiles of each column, in rising order. The event was charged before this call.
+
+        Parameters
+        ----------
+        plan : made by `plan`
+        counts : for each column the numbers of its cells by `places`, (2 m + 1,) for m candidates; missing cells nowhere
+        entropy : where random bits come from
+        """
+        if not made_by(plan, QuantilesPlan):
+            raise ParameterError(ANOTHERS)
+        found = []
+        for grid, of_column in zip(plan.candidates, counts, strict=True):
+            chosen = [
+                grid[plan.selection.choose(mistakes(of_column, quantile, plan.neighbours), entropy)]
+                for quantile in plan.quantiles
+            ]
+            found.append(tuple(sorted(chosen)))
+        return tuple(found)
+
+
+def places(candidates: Sequence[float], values: NDArray[Any]) -> NDArray[np.int64]:
+    """How many values lie at each place among the candidates c_0 < ... < c_(m-1), as counts (2 m + 1,).
+
+    Place 2 j + 1 is the candidate c_j itself, and place 2 j lies below it, above c_(j-1). NaN is a missing value, which
+    counts nowhere.
+    """
+    grid, present = np.asarray(candidates), values[~np.isnan(values)].astype(np.float64)
+    found = np.searchsorted(grid, present, side="left") + np.searchsorted(grid, present, side="right")
+    return np.bincount(found, minlength=2 * grid.size + 1).astype(np.int64)
+
+
+def mistakes(counts: NDArray[np.int64], quantile: Fraction, neighbours: Neighbours) -> list[Fraction]:
+    """How far each candidate is from being the quantile, in a unit of which one row changes it by at most 1."""
+    below, up_to = np.cumsum(counts)[0:-1:2].tolist(), np.cumsum(counts)[1::2].tolist()
+    total, wanted, whole = int(counts.sum()), quantile.numerator, quantile.denominator
+    # Theorem 1: a replaced row changes the distance by at most 1, and one that is added or removed by max(q, 1 - q).
+    unit = 1 if neighbours is Neighbours.REPLACE_ONE else max(quantile, 1 - quantile)
+    return [
+        Fraction(max(0, whole * less - wanted * total, wanted * total - whole * most), whole) / unit
+        for less, most in zip(below, up_to, strict=True)
+    ]
+
+
+def rows_off(plan: QuantilesPlan, level: float) -> float:
+    """With this probability no chosen candidate is further from its quantile than the best one by more rows than this."""
+    # Theorem 3, with a union over all choices.
+    choices = len(plan.candidates) * len(plan.quantiles)
+    most = max(map(len, plan.candidates))
+    replace = plan.neighbours is Neighbours.REPLACE_ONE
+    unit = 1.0 if replace else float(max(max(q, 1 - q) for q in plan.quantiles))
+    return 2.0 * unit / plan.selection.epsilon * math.log(choices * most / (1.0 - level))
+
+
+def _equal_part(budget: Budget, n: int) -> Budget:
+    """One of n equal parts of a budget, rounded downwards."""
+    try:
+        if isinstance(budget, ZCDP):
+            return ZCDP(budget.rho / n * _DOWN)
+        return PureDP(budget.epsilon / n * _DOWN)
+    except ParameterError:
+        raise ParameterError(f"this budget is too small to be shared by {n} quantiles.") from None

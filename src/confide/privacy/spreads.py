@@ -11,19 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide import expected_noise
-from confide.accounting.events import Event
-from confide.data.source import RowSource
-from confide.erm.frames import Frame, SpreadSum
+from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
+from confide.erm.moment_sums import Frame, SpreadSum
 from confide.erm.row_bounds import RowBound
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.curvature import CONSTANT, LARGEST_INFLATION, LEAST_SPREAD, length_of, refuse_other_losses, too_inexact
-from confide.privacy.lattice import LatticeNoise
-from confide.privacy.least_noise import least_noise
+from confide.privacy.events import Event
+from confide.privacy.lattice import LatticeNoise, least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.noise import Entropy
-from confide.types import Array
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40

@@ -12,23 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide import expected_noise
-from confide.accounting.events import Event
-from confide.data.source import RowSource
-from confide.erm.centred_rows import Centred
+from confide.array_types import Array
+from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.losses import LogisticLoss
-from confide.erm.probability_sums import ProbabilityOfRows, RateOfProbability
+from confide.erm.row_bounds import Centred
 from confide.erm.row_sums import RowSum
-from confide.erm.weighted_losses import Weighted
+from confide.erm.source import RowSource
+from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.curvature import LARGEST_INFLATION
-from confide.privacy.lattice import LatticeNoise
-from confide.privacy.least_noise import least_noise
+from confide.privacy.events import Event
+from confide.privacy.lattice import LatticeNoise, least_noise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import shortened, summed_norm
 from confide.privacy.noise import Entropy
-from confide.types import Array
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40

@@ -16,21 +16,21 @@ import numpy as np
 
 from confide import expected_noise
 from confide._version import __version__
-from confide.accounting.events import Event, PureMechanism
-from confide.data.source import RowSource
+from confide.array_types import Array, Weights
 from confide.erm.group_bounds import GroupBound
-from confide.erm.least_squares_sums import LeastSquaresSum
+from confide.erm.moment_sums import LeastSquaresSum
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.erm.row_sums import Totals
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.plan_text import statistics_document, statistics_text
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Noise, ProblemFacts, log_failure, made_by
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Ball
-from confide.types import Array, Weights
 
 _NAME = "sufficient-statistics"
 _LARGEST_INFLATION = 0.1

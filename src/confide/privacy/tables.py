@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide import expected_noise
-from confide.accounting.events import Event
+from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
-from confide.privacy.lattice import LatticeLaplace, LatticeNoise
-from confide.privacy.least_noise import event_of, least_noise
+from confide.privacy.events import Event
+from confide.privacy.lattice import LatticeLaplace, LatticeNoise, event_of, least_noise
 from confide.privacy.mechanism import ANOTHERS, made_by
 from confide.privacy.noise import Entropy
-from confide.types import Array
 
 MOMENT_SCALE = 0.5
 """What multiplies moments beside counts. One half: the mean of a column then costs less than one of its tables, and at the

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
+from confide.budget_warnings import EXAMPLE_DELTA, cautions
 from confide.errors import ParameterError
 from confide.evaluations.result import NOT_LISTED
-from confide.planning.estimator_copies import estimator_with
+from confide.guarantee import Guarantee
+from confide.inference.table import SUPPOSED_NOTE
+from confide.known_words import listed
+from confide.planning.made_up_fits import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
-from confide.privacy.budgets import Budget, budget_from_dict
-from confide.report.ledger_facts import estimator_of, pays_for
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
+from confide.report.ledger_facts import LedgerFacts, estimator_of, pays_for
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The budgets around the chosen one, as multiples of it."""
@@ -287,3 +291,170 @@ def _amount(forecast: Forecast) -> float:
     budget = forecast.plan.event.budget
     amount: float = getattr(budget, next(iter(budget.ranges)))
     return amount
+
+
+# What an attacker can gain from a release: from even odds about one person to what at most, in numbers and as a picture.
+
+_ODDS_WIDTH, _ODDS_LEFT, _ODDS_RIGHT, _LINE, _ODDS_TOP = 430, 172, 62, 32, 4
+_DECIMALS = 1e4
+"""Probabilities are rounded up to four digits after the point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """One line of the picture.
+
+    Attributes
+    ----------
+    name : what the attacker has seen
+    probability : the largest probability of a right guess, rounded up
+    """
+
+    name: str
+    probability: float
+
+
+def guess_probability(budget: Budget) -> float:
+    """The largest probability of a right guess between two neighbouring data sets, at even odds before; rounded up.
+
+    For pure privacy it is also the most that any single outcome can lead to. With a delta it is an average over outcomes:
+    (exp(epsilon) + delta) / (exp(epsilon) + 1). A concentrated budget is converted at delta = 1e-6.
+    """
+    implied = budget.to_approx(EXAMPLE_DELTA) if isinstance(budget, ZCDP) else budget
+    if not implied.is_private:
+        return 1.0
+    delta = implied.delta if isinstance(implied, ApproxDP) else 0.0
+    smaller = math.exp(-implied.epsilon)
+    return min(1.0, math.ceil((1.0 + delta * smaller) / (1.0 + smaller) * _DECIMALS * (1.0 - 1e-12)) / _DECIMALS)
+
+
+def odds_after(guarantee: Guarantee) -> float | None:
+    """The probability of a right guess after the release; None without a guarantee."""
+    return None if guarantee.void is not None else guess_probability(guarantee.budget)
+
+
+def question_of(guarantee: Guarantee) -> str:
+    """What the attacker guesses at, in words."""
+    several = guarantee.max_rows_per_person > 1
+    rows = f"the rows of one person (at most {guarantee.max_rows_per_person})" if several else "the row of one person"
+    if guarantee.neighbours is Neighbours.REPLACE_ONE:
+        return f"which of two possible values {rows} had"
+    return f"whether {rows} {'were' if several else 'was'} among the data"
+
+
+def percent(probability: float) -> str:
+    """A probability in percent, with at most two digits after the point."""
+    return f"{100.0 * probability:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def odds_picture(lines: Sequence[Odds]) -> str:
+    """Bars from 0% to 100%, each with its number. The first line is what the attacker knew before."""
+    height = _ODDS_TOP + _LINE * len(lines)
+    width = _ODDS_WIDTH - _ODDS_LEFT - _ODDS_RIGHT
+
+    def x_of(probability: float) -> float:
+        return _ODDS_LEFT + width * probability
+
+    even = x_of(0.5)
+    marks = [
+        f'<line class="even" x1="{even:.1f}" y1="0" x2="{even:.1f}" y2="{height}"/>',
+        *(
+            f'<text x="{x_of(tick):.1f}" y="{height + 15}" text-anchor="middle" class="quiet">{tick:.0%}</text>'
+            for tick in (0.0, 0.5, 1.0)
+        ),
+    ]
+    for place, line in enumerate(lines):
+        y = _ODDS_TOP + _LINE * place
+        gained = max(0.0, line.probability - 0.5)
+        marks += [
+            f'<text x="{_ODDS_LEFT - 10}" y="{y + 16}" text-anchor="end">{escape(line.name)}</text>',
+            f'<rect class="track" x="{_ODDS_LEFT}" y="{y}" width="{width}" height="22"/>',
+            f'<rect class="known" x="{_ODDS_LEFT}" y="{y}" width="{width * min(0.5, line.probability):.1f}" height="22"/>',
+            f'<rect class="gained" x="{even:.1f}" y="{y}" width="{width * gained:.1f}" height="22"/>',
+            f'<text x="{_ODDS_WIDTH - _ODDS_RIGHT + 8}" y="{y + 16}" class="number">{percent(line.probability)}</text>',
+        ]
+    told = ". ".join(f"{line.name}: at most {percent(line.probability)}" for line in lines)
+    title = f"Probability of a right guess. {told}."
+    return (
+        f'<svg class="odds" role="img" aria-label="{escape(title)}" viewBox="0 0 {_ODDS_WIDTH} {height + 20}">'
+        f"<title>{escape(title)}</title>{''.join(marks)}</svg>"
+    )
+
+
+# The verdict on a released model: one line that a signer can act on, and the reasons behind it.
+
+_NO_LEDGER = (
+    "No ledger was given with this report. Other releases from the same rows would add to what is revealed, and are not "
+    "counted here."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the report says first.
+
+    Attributes
+    ----------
+    kind : "private", "caution" or "void"
+    headline : one line
+    sentences : why, and what it means
+    """
+
+    kind: str
+    headline: str
+    sentences: tuple[str, ...]
+
+
+def verdict_of(
+    guarantee: Guarantee,
+    ledger: LedgerFacts | None,
+    failures: tuple[str, ...] = (),
+    supposed: tuple[str, ...] = (),
+    doubts_of_rates: tuple[str, ...] = (),
+) -> Verdict:
+    """The verdict, from the guarantee, from what the ledger says of the model, and from what verification found wrong.
+
+    A model without a ledger gets no green light: nobody can say what other releases from the same rows cost. Nor does one
+    with `supposed`, names of coefficients whose intervals rest on more than the rows. Nor do rates of the model on private
+    rows that were charged to no ledger, or have no guarantee: `doubts_of_rates` says so.
+    """
+    if guarantee.void is not None:
+        return Verdict("void", "Not private. Do not release this model as a private one.", (guarantee.void, *failures))
+    if failures:
+        headline = "This file does not hold together: what it says does not follow from its facts; do not sign."
+        return Verdict("void", headline, failures)
+    meaning = (
+        f"Someone who knows everything else, and guesses at even odds {question_of(guarantee)}, is right with probability "
+        f"at most {percent(guess_probability(guarantee.budget))} after seeing the model."
+    )
+    of_more = [f"{listed(supposed)}: {SUPPOSED_NOTE}"] if supposed else []
+    doubts = [*unusual_of(guarantee), *_doubts_of_ledger(ledger)]
+    if doubts_of_rates and not doubts:
+        headline = "Private, and charged; but the rates shown with it are not private, or were charged to no known ledger."
+        return Verdict("caution", headline, (meaning, *of_more, *doubts_of_rates))
+    if supposed and not doubts:
+        headline = "Private, and charged. The noise hides what the rows tell about a named coefficient."
+        return Verdict("caution", headline, (meaning, *of_more))
+    doubts += [*of_more, *doubts_of_rates]
+    if not doubts:
+        sentence = "" if ledger is None else ledger.sentence()
+        return Verdict(
+            "private", "Private, and charged. Ready to sign once the points below are confirmed.", (meaning, sentence)
+        )
+    if unusual_of(guarantee):
+        return Verdict("caution", "Private in form, but the budget is so large that it promises little.", (meaning, *doubts))
+    return Verdict("caution", "Private by itself. What all releases cost together is not shown.", (meaning, *doubts))
+
+
+def unusual_of(guarantee: Guarantee) -> tuple[str, ...]:
+    """What is unusual about the budget, from the public facts of the guarantee."""
+    low, high = guarantee.n_rows or (1, 1)
+    return cautions(guarantee.budget, low, high)
+
+
+def _doubts_of_ledger(ledger: LedgerFacts | None) -> list[str]:
+    if ledger is None:
+        return [_NO_LEDGER]
+    if not ledger.holds_the_charge:
+        return [ledger.sentence()]
+    return [] if ledger.unit_note is None else [ledger.unit_note]

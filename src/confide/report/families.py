@@ -16,22 +16,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.accounting.ledger import Ledger
-from confide.accounting.ledger_records import DETAILS
+from confide.accounting.records import DETAILS
 from confide.errors import ParameterError
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
+from confide.estimators.loading import load
 from confide.files import sha256_of
-from confide.inference.multiple_tests import (
+from confide.inference.table import (
     METHODS_UNDER_ANY_DEPENDENCE,
     RATES,
+    Coefficient,
+    CoefficientTable,
     adjusted_p_values,
     checked_method,
     level_of_each,
+    readable_interval,
 )
-from confide.inference.table import Coefficient, CoefficientTable, readable_interval
 from confide.known_words import listed
 from confide.report.findings import has_interest, has_intervals
 from confide.report.ledger_facts import estimator_of, name_of_release
-from confide.saved_models.loading import load
 
 if TYPE_CHECKING:
     import pandas as pd

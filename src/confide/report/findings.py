@@ -8,16 +8,376 @@ from dataclasses import replace
 from html import escape
 from typing import Any, TypeVar
 
-from confide.effects.effects import Effect, has_effects
-from confide.effects.ticks import effect_limits
+import numpy as np
+from scipy.special import ndtri
+
+from confide.effects.effects import MISSING, Effect, Points, Value, has_effects
+from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
 from confide.estimators.linear_model import released_model
-from confide.estimators.model_effects import effects_of
-from confide.estimators.released_coefficients import ReleasedCoefficient, ReleasedCoefficients, outcome_of
-from confide.inference.interest import supposed_of
+from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
+from confide.features.columns import NumberColumn
+from confide.inference.debiased import supposed_of
 from confide.inference.table import Coefficient, CoefficientTable, readable, readable_interval
-from confide.report.curves import MOST_LEVELS, effect_drawings
-from confide.report.drawing import interval_plot, weight_plot
-from confide.report.surfaces import surface_drawings
+
+# Drawings of the page, as SVG: intervals of coefficients, and bars of weights.
+
+_MAX_BARS = 40
+"""Only so many weights are drawn, the longest. The table on the page has them all."""
+_LINE_HEIGHT = 22
+_LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 210, 270, 20
+_LIGHT_BLUE, _DARK_BLUE = "var(--light)", "var(--dark)"
+"""Colours of the style sheet of the page, which differ between a light and a dark screen."""
+_MAX_NAME_LENGTH, _LONGEST_NAME = 35, 27
+"""Longer names are shortened in the middle, and names above the second length are set in narrow letters."""
+
+
+def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") -> str:
+    """The intervals as bars. The dark part of each is the interval that there would be without noise.
+
+    `note` is added to the caption, and `outcome` stands below the axis.
+    """
+    quantile = float(ndtri(0.5 + 0.5 * table.level))
+    shown = [c for c in table.coefficients if all(map(math.isfinite, (c.low, c.high)))]
+    if not shown:
+        return ""
+    axis = _Axis.over([c.low for c in shown] + [c.high for c in shown])
+    marks = []
+    for place, one in enumerate(shown):
+        without_noise = min(quantile * one.sampling_error, 0.5 * (one.high - one.low))
+        middle = (place + 0.5) * _LINE_HEIGHT
+        marks.append(
+            _label(one.name, middle)
+            + axis.bar(one.low, one.high, middle, 10, _LIGHT_BLUE)
+            + axis.bar(one.estimate - without_noise, one.estimate + without_noise, middle, 10, _DARK_BLUE)
+            + axis.tick(one.estimate, middle)
+        )
+    caption = f"Intervals at level {table.level:g}. Dark: due to sampling only. Light: with the noise for privacy added."
+    return axis.drawing(marks, f"{caption} {note}".strip(), outcome)
+
+
+def weight_plot(weights: list[tuple[str, float]], note: str = "", outcome: str = "") -> str:
+    """The longest weights as bars from 0. `note` is added to the caption, and `outcome` stands below the axis."""
+    longest = sorted(weights, key=lambda pair: -abs(pair[1]))[:_MAX_BARS]
+    axis = _Axis.over([0.0, *(weight for _, weight in longest)])
+    marks = [
+        _label(name, (place + 0.5) * _LINE_HEIGHT)
+        + axis.bar(min(0.0, w), max(0.0, w), (place + 0.5) * _LINE_HEIGHT, 12, _DARK_BLUE)
+        for place, (name, w) in enumerate(longest)
+    ]
+    few = "" if len(longest) == len(weights) else f" The {len(longest)} longest of {len(weights)} are drawn."
+    return axis.drawing(marks, f"Released weights.{few} {note}".strip(), outcome)
+
+
+class _Axis:
+    """The horizontal axis of a drawing: numbers to x coordinates."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self._low, self._unit = low, _PLOT_WIDTH / (high - low)
+
+    @classmethod
+    def over(cls, values: list[float]) -> _Axis:
+        """An axis that shows these values and 0."""
+        low, high = min(0.0, *values), max(0.0, *values)
+        margin = 0.03 * (high - low) or 1.0
+        return cls(low - margin, high + margin)
+
+    def x_of(self, value: float) -> float:
+        return _LEFT_MARGIN + (value - self._low) * self._unit
+
+    def bar(self, low: float, high: float, middle: float, thick: int, colour: str) -> str:
+        x, y, long = self.x_of(low), middle - thick / 2, max(1.0, (high - low) * self._unit)
+        return f'<rect x="{x:.1f}" y="{y:.1f}" width="{long:.1f}" height="{thick}" style="fill: {colour}"/>'
+
+    def tick(self, value: float, middle: float) -> str:
+        x = self.x_of(value)
+        place = f'x1="{x:.1f}" y1="{middle - 7:.1f}" x2="{x:.1f}" y2="{middle + 7:.1f}"'
+        return f'<line {place} style="stroke: var(--text)" stroke-width="1.5"/>'
+
+    def drawing(self, marks: list[str], caption: str, outcome: str) -> str:
+        """The whole drawing: marks, ticks with numbers, a line at 0, and a caption that screen readers read too."""
+        width, height = _LEFT_MARGIN + _PLOT_WIDTH + _RIGHT_MARGIN, len(marks) * _LINE_HEIGHT
+        zero, whole = self.x_of(0.0), height + 26 + 18 * bool(outcome)
+        ticks = [(self.x_of(tick), f"{tick:g}") for tick in even_ticks(self._low, self._low + _PLOT_WIDTH / self._unit, 6)]
+        lines = "".join(
+            f'<line x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{height + 4}" style="stroke: var(--rule)"/>' for x, _ in ticks
+        )
+        numbers = "".join(f'<text x="{x:.1f}" y="{height + 18}" text-anchor="middle">{text}</text>' for x, text in ticks)
+        middle = _LEFT_MARGIN + _PLOT_WIDTH / 2
+        title = f'<text x="{middle}" y="{height + 36}" text-anchor="middle" class="quiet">{escape(outcome)}</text>'
+        return (
+            f'<svg role="img" class="fixed" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}">'
+            f"<title>{escape(caption)}</title>"
+            f'<line x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height + 4}" style="stroke: var(--line)"/>'
+            f"{lines}{numbers}{title if outcome else ''}{''.join(marks)}</svg>"
+            f"<p>{escape(caption)}</p>"
+        )
+
+
+def _label(name: str, middle: float) -> str:
+    shown = name if len(name) <= _MAX_NAME_LENGTH else f"{name[:17]}…{name[-17:]}"
+    narrow = f' textLength="{_LEFT_MARGIN - 14}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME else ""
+    return f'<text x="{_LEFT_MARGIN - 10}" y="{middle + 4:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
+
+
+# Effects as small drawings in SVG: a curve for each number, a list of points for each category, on one scale of effects.
+#
+# Colours are those of the style sheet of the page, so that they follow a light or a dark screen and paper.
+
+STYLE_OF_CURVES = """
+.effects { display: flex; flex-wrap: wrap; gap: 1.1rem 1.4rem; }
+.effects figure { margin: 0; width: 19rem; max-width: 100%; }
+.effects figcaption { font-weight: 600; overflow-wrap: anywhere; }
+.effects svg { width: 100%; height: auto; display: block; }
+.effects .grid { stroke: var(--line); stroke-width: .4; } .effects .zero { stroke: var(--quiet); stroke-width: 1; }
+.effects .curve { stroke: var(--mark); stroke-width: 2.2; fill: none; } .effects .point { fill: var(--mark); }
+.effects .joint { fill: var(--mark); fill-opacity: .18; } .effects .alone { fill: var(--mark); fill-opacity: .32; }
+.effects .knot { stroke: var(--mark); stroke-width: 1.4; }
+"""
+_WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BELOW = 304, 38, 10, 8, 150, 36
+_NAMES, _LINE, _LONGEST_NAME_OF_CURVE, _NARROWED_NAME = 130, 19, 14, 24
+MOST_LEVELS = 20
+"""Of a category with more levels, only the two ends of the list are drawn."""
+_PART_FOR_MISSING = 0.16
+"""The part of a curve's width that is kept for the point of missing cells."""
+
+
+def effect_drawings(
+    effects: Sequence[Effect], limits: tuple[float, float] | None = None, most_levels: int = MOST_LEVELS
+) -> str:
+    """Drawings of the effects of single columns, side by side where there is room. Interactions are left out.
+
+    Parameters
+    ----------
+    effects : the effects
+    limits : the scale of effects that all drawings share; by default that of these effects
+    most_levels : of a category with more levels, those with the largest and the least effects are drawn
+    """
+    alone = [effect for effect in effects if len(effect.columns) == 1]
+    if not alone:
+        return ""
+    limits = limits or effect_limits(alone)
+    return f'<div class="effects">{"".join(_figure_of_curve(effect, limits, most_levels) for effect in alone)}</div>'
+
+
+def _figure_of_curve(effect: Effect, limits: tuple[float, float], most_levels: int) -> str:
+    few = ""
+    if effect.is_curve:
+        drawn = _curve(effect, limits)
+    else:
+        shown = shown_levels(effect, most_levels)
+        drawn = _levels(effect, shown, limits)
+        few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
+    title = f"{effect.label}: {effect.title}" if effect.label is not None else effect.title
+    return f"<figure><figcaption>{escape(title)}{few}</figcaption>{drawn}</figure>"
+
+
+def _curve(effect: Effect, limits: tuple[float, float]) -> str:
+    points, absent = effect.points[0], [value for value in effect.levels if value.value == MISSING]
+    width = (_WIDTH - _LEFT - _RIGHT) * (1.0 - _PART_FOR_MISSING * bool(absent))
+    low, high = limits
+    bottom = _TOP + _HEIGHT
+
+    def y_of(number: float) -> float:
+        return _TOP + _HEIGHT * (high - min(max(number, low), high)) / (high - low)
+
+    def x_of(place: float) -> float:
+        return _LEFT + width * (place + 1.0) / 2.0
+
+    marks = [_line(_LEFT, y_of(tick), _WIDTH - _RIGHT, y_of(tick), "grid") for tick in even_ticks(low, high, 7)]
+    marks += [_text(_LEFT - 5, y_of(tick) + 4, f"{tick:g}", "end") for tick in even_ticks(low, high, 7)]
+    marks.append(_line(_LEFT, y_of(0.0), _WIDTH - _RIGHT, y_of(0.0), "zero"))
+    places = [x_of(place) for place in points.positions.tolist()]
+    for band in zip(*map(_intervals, effect.curve), strict=True) if effect.has_band else ():
+        upper = [(x, y_of(most)) for x, (_, most, _) in zip(places, band, strict=True)]
+        lower = [(x, y_of(least)) for x, (least, _, _) in zip(places, band, strict=True)]
+        kind = band[0][2]
+        marks.append(f'<polygon class="{kind}" points="{_path([*upper, *reversed(lower)])}"/>')
+    line = [(x, y_of(value.effect)) for x, value in zip(places, effect.curve, strict=True)]
+    marks.append(f'<polyline class="curve" points="{_path(line)}"/>')
+    marks += [_line(x, bottom - 6, x, bottom, "knot") for x in places[1:-1]]
+    for tick, place in _places_of_ticks(points):
+        anchor = (
+            "end" if place > 0.9 and not absent else "start" if place < -0.95 and len(number_text(tick)) > 4 else "middle"
+        )
+        marks.append(_text(x_of(place), bottom + 16, number_text(tick), anchor))
+    if absent:
+        x = _WIDTH - _RIGHT - 16
+        for least, most, kind in _intervals(absent[0]):
+            marks.append(_bar(kind, x - 4, y_of(most), 8, y_of(least) - y_of(most)))
+        marks.append(_point(x, y_of(absent[0].effect)))
+        marks.append(_text(_WIDTH - 2, bottom + 31, "missing", "end"))
+    return _drawing(bottom + _BELOW, effect, marks)
+
+
+def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float]) -> str:
+    low, high = limits
+    width, bottom = _WIDTH - _NAMES - _RIGHT, _TOP + _LINE * len(shown)
+
+    def x_of(number: float) -> float:
+        return _NAMES + width * (min(max(number, low), high) - low) / (high - low)
+
+    marks = [_line(x_of(tick), _TOP, x_of(tick), bottom, "grid") for tick in even_ticks(low, high, 6)]
+    marks += [_text(x_of(tick), bottom + 16, f"{tick:g}", "middle") for tick in even_ticks(low, high, 6)]
+    marks.append(_line(x_of(0.0), _TOP, x_of(0.0), bottom, "zero"))
+    for place, value in enumerate(shown):
+        y, name = _TOP + _LINE * (place + 0.5), str(value.value)
+        marks.append(_name(name, y + 4))
+        for left, right, kind in _intervals(value):
+            marks.append(_bar(kind, x_of(left), y - 4, x_of(right) - x_of(left), 8))
+        marks.append(_point(x_of(value.effect), y))
+    return _drawing(bottom + 22, effect, marks)
+
+
+def _intervals(value: Value) -> list[tuple[float, float, str]]:
+    """The two intervals of a value, if they are known, the wider one first."""
+    pairs = ((value.joint_low, value.joint_high, "joint"), (value.low, value.high, "alone"))
+    return [(low, high, kind) for low, high, kind in pairs if low is not None and high is not None and math.isfinite(high)]
+
+
+def _places_of_ticks(points: Points) -> list[tuple[float, float]]:
+    """The numbers of an axis, each with its place from -1 to 1."""
+    column = points.column
+    if not isinstance(column, NumberColumn):
+        return []
+    ticks = ticks_of(points)
+    return list(zip(ticks, column.stretched(np.array(ticks, dtype=np.float64)).tolist(), strict=True))
+
+
+def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
+    ranked = sorted(effect.values, key=lambda value: value.effect)
+    least, most = ranked[0], ranked[-1]
+    texts = dict(zip(effect.points[0].values, effect.points[0].texts, strict=True))
+    # Screen readers read the title.
+    title = (
+        f"Effect of {effect.title}: least {least.effect:+.2f} at {texts[least.value]}, largest "
+        f"{most.effect:+.2f} at {texts[most.value]}."
+    )
+    size = f'viewBox="0 0 {_WIDTH} {height:g}"'
+    return f'<svg role="img" {size}><title>{escape(title)}</title>{"".join(marks)}</svg>'
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _bar(kind: str, x: float, y: float, width: float, height: float) -> str:
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _name(name: str, y: float) -> str:
+    """The name of a level before its line. A long one is set in narrow letters; a very long one lacks its middle."""
+    shown = name if len(name) <= _NARROWED_NAME else f"{name[: _NARROWED_NAME // 2]}…{name[1 - _NARROWED_NAME // 2 :]}"
+    narrow = f' textLength="{_NAMES - 9}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME_OF_CURVE else ""
+    return f'<text x="{_NAMES - 7}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
+
+
+def _point(x: float, y: float) -> str:
+    return f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="3.6"/>'
+
+
+def _path(corners: list[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+
+
+# What interactions add, as small maps in SVG: one cell for each pair of values, coloured by the sign of what is added.
+#
+# Sizes are shown by how strong a colour is, and by the number in the title of each cell, which the pointer shows.
+
+STYLE_OF_SURFACES = """
+.surfaces { display: flex; flex-wrap: wrap; gap: 1.1rem 1.4rem; }
+.surfaces figure { margin: 0; width: 19rem; max-width: 100%; }
+.surfaces figcaption { font-weight: 600; overflow-wrap: anywhere; }
+.surfaces svg { width: 100%; height: auto; display: block; }
+.surfaces .more { fill: var(--mark); } .surfaces .less { fill: var(--less); }
+.surfaces .cell { stroke: var(--line); stroke-width: .4; }
+"""
+_SURFACE_WIDTH, _SURFACE_NAMES, _CELL, _SURFACE_TOP, _FOOT = 304, 104, 20, 6, 56
+_MOST_VALUES, _MOST_LETTERS = 10, 13
+
+
+def surface_drawings(effects: Sequence[Effect]) -> str:
+    """Maps of the interactions of two columns, side by side where there is room. All others are left out."""
+    pairs = [effect for effect in effects if len(effect.columns) == 2 and effect.values]
+    if not pairs:
+        return ""
+    largest = max((abs(value.effect) for effect in pairs for value in effect.values), default=0.0) or 1.0
+    return f'<div class="surfaces">{"".join(_figure_of_surface(effect, largest) for effect in pairs)}</div>'
+
+
+def _figure_of_surface(effect: Effect, largest: float) -> str:
+    first, second = (points.column.title for points in effect.points)
+    title = f"{first} and {second}" if effect.label is None else f"{effect.label}: {first} and {second}"
+    values = {value.value: value for value in effect.values}
+    down, across = (_shown_values(points, effect, axis) for axis, points in enumerate(effect.points))
+    width = (_SURFACE_WIDTH - _SURFACE_NAMES - 6) / len(across)
+    bottom = _SURFACE_TOP + _CELL * len(down)
+    marks = []
+    for row, of_first in enumerate(down):
+        y = _SURFACE_TOP + _CELL * row
+        marks.append(
+            f'<text x="{_SURFACE_NAMES - 6}" y="{y + 14}" text-anchor="end">{escape(_short(of_first, _MOST_LETTERS))}</text>'
+        )
+        for column, of_second in enumerate(across):
+            value = values[(of_first, of_second)]
+            marks.append(_cell(_SURFACE_NAMES + width * column, y, width, value, largest, effect.columns))
+    marks += _labels_below(across, width, bottom)
+    told = (
+        f"What the interaction of {first} and {second} adds: from {min(v.effect for v in effect.values):+.2f} to "
+        f"{max(v.effect for v in effect.values):+.2f}."
+    )
+    return (
+        f'<figure><figcaption>{escape(title)}</figcaption><svg role="img" aria-label="{escape(told)}" '
+        f'viewBox="0 0 {_SURFACE_WIDTH} {bottom + _FOOT}"><title>{escape(told)}</title>{"".join(marks)}</svg></figure>'
+    )
+
+
+def _cell(x: float, y: float, width: float, value: Value, largest: float, columns: tuple[str, ...]) -> str:
+    kind = "more" if value.effect >= 0.0 else "less"
+    strength = 0.06 + 0.9 * abs(value.effect) / largest
+    pairs = ", ".join(f"{name} {_short(one, 60)}" for name, one in zip(columns, value.value, strict=True))
+    band = ""
+    if value.low is not None and value.high is not None:
+        band = f" ({value.low:+.2f} to {value.high:+.2f})"
+    return (
+        f'<rect class="cell {kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_CELL}" fill-opacity="{strength:.2f}">'
+        f"<title>{escape(pairs)}: {value.effect:+.3f}{band}</title></rect>"
+    )
+
+
+def _labels_below(across: Sequence[object], width: float, bottom: float) -> list[str]:
+    """The values of the second column, turned where they are many."""
+    found = []
+    for place, value in enumerate(across):
+        x = _SURFACE_NAMES + width * (place + 0.5)
+        turned = f'transform="rotate(-40 {x:.1f} {bottom + 12})" text-anchor="end"' if width < 60 else 'text-anchor="middle"'
+        found.append(f'<text x="{x:.1f}" y="{bottom + 14}" {turned}>{escape(_short(value, 10))}</text>')
+    return found
+
+
+def _shown_values(points: Points, effect: Effect, axis: int) -> list[object]:
+    """The values of one column: all, or evenly many numbers, or the levels for which most is added or taken away."""
+    values = list(points.values)
+    if len(values) <= _MOST_VALUES:
+        return values
+    if points.n_numbers:
+        steps = _MOST_VALUES - 1
+        places = [round(place * (points.n_numbers - 1) / steps) for place in range(steps + 1)]
+        return [values[place] for place in places] + [value for value in values[points.n_numbers :] if value == MISSING]
+    sizes = {level: max(abs(v.effect) for v in effect.values if v.value[axis] == level) for level in values}
+    kept = set(sorted(values, key=lambda level: -sizes[level])[:_MOST_VALUES])
+    return [level for level in values if level in kept]
+
+
+def _short(value: object, longest: int) -> str:
+    text = (
+        number_text(float(f"{value:.4g}")) if isinstance(value, float | int) and not isinstance(value, bool) else str(value)
+    )
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
 
 _MOST_FIGURES, _MOST_MAPS, _MOST_ROWS = 12, 4, 16
 """Only so many figures and rows stand in the part that is signed, the largest effects first. The appendix has them all."""

@@ -17,29 +17,27 @@ import numpy as np
 
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
-from confide.cautions import cautions
-from confide.erm.centred_rows import Centred
+from confide.budget_warnings import cautions
+from confide.erm.row_bounds import Centred
 from confide.errors import ConfideError
 from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
 from confide.estimators.search import plans_of_chosen, sentences_of_search
-from confide.features.penalised_bounds import ShortenedInNorm
+from confide.features.forms import ShortenedInNorm
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
-from confide.inference.evidence import Evidence
-from confide.inference.interest import InterestEvidence
+from confide.inference.debiased import InterestEvidence, RisksEvidence
 from confide.inference.interest_plan import InterestPlan
-from confide.inference.intervals import positive_part
+from confide.inference.intervals import Evidence, positive_part
 from confide.inference.least_squares import SumsEvidence
 from confide.inference.risk_differences import points_of_risks
-from confide.inference.risks_evidence import RisksEvidence
 from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
+from confide.models.model import ReleasedModel
 from confide.privacy.curvature import length_of
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import NoisyMoments
 from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
-from confide.released_models.model import ReleasedModel
 from confide.report.ledger_facts import LedgerFacts
 from confide.training.assumptions import guarantee_of, sentences_of_rows
 from confide.training.plan import AnyPlan

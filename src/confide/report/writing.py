@@ -4,17 +4,109 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
-from confide.errors import ParameterError
-from confide.files import write_text
+from confide.accounting.ledger import Ledger
+from confide.errors import FileError, ParameterError
+from confide.estimators.linear_model import document_of_model
+from confide.files import check_output, document_text, new_file, write_text
 from confide.known_words import words_of
-from confide.report.card import card_of
+from confide.report.card import card_of, document_of_report
 from confide.report.contents import Contents, contents_of
-from confide.report.document import document_of_report
 from confide.report.page import page_of
-from confide.report.pdf import write_pdf
+
+# The page as a PDF, printed by a browser that is found on the machine. Nothing is sent over a network.
+
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "brave-browser",
+)
+_OF_MACOS = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)
+FLAGS = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_SECONDS = 120
+
+
+def browser() -> str | None:
+    """The path of a browser that can print, or None. The variable CONFIDE_BROWSER names one."""
+    named = os.environ.get("CONFIDE_BROWSER")
+    if named is not None:
+        return shutil.which(named)
+    found = (shutil.which(name) for name in (*BROWSERS, *_OF_MACOS))
+    return next((path for path in found if path is not None), None)
+
+
+def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Print a page of HTML to a PDF file, in one step.
+
+    Parameters
+    ----------
+    page : the page of HTML
+    path : where to write
+    overwrite : whether to replace a file that exists
+
+    Raises
+    ------
+    ParameterError
+        If no browser is found.
+    FileError
+        If the file cannot be written, or the browser fails.
+    """
+    program = browser()
+    if program is None:
+        raise ParameterError(
+            "a PDF needs a browser, Chromium or Chrome, and none was found. Install one, name it in the variable "
+            "CONFIDE_BROWSER, or write a page of HTML and print it from any browser."
+        )
+    check_output(path, overwrite=overwrite)
+    with tempfile.TemporaryDirectory(prefix="confide-", ignore_cleanup_errors=True) as folder:
+        printed = _printed(page, Path(folder), program, path)
+        with new_file(path, overwrite=overwrite) as unfinished:
+            unfinished.write_bytes(printed)
+
+
+def _printed(page: str, folder: Path, program: str, path: str | os.PathLike[str]) -> bytes:
+    """A page of HTML as a PDF; `path` is named in messages."""
+    source, printed = folder / "report.html", folder / "report.pdf"
+    source.write_text(page, encoding="utf-8")
+    printed.unlink(missing_ok=True)
+    command = [
+        program,
+        *FLAGS,
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium refuses its sandbox to the superuser
+        f"--user-data-dir={folder}/profile",
+        "--no-pdf-header-footer",
+        f"--print-to-pdf={printed}",
+        source.as_uri(),
+    ]
+    try:
+        subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - our own arguments
+    except (OSError, subprocess.TimeoutExpired):
+        raise FileError(f"cannot write {os.fspath(path)}: the browser {program} failed.") from None
+    if not printed.exists() or not printed.read_bytes().startswith(b"%PDF"):
+        raise FileError(f"cannot write {os.fspath(path)}: the browser {program} printed nothing.")
+    return printed.read_bytes()
+
 
 FORMATS = ("html", "pdf", "markdown", "json")
 ENDINGS = {".html": "html", ".htm": "html", ".pdf": "pdf", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
@@ -69,3 +161,61 @@ def write_contents(contents: Contents, path: str | os.PathLike[str], kind: str, 
         write_pdf(page_of(contents), path, overwrite=overwrite)
     else:
         write_text(path, text_of(contents, kind), overwrite=overwrite)
+
+
+# All that belongs to a report in one archive: page, card, document, model, schema, and the entries of the ledger.
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in an archive, so that equal reports give equal archives."""
+_NOTE = "\n\nThe file ledger.json is an export of entries. For `--ledger`, ask for the ledger itself."
+
+
+def write_bundle(
+    contents: Contents, path: str | os.PathLike[str], *, model_text: str | None = None, overwrite: bool = False
+) -> tuple[str, ...]:
+    """Write the archive of a report, in one step.
+
+    Parameters
+    ----------
+    contents : what the report says
+    path : where to write
+    model_text : the text of the model's file, kept to the bit; by default what `save` would write
+    overwrite : whether to replace a file that exists
+
+    Returns
+    -------
+    tuple of str
+        The names of the files in the archive.
+    """
+    parts = {
+        "report.html": text_of(contents, "html"),
+        "README.md": card_of(contents, "model.json", "schema.toml", "" if contents.ledger is None else _NOTE),
+        "report.json": text_of(contents, "json"),
+        "model.json": model_text or document_text(document_of_model(contents.model)),
+    }
+    if contents.schema is not None:
+        parts["schema.toml"] = contents.schema.to_toml()
+    if contents.ledger is not None:
+        parts["ledger.json"] = json.dumps(contents.ledger.to_dict(), indent=2, allow_nan=False) + "\n"
+    with (
+        new_file(path, overwrite=overwrite) as unfinished,
+        zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name, text in parts.items():
+            entry = zipfile.ZipInfo(str(Path(name)), _TIME)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, text)
+    return tuple(parts)
+
+
+def ledger_at(place: str) -> Ledger:
+    """Open a ledger, and say so if the place holds the export that is in an archive.
+
+    Raises
+    ------
+    FileError
+        If the file is JSON, which no ledger is.
+    """
+    if "://" not in place and Path(place).suffix.lower() == ".json":
+        raise FileError(f"{place} is no ledger: this is an export of entries; ask for the ledger itself.")
+    return Ledger(place)

@@ -9,20 +9,156 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from confide.erm.centred_rows import Centred
+from confide.array_types import Array, Weights
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.coded_rows import dense
+from confide.erm.row_bounds import BallBound, Centred, CentredRows
+from confide.erm.solver import Objectives, Solution, Solver
+from confide.erm.target_losses import joint_of, unit_of_scores, with_joint
 from confide.errors import ConfideError
-from confide.solvers.few_rows import InSpanOfRows
 from confide.solvers.lbfgs import LimitedMemory
-from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import Newton, newton_directions
-from confide.solvers.objectives import Objectives
 from confide.solvers.sampled import SampledNewton
 from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory
-from confide.solvers.solver import Solution, Solver
-from confide.types import Array, Weights
+
+# Losses with a narrow joint, such as a hinge, are minimised by way of wider joints.
+#
+# Only the few rows whose margin lies in the joint add to the Hessian, and with a narrow joint these are soon other rows. So
+# the search begins with a wide joint, and each solution is the start for a joint a quarter as wide. Close to the hinge the
+# same rows stay in the joint, so the minimiser is a piecewise linear function of the width. Two solutions predict the next.
+
+_WIDEST_JOINT = 0.5
+"""Half the width of the joint at which the search begins, in units of the scores that the loss asks for."""
+_FACTOR = 4.0
+"""Each joint is narrower than the one before by this factor."""
+_RELATIVE_TOLERANCE = 1e-7
+"""Solutions for wider joints need a gradient norm of this share of the norm at the start, and no smaller one."""
+_MOST_WEIGHTS = 300
+"""Up to this many weights `narrow` is used. A Hessian of all rows then costs as much as a few gradients, and L-BFGS would
+need as many, because its metric is soon useless. tests/solvers/test_passes.py counts the passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Solves for ever narrower joints where the joint asked for is narrow. It has no theorem.
+
+    Parameters
+    ----------
+    inner : solver for losses without a joint and for wide joints
+    narrow : solver for narrow joints and the wider ones on the way, up to `_MOST_WEIGHTS` weights; None for `inner`
+    """
+
+    inner: Solver
+    narrow: Solver | None = None
+
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
+        width_asked = joint_of(objective.loss)
+        widest = _WIDEST_JOINT * unit_of_scores(objective.loss)
+        if width_asked is None or width_asked >= widest / _FACTOR:
+            return self.inner.solve(objective, start, tolerance)
+        narrow = self.narrow if self.narrow is not None and start.shape[1] <= _MOST_WEIGHTS else self.inner
+        norms = np.linalg.norm(objective.evaluate(start, order=1).gradient, axis=1)
+        enough = max(tolerance, _RELATIVE_TOLERANCE * float(norms.min()))
+        width, before, weights = widest, start, start
+        while width > width_asked:
+            wider = objective.replaced(loss=with_joint(objective.loss, width))
+            # The start is on the straight line through the last two solutions, at the new width.
+            guess = weights + (weights - before) / _FACTOR if width < widest / _FACTOR else weights
+            before, weights = weights, narrow.solve(wider, guess, enough).weights
+            width /= _FACTOR
+        return narrow.solve(objective, weights, tolerance)
+
+
+# Fewer rows than weights: the same problem in the space that the rows span.
+#
+# A minimiser is a sum of multiples of the rows and of the linear term, so it lies in the space that these span. In
+# coordinates of that space there are few weights and a small Hessian. The coordinates belong to an orthonormal basis, so
+# lengths and products stay the same.
+
+_MOST_ROWS = 1000
+"""The basis is computed for at most this many rows. The time for it grows with the square of their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class InSpanOfRows:
+    """Solves in the space of the rows where they are few and in memory. It has no theorem.
+
+    Two solvers are asked, the second one for what the first did not finish. For a self-concordant loss, whose curvature
+    changes slowly enough for gradients alone, `otherwise` is the first; for others, such as hinges, `inner` is.
+
+    Parameters
+    ----------
+    inner : solver for the problem in the space of the rows
+    otherwise : solver for the problem as it stands
+    """
+
+    inner: Solver
+    otherwise: Solver
+
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
+        first = self.otherwise.solve if objective.loss.self_concordant else self._in_span
+        then = self._in_span if objective.loss.self_concordant else self.otherwise.solve
+        solution = first(objective, start, tolerance)
+        # The norms are computed from the rows themselves, because rows in other coordinates differ in their last digits. A
+        # norm of NaN counts as unfinished.
+        weights = np.where(np.isfinite(solution.weights), solution.weights, start)
+        norms = np.linalg.norm(objective.gradients(weights), axis=1)
+        left = np.flatnonzero(~(norms <= tolerance))
+        if left.size:
+            again = then(objective.restrict(left), weights[left], tolerance)
+            # A tolerance of 0 is never met, so the second method is always asked then. Its answer counts if it is better.
+            gains = ~(again.gradient_norm >= norms[left]) & np.isfinite(again.gradient_norm)
+            weights[left[gains]], norms[left[gains]] = again.weights[gains], again.gradient_norm[gains]
+        return Solution(weights, norms)
+
+    def _in_span(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
+        """Weights found in the space of the rows. Where that space is not smaller, the start, with norms of NaN."""
+        source, n_outputs = objective.source, objective.loss.n_outputs
+        width = start.shape[1] // n_outputs
+        directions = source.n_rows + n_outputs * len(start)
+        if (
+            not isinstance(source, MemorySource)
+            or source.n_rows > _MOST_ROWS
+            or directions >= width
+            or objective.loss.by_length
+            # In another basis the ridges of single weights would be a matrix.
+            or np.ndim(objective.ridges)
+        ):
+            return Solution(start.copy(), np.full(len(start), np.nan))
+        rows, linear = _rows(objective, source), objective.linear.reshape(-1, width)
+        basis = np.linalg.qr(np.concatenate([rows, linear]).T)[0]
+
+        def within(weights: Weights) -> Weights:
+            found: Weights = (weights.reshape(-1, width) @ basis).reshape(len(start), -1)
+            return found
+
+        few = MemorySource(ArrayBlocks(rows @ basis), source.labels, source.row_weights, source.n_threads)
+        # The rows are clipped and have their intercept already.
+        reduced = objective.replaced(source=few, row_bound=BallBound(np.inf), intercept=0.0, linear=within(objective.linear))
+        solution = self.inner.solve(reduced, within(start), tolerance)
+        weights = (solution.weights.reshape(len(linear), -1) @ basis.T).reshape(start.shape)
+        return Solution(weights, solution.gradient_norm)
+
+
+def _rows(objective: Objectives, source: MemorySource) -> Array:
+    """(n, D): the clipped rows with their intercept."""
+    blocks = [_array(objective.row_bound.clip(dense(block))) for block, _, _ in source.counted_blocks()]
+    rows = np.concatenate(blocks).astype(np.float64, copy=False)
+    if objective.intercept > 0.0:
+        rows = np.column_stack([rows, np.full(len(rows), objective.intercept)])
+    return rows
+
+
+def _array(clipped: Any) -> Any:
+    if type(clipped) is CentredRows:
+        return clipped.dense()
+    return clipped.toarray() if issparse(clipped) else clipped
+
 
 _UNIT = 2.0**-53
 _WIDEST_HESSIAN = 2000

@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from confide.solvers.best_points import BestPoints
-from confide.solvers.line_search import flat_steps
-from confide.solvers.objectives import HasGradients, Objectives, on_part
-from confide.solvers.solver import Solution
-from confide.types import Array, Indices, Weights
+from confide.array_types import Array, Indices, Weights
+from confide.erm.solver import HasGradients, Objectives, Solution, on_part
+from confide.solvers.newton import BestPoints, flat_steps
 
 _FLAT_ENOUGH = 0.9
 """The share of the slope that a full step may leave."""

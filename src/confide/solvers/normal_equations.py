@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.types import Array
+from confide.array_types import Array
 
 
 def ridge_weights(products: Array, targets: Array, l2: float, prior: Array | None = None) -> Array:

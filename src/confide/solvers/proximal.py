@@ -13,13 +13,12 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.erm.subgradients import least_subgradients
+from confide.array_types import Array, Indices, Weights
+from confide.erm.penalties import least_subgradients
+from confide.erm.solver import Objectives, Solution
 from confide.errors import ConfideError
-from confide.solvers.best_points import BestPoints
-from confide.solvers.narrowing import Narrowing
-from confide.solvers.objectives import Objectives
-from confide.solvers.solver import Solution
-from confide.types import Array, Indices, Weights
+from confide.solvers.fallback import Narrowing
+from confide.solvers.newton import BestPoints
 
 _WIDEST_HESSIAN = 2000
 """With more weights than this no Hessian is formed, as in `fallback`."""

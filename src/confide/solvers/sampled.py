@@ -13,27 +13,176 @@ and the minimiser of the problem. One step in single precision removes most of t
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.data.source import SampledRows
-from confide.solvers.approximate_gradients import (
+from confide.array_types import Array, Indices, Weights
+from confide.erm.solver import Evaluation, HasGradients, Objectives, Solution, mean_of, on_part
+from confide.erm.source import SampledRows
+from confide.solvers.cheap_gradients import (
     ApproximateObjective,
+    CompiledObjective,
     cheaper_stages,
+    compiled_objective,
     in_single_precision,
     shortens_none,
     with_cheap_hessians,
 )
-from confide.solvers.compiled_gradients import CompiledObjective, compiled_objective
-from confide.solvers.compiled_metric import closer_start
 from confide.solvers.lbfgs import LimitedMemory
-from confide.solvers.nearly_round import solved_if_round
 from confide.solvers.newton import Newton
-from confide.solvers.objectives import Evaluation, HasGradients, Objectives, mean_of, on_part
-from confide.solvers.solver import Solution
-from confide.types import Array, Indices, Weights
+
+# Problems that their ridge makes nearly round: the Hessian of a sample would save next to no pass, and costs several.
+#
+# Whether a problem is one is decided by its curvature over a few of the rows: the largest is compared with the ridge, which
+# is the least. Then L-BFGS leads to the minimiser in a few passes, and each step multiplies the distance by about
+# (curvature - ridge) / (curvature + ridge) or less.
+
+_FEWEST_WEIGHTS = 200
+"""The Hessian of a sample of fewer weights costs less than a pass."""
+_ROWS = 2000
+"""The curvature is measured on so many rows. Chance makes it larger, so that it is too large for most problems."""
+_LARGEST_RATIO = 4.0
+"""Largest curvature over the ridge. Beyond, more passes would be needed than a metric needs (benchmarks/solver_speed.py)."""
+_ROUNDS = 8
+"""Rounds of the power method, which comes close to the largest curvature from below."""
+_STEP = 1e-3
+"""How far scores change where curvature is measured, at most."""
+_MOST_STEPS_WELL_CONDITIONED, _MOST_SLOW_STEPS_WELL_CONDITIONED = 30, 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """Takes gradients to steps: divides them by one curvature."""
+
+    curvature: float
+
+    def __call__(self, gradients: Array) -> Array:
+        return gradients / self.curvature
+
+
+def solved_if_round(objective: Objectives, start: Weights, tolerance: float) -> Solution | None:
+    """The minimiser of one problem with many weights if it is nearly round; None if it is not, or was not found.
+
+    Parameters
+    ----------
+    objective : one problem, with a loss of one score
+    start : (1, D)
+    tolerance : of the gradient norm
+    """
+    known = len(start) == 1 and objective.loss.self_concordant and objective.loss.n_outputs == 1
+    if not known or start.shape[1] < _FEWEST_WEIGHTS or not tolerance > 0.0:
+        return None
+    rows = objective.source.sample(_ROWS)
+    if rows is None:
+        return None
+    few, share = on_part(objective, rows)
+    largest = _largest_curvature(few, start) / share
+    # Written so that what is not a number counts as not round.
+    if not largest <= _LARGEST_RATIO * objective.l2:
+        return None
+    method = LimitedMemory(
+        _MOST_STEPS_WELL_CONDITIONED,
+        metric=_Scaled(0.5 * (largest + objective.l2)),
+        most_slow_steps=_MOST_SLOW_STEPS_WELL_CONDITIONED,
+        cheaper=cheaper_stages(objective, few, start, start),
+        retry_exactly=False,
+    )
+    solution = method.solve(objective, start, tolerance)
+    return solution if (solution.gradient_norm <= tolerance).all() else None
+
+
+def _largest_curvature(few: Objectives, start: Weights) -> float:
+    """About the largest eigenvalue of the Hessian at the start, ridge included."""
+    step = _STEP / few.row_norm
+    # Any direction that is not alike for columns will do.
+    direction = np.sin(1.0 + np.arange(float(start.size))).reshape(start.shape)
+    here, found = few.evaluate(start, order=1).gradient, 0.0
+    for _ in range(_ROUNDS):
+        direction /= np.linalg.norm(direction)
+        direction = (few.evaluate(start + step * direction, order=1).gradient - here) / step
+        found = float(np.linalg.norm(direction))
+    return found
+
+
+# A metric from many rows, where the compiled kernel makes the Hessian of few weights at the price of a few gradients.
+#
+# The Hessian of a sample is off by about sqrt(D / m), for D weights and m rows, and each step in its metric leaves about
+# that share of the gradient. Over many rows the gradient has to become so small that this takes five or six steps. In the
+# metric of an eighth of all rows, close to the minimiser, one or two steps fewer are enough, and it costs less than one of
+# them.
+
+_MOST_WEIGHTS = 32
+"""The largest number of weights at which a Hessian was seen to pay. Its cost grows with the square of this number."""
+_PASSES_SAVED = 4.0
+"""A Hessian pays where the metric of the sample would need at least so many passes after the first one."""
+_SHARE, _LEAST_OVER_SAMPLE = 8, 4
+"""The Hessian is made from one row of so many; from more, where these would be fewer than so many times the sampled rows.
+
+Of 5,000,000 rows of 20 numbers, an eighth takes half a pass and all rows three. A fit takes five passes either way, one more
+with a sixteenth, and seven without (benchmarks/compiled_kernel.py)."""
+_LEFT_OVER_ERROR = 1.5
+"""A step leaves about so many times the error of the metric. One fit to 5,000,000 rows of 20 numbers showed 1.2 to 1.9."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloserStart:
+    """Where two steps have led, and what is known there.
+
+    Parameters
+    ----------
+    weights : (1, D)
+    metric : takes gradients to steps, from the Hessian of many rows one step before
+    norms : (1,), the gradient norm one step before
+    """
+
+    weights: Weights
+    metric: Callable[[Array], Array]
+    norms: Array
+
+
+def closer_start(
+    objective: CompiledObjective,
+    start: Weights,
+    metric: Callable[[Array], Array],
+    of_hessian: Callable[[Array], Callable[[Array], Array] | None],
+    n_sampled: int,
+    tolerance: float,
+) -> CloserStart | None:
+    """Two steps from the start, the second one in the metric of many rows; None where that seems not to pay.
+
+    Parameters
+    ----------
+    objective : one problem over all rows, by the kernel. For rows that are codes the answer is None: there two such steps do
+        not pay, and a fit in memory would take other steps than a fit of the same rows from a file
+    start : (1, D), near the minimiser over a sample
+    metric : that of the sample
+    of_hessian : makes a metric of a Hessian (D, D), or None where it is not positive definite
+    n_sampled : rows of the sample
+    tolerance : the gradient norm that is asked for
+    """
+    n_weights = start.shape[1]
+    if n_weights > _MOST_WEIGHTS or not (objective.is_of_array and objective.has_hessians):
+        return None
+    left = _LEFT_OVER_ERROR * math.sqrt(n_weights / n_sampled)
+    first = objective.evaluate(start, order=1).gradient
+    far = float(np.linalg.norm(first))
+    # Written so that what is not a number does not pay.
+    if not (0.0 < left < 1.0 and far * left**_PASSES_SAVED > tolerance):
+        return None
+    closer = start - metric(first)
+    share = max(1, min(_SHARE, objective.source.n_rows // (_LEAST_OVER_SAMPLE * n_sampled)))
+    there = replace(objective, row_sum=replace(objective.row_sum, share=share)).evaluate(closer, order=2)
+    norm = np.linalg.norm(there.gradient, axis=1)
+    better = of_hessian(there.hessian[0])
+    if better is None or not norm[0] < far:
+        return None
+    weights = closer - better(there.gradient)
+    return CloserStart(weights, better, norm) if np.isfinite(weights).all() else None
+
 
 _FEWEST_ROWS = 2000
 """A sample has at least this many rows."""

@@ -2,7 +2,7 @@
 
 One column of sparse rows may be used by half of the rows, and another one by three of them. Without scales, the number of
 steps grows with the square root of the ratio of their curvatures. For a category with many levels the metric is that of
-`confide.solvers.arrow_metric`.
+`confide.solvers.scaled_lbfgs`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,185 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import issparse
 
-from confide.data.source import SampledRows
-from confide.erm.centred_rows import CentredRows
-from confide.erm.coded_rows import CodedRows, dense
+from confide.array_types import Array, Indices, Rows, Targets, Weights
+from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.group_bounds import GroupBound
-from confide.solvers.approximate_gradients import cheaper_stages
-from confide.solvers.arrow_metric import Arrow, arrow_of, metric_at
+from confide.erm.losses import Loss
+from confide.erm.row_bounds import CentredRows, RowBound
+from confide.erm.row_sums import Totals
+from confide.erm.solver import Objectives, Solution, mean_of, on_part
+from confide.erm.source import SampledRows
+from confide.solvers.cheap_gradients import cheaper_stages
 from confide.solvers.lbfgs import LimitedMemory, Stage
-from confide.solvers.objectives import Objectives, mean_of, on_part
-from confide.solvers.solver import Solution
-from confide.types import Array, Rows, Weights
+
+# Curvature of coded rows of a category with many levels: diagonal among its levels, dense beside them.
+#
+# A row has one level of a category, so the products of two levels are 0. The Hessian then has the form of an arrow,
+#
+#     [ D    B ]     D diagonal, one entry for each level of the widest category
+#     [ B^T  C ]     C small, of all other columns and the intercept
+#
+# which is summed up by counting, and solved by elimination of the levels. Scales of single columns cannot see that the
+# levels together are nearly the intercept; this can.
+
+_MOST_OTHERS = 400
+"""There are at most so many columns beside the levels. Their part of the Hessian is dense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Which columns are the levels of the widest category, and which stand beside it.
+
+    Parameters
+    ----------
+    place : which of the single entries of a row is the level
+    start, stop : the columns of the levels
+    others : (d,), the position of each column among the others; -1 for a level
+    """
+
+    place: int
+    start: int
+    stop: int
+    others: Indices
+
+    @classmethod
+    def of(cls, layout: CodedLayout) -> Arrow | None:
+        """The arrow of a layout; None where too many columns stand beside the widest category."""
+        if not layout.singles:
+            return None
+        sizes = [stop - start for start, stop in layout.singles]
+        place = int(np.argmax(sizes))
+        start, stop = layout.singles[place]
+        if layout.n_features - sizes[place] > _MOST_OTHERS:
+            return None
+        beside = np.ones(layout.n_features, dtype=bool)
+        beside[start:stop] = False
+        return cls(place, start, stop, np.where(beside, np.cumsum(beside) - 1, -1))
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return self.stop - self.start
+
+    @property
+    def n_others(self) -> int:
+        """Number of columns beside them, without the intercept."""
+        return self.others.size - self.n_levels
+
+    def parts(self, rows: CodedRows) -> tuple[Indices, Array, Array]:
+        """The level (m,) of each row, its entry (m,), and the other columns (m, n_others)."""
+        columns, entries = rows.layout.parts(rows.columns), rows.layout.parts(rows.entries)
+        beside = np.zeros((rows.n_rows, self.n_others + 1))  # the last column takes the entries of levels
+        at = np.arange(rows.n_rows)[:, None]
+        for places, numbers in zip(columns, entries, strict=True):
+            beside[at, self.others[places]] = numbers
+        levels = columns[0][:, self.place].astype(np.intp) - self.start
+        return levels, entries[0][:, self.place], beside[:, : self.n_others]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowSum:
+    """The Hessian of one problem over coded rows, in the form of an arrow.
+
+    Parameters
+    ----------
+    arrow : which columns are levels
+    loss, row_bound, intercept, largest_weight : as in `confide.erm.row_sums.RowSum`
+    """
+
+    arrow: Arrow
+    loss: Loss
+    row_bound: RowBound
+    intercept: float
+    largest_weight: float
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows: D as gradient, and B above C as Hessian. They are of no use where the value is not 0."""
+        width = self.arrow.n_others + (self.intercept > 0.0)
+        return Totals(np.zeros(1), np.zeros((1, self.arrow.n_levels)), np.zeros((1, self.arrow.n_levels + width, width)))
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the curvature of one block of coded rows at weights (1, D)."""
+        clipped = self.row_bound.clip(rows)
+        if type(clipped) is not CodedRows:
+            totals.value[...] = np.nan
+            return
+        n_levels, n_features = self.arrow.n_levels, clipped.shape[1]
+        scores = clipped.times(weights[:, :n_features].T)
+        if self.intercept > 0.0:
+            scores += self.intercept * weights[:, n_features]
+        bent = np.asarray(self.loss.of_scores(scores, labels, 2).curvature)[:, 0]
+        bent = bent * (1.0 if row_weights is None else np.clip(row_weights, 0.0, self.largest_weight))
+        levels, entries, beside = self.arrow.parts(clipped)
+        if self.intercept > 0.0:
+            beside = np.column_stack([beside, np.full(len(beside), self.intercept)])
+        totals.gradient[0] += np.bincount(levels, weights=bent * entries * entries, minlength=n_levels)
+        (hessian,) = totals.hessian
+        for column, sums in zip(beside.T, hessian[:n_levels].T, strict=True):
+            sums += np.bincount(levels, weights=bent * entries * column, minlength=n_levels)
+        hessian[n_levels:] += (beside.T * bent) @ beside
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals as they are."""
+        return totals
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowMetric:
+    """Takes gradients (k, D) to steps: the inverse of a Hessian in the form of an arrow.
+
+    Parameters
+    ----------
+    arrow : which columns are levels
+    levels : (K,), D with the ridge
+    across : (K, r), B
+    factor : of C with the ridge less B^T D^-1 B
+    """
+
+    arrow: Arrow
+    levels: Array
+    across: Array
+    factor: tuple[Array, bool]
+
+    def __call__(self, gradients: Array) -> Array:
+        of_levels = slice(self.arrow.start, self.arrow.stop)
+        beside = np.ones(gradients.shape[1], dtype=bool)
+        beside[of_levels] = False
+        scaled = gradients[:, of_levels] / self.levels
+        others: Array = cho_solve(self.factor, (gradients[:, beside] - scaled @ self.across).T, check_finite=False).T
+        steps = np.empty_like(gradients)
+        steps[:, beside] = others
+        steps[:, of_levels] = scaled - others @ self.across.T / self.levels
+        return steps
+
+
+def arrow_of(objective: Objectives, part: SampledRows) -> Arrow | None:
+    """The arrow of the rows, as a sample shows it; None for rows that are not coded and losses of several scores."""
+    first = next((rows for rows, _, _ in part.counted_blocks()), None)
+    return Arrow.of(first.layout) if type(first) is CodedRows and objective.loss.n_outputs == 1 else None
+
+
+def metric_at(objective: Objectives, arrow: Arrow, weights: Weights) -> ArrowMetric | None:
+    """The inverse Hessian at weights (1, D), from one pass over the rows; None where it cannot be computed."""
+    row_sum = ArrowSum(arrow, objective.loss, objective.row_bound, objective.intercept, objective.largest_weight)
+    totals = objective.source.sum_over_rows(row_sum, weights)
+    ridges = np.broadcast_to(objective.ridges, weights.shape[1])
+    of_levels, of_others = ridges[arrow.start : arrow.stop], np.delete(ridges, np.s_[arrow.start : arrow.stop])
+    levels, across = totals.gradient[0] + of_levels, totals.hessian[0, : arrow.n_levels]
+    beside = totals.hessian[0, arrow.n_levels :] + np.diag(of_others)
+    if not (totals.value[0] == 0.0 and np.isfinite(levels).all()):
+        return None
+    try:
+        factor = cho_factor(beside - across.T @ (across / levels[:, None]), check_finite=False)
+    except LinAlgError:
+        return None
+    return ArrowMetric(arrow, levels, across, factor)
+
 
 _SAMPLED_SHARE = 8
 """One row in so many is sampled to see how columns are curved."""

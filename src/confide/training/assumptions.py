@@ -8,24 +8,22 @@ from typing import Any
 from confide.callers import learned_before
 from confide.data.checked_source import PLACES
 from confide.effects.monotone import monotone_sentence
-from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.interpolated_slopes import InterpolatedSlopes
-from confide.erm.rising_slopes import RisingSlopes
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes, RisingSlopes
 from confide.expected_noise import l1_ratio
 from confide.features.columns import NumberColumn, codes_sentence
 from confide.features.encoder import Encoder
-from confide.features.public_maps import PublicMap
+from confide.features.forms import PublicMap
 from confide.guarantee import Circumstances, Guarantee, NamedLedger, Search
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.intake.specification import CheckedRows
+from confide.models.prior import Prior
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.released_models.prior import Prior
 from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 from confide.training.settings import Settings
@@ -113,7 +111,7 @@ def guarantee_of(
     of_rows : what is assumed about rows, labels and weights, see `sentences_of_rows`
     encoder : the encoder of the schema, which may name the column of persons; or None
     circumstances : the other public facts of the fit, see `circumstances_of`
-    unusual : what is unusual about the budget, see `confide.cautions`
+    unusual : what is unusual about the budget, see `confide.budget_warnings`
     """
     problem, intervals = plan.problem, _intervals_of(plan)
     ledger = circumstances.ledger

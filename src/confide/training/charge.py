@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
-from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.accounting.ledger_records import INTENT
-from confide.cautions import SEEDED, of_learned_steps, tell_of_repeats, warn
-from confide.data.threads import one_blas_thread
-from confide.errors import BudgetWarning, ConfideError, LedgerError, NotCertified
-from confide.features.persons import RowsPerPerson
+from confide.accounting.records import INTENT
+from confide.array_types import Indices
+from confide.budget_warnings import SEEDED, of_learned_steps, tell_of_repeats, warn
+from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
+from confide.features.cells import positions_of
+from confide.features.schema import Schema
+from confide.features.table import RowsPerPerson
+from confide.intake.rows import GivenRows
+from confide.intake.specification import CheckedRows
+from confide.models.scores import LinearModel, favoured
 from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.second_account import confirms
+from confide.threads import one_blas_thread
 
 VOID_MARK = " (void: random_state was set)"
 """How the purpose of a charge ends whose release has no guarantee. Readers of the ledger must see it."""
@@ -204,3 +210,52 @@ def entropy_of(seed: int | None) -> Entropy:
 def rows_per_person(most: int, seed: int | None) -> RowsPerPerson:
     """Which rows of each person are used: at most this many, drawn at random."""
     return RowsPerPerson(most, entropy_of(seed).permutation)
+
+
+# Random division of rows into parts. The division is drawn in secret, and anew for every fit.
+#
+# A table may be sorted by its contents. Then one changed row can move all the others, and if rows were divided by position,
+# every part could change. A uniform draw gives each row its part, and its place within the part, independently of the order
+# of the table: proofs/selection.md, section 2.
+
+
+def divided(sizes: Sequence[int], entropy: Entropy) -> list[Indices]:
+    """Positions of the rows of each part, in the order in which they were drawn.
+
+    The draw is uniform among all divisions into parts of these sizes.
+    """
+    return np.split(entropy.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
+
+
+def refuse_undivided(given: GivenRows) -> None:
+    """Refuse rows that this process cannot divide."""
+    if not given.lies_here:
+        raise InputTypeError(
+            "this needs rows that this process can divide, and those of a cluster or of other parties stay where they are. "
+            "Give rows in memory, or files opened without a client."
+        )
+
+
+def refuse_persons(schema: Schema | None, what: str) -> None:
+    """Refuse a schema with a column of persons: with it, the number of rows to be divided would be private.
+
+    Parameters
+    ----------
+    schema : the schema of the rows, or None
+    what : the beginning of the message: "a search needs", or "intervals from parts need"
+    """
+    if schema is not None and schema.person is not None:
+        raise ParameterError(
+            f"{what} a schema without a column of persons. The number of rows that are kept for all persons is private, and "
+            f"the sizes of the parts must be public. Keep at most k rows of each person yourself, and give "
+            f"max_rows_per_person=k."
+        )
+
+
+def mistakes(model: LinearModel, rows: CheckedRows) -> int:
+    """The number of rows whose label the model predicts wrongly."""
+    n_classes = len(rows.domain)
+    return sum(
+        int(np.count_nonzero(favoured(model.scores_alone(memory.blocks)) != positions_of(memory.labels, n_classes)))
+        for memory in rows.source.in_memory()
+    )

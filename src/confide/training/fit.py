@@ -11,46 +11,43 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confide.cautions import cautions, of_many_classes, warn
-from confide.data.source import RowSource
+from confide.array_types import Weights
+from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
+from confide.erm.source import RowSource
 from confide.errors import AccuracyWarning, ParameterError
 from confide.expected_noise import wasted
-from confide.features.penalised_bounds import ShortenedInNorm
+from confide.features.forms import ShortenedInNorm
 from confide.guarantee import Guarantee
-from confide.inference.evidence import Evidence
-from confide.inference.interest import InterestEvidence, directions_of, in_frame, near_minimiser
+from confide.inference.debiased import InterestEvidence, RisksEvidence, directions_of, in_frame, near_minimiser
 from confide.inference.interest_plan import InterestPlan
+from confide.inference.intervals import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.inference.risk_differences import points_of_risks
-from confide.inference.risks_evidence import RisksEvidence
-from confide.intake.given_rows import GivenRows
+from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
+from confide.models.model import ReleasedModel
+from confide.models.scores import LinearModel
 from confide.privacy.centring import with_centre
 from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums
-from confide.privacy.elastic_net import SparseProblem
-from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.matching import matched
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
 from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
-from confide.privacy.strongly_convex import PenalisedProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.released_models.model import ReleasedModel
-from confide.released_models.scores import LinearModel
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
+from confide.training.auto_mechanism import MECHANISMS
 from confide.training.charge import Charge, before_charge, charge_and_release
 from confide.training.least_squares import weights_of_sums
-from confide.training.mechanism_choice import MECHANISMS
 from confide.training.plan import AnyPlan, plan_for
-from confide.training.released_support import with_zeros
 from confide.training.settings import WITHOUT_MEAN, Settings
-from confide.types import Weights
+from confide.training.support import with_zeros
 
 
 def train(given: GivenRows, specification: RowSpecification, settings: Settings, charge: Charge) -> ReleasedModel:

@@ -8,23 +8,181 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
-from confide.erm.centred_rows import Centred
-from confide.erm.declared_losses import DeclaredLoss
+import numpy as np
+
+from confide.array_types import Array, Weights
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import Hinge
-from confide.erm.interpolated_slopes import InterpolatedSlopes
-from confide.erm.joints import with_joint
-from confide.erm.losses import LogisticLoss, Loss
-from confide.erm.tilted_losses import TiltedLoss
+from confide.erm.losses import Hinge, LogisticLoss, Loss
+from confide.erm.row_bounds import Centred
+from confide.erm.target_losses import TiltedLoss, with_joint
+from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes
 from confide.errors import ParameterError
-from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
-from confide.training.alpha import USUAL_RADIUS, AlphaRule, balanced_l2, typical_norm
-from confide.training.gradient_walk import HeavyBall
-from confide.training.sparse_steps import l2_of_chance, sparse_steps
-from confide.training.usual_curvature import usual_curvature
+from confide.privacy.penalised_problem import SparseProblem
+from confide.training.alpha import USUAL_RADIUS, AlphaRule, balanced_l2, typical_norm, usual_curvature, usual_slope
+
+# How noisy gradients lead to weights: gradient descent with momentum. None of it is trusted.
+#
+# A privacy proof needs that a step uses noisy sums and public facts alone (`confide.privacy.gradient`).
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyBall:
+    """Gradient descent with momentum. What is released is the mean of the points of the second half.
+
+    Attributes
+    ----------
+    n_steps : number T of noisy sums
+    step : length of a step, for sums of losses
+    momentum : the largest part of a step that the next one repeats; at first it is (t + 1) / (t + 3) after t steps
+    l2 : ridge of the sum form
+    prior : the public weights at which the walk begins and towards which the ridge pulls; empty for zeros
+    """
+
+    n_steps: int
+    step: float
+    momentum: float
+    l2: float
+    prior: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"heavy ball with momentum {self.momentum:g} and steps of {self.step:.4g} times the sum; the weights are the "
+            f"mean of the points of the second half"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {"kind": "heavy-ball", "step": self.step, "momentum": self.momentum}
+
+    def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
+        """The walk before the first sum, at the prior. A forecast makes several walks at once."""
+        nothing = np.zeros((n_problems, n_weights))
+        return HeavyBallWalk(self, 0, nothing + self.pull, nothing, nothing)
+
+    @property
+    def pull(self) -> Array:
+        """(D,), or 0: the weights towards which the ridge pulls."""
+        return np.array(self.prior or 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeavyBallWalk:
+    """Where noisy sums have led so far.
+
+    Attributes
+    ----------
+    steps : how to go on
+    n_done : number of sums so far
+    point : (1, D), where the next sum is made
+    velocity : (1, D), the last step
+    total : (1, D), sum of the points of the second half
+    """
+
+    steps: HeavyBall
+    n_done: int
+    point: Weights
+    velocity: Weights
+    total: Weights
+
+    @property
+    def weights(self) -> Weights:
+        """(1, D): the mean of the points of the second half."""
+        counted = self.n_done - self.steps.n_steps // 2
+        return self.total / counted if counted > 0 else self.point
+
+    def after(self, noisy: Array) -> HeavyBallWalk:
+        """The walk after one more noisy sum of slopes (1, D)."""
+        steps = self.steps
+        momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
+        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - steps.pull))
+        point = self.point + velocity
+        total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
+        return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
+
+
+# Noisy gradients with an l1 penalty: each step ends with the proximal step of the penalty. None of it is trusted.
+#
+# Points of such walks have zeros by themselves, but their mean, which is released, has few. So weights that are no larger
+# than what noise alone makes are set to 0 afterwards (`released_support`).
+
+_SHARE_OF_CHANCE = 0.25
+"""The strength of an automatic l1 penalty over the pull of chance: see `l2_of_chance`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseHeavyBall(HeavyBall):
+    """Proximal gradient descent with momentum.
+
+    Attributes
+    ----------
+    l1 : strength of the l1 penalty of the sum form, on each weight but those of the intercept
+    row_width, n_features : entries of a row with its constant, and without it
+    """
+
+    l1: float = 0.0
+    row_width: int = 1
+    n_features: int = 1
+
+    def __str__(self) -> str:
+        return f"proximal {HeavyBall.__str__(self)}"
+
+    def start(self, n_weights: int, n_problems: int = 1) -> SparseWalk:
+        """The walk before the first sum."""
+        nothing = np.zeros((n_problems, n_weights))
+        return SparseWalk(self, 0, nothing, nothing, nothing)
+
+    def shrunk(self, points: Array) -> Array:
+        """The proximal step (k, D) of the penalty."""
+        penalised = np.arange(points.shape[1]) % self.row_width < self.n_features
+        limits = self.step * self.l1 * penalised
+        found: Array = np.sign(points) * np.maximum(np.abs(points) - limits, 0.0)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseWalk(HeavyBallWalk):
+    """Where noisy sums have led so far, each step followed by the proximal step of the penalty."""
+
+    def after(self, noisy: Array) -> SparseWalk:
+        """The walk after one more noisy sum of slopes (1, D)."""
+        steps = self.steps
+        assert isinstance(steps, SparseHeavyBall)  # noqa: S101 - `start` made this walk
+        momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
+        moved = self.point + momentum * self.velocity - steps.step * (noisy + steps.l2 * self.point)
+        point = steps.shrunk(moved)
+        total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
+        return SparseWalk(steps, self.n_done + 1, point, point - self.point, total)
+
+
+def sparse_steps(steps: HeavyBall, problem: SparseProblem) -> SparseHeavyBall:
+    """The same steps for a problem with an l1 penalty."""
+    strength, width = problem.l1_strength(problem.l2), problem.row_width
+    return SparseHeavyBall(steps.n_steps, steps.step, steps.momentum, steps.l2, (), strength, width, problem.n_features)
+
+
+def l2_of_chance(problem: SparseProblem, noise: float, typical: float) -> float:
+    """The ridge beside which the l1 penalty is a quarter as strong as the pull of chance on the largest of the weights.
+
+    An l1 penalty as strong as chance keeps weights at 0 that have no effect. They are set to 0 afterwards anyway, so a
+    weaker one costs weights that have an effect less: of the shares 1, 1/2 and 1/4 the last found most columns, and with 500
+    columns the ridge that balances the noise in all of them would leave none (benchmarks/sparse_support.py).
+
+    Parameters
+    ----------
+    problem : the public facts
+    noise : deviation of the noise in the mean of the sums, on one weight
+    typical : the L2 norm of a typical row with its intercept
+    """
+    n_weights = problem.n_weights
+    of_rows = usual_slope(problem.loss) * problem.largest_weight * math.sqrt(problem.n_rows_low) * typical
+    chance = math.hypot(noise, of_rows / math.sqrt(problem.row_width))
+    largest = chance * math.sqrt(2.0 * math.log(2.0 * n_weights))
+    return _SHARE_OF_CHANCE * largest * (1.0 - problem.l1_ratio) / problem.l1_ratio
+
 
 N_STEPS = {"lines": 80, "curves": 96, "many numbers": 48}
 MOMENTUM = {"lines": 0.94, "curves": 0.97, "many numbers": 0.96}

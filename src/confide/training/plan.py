@@ -8,24 +8,26 @@ from typing import TypeAlias
 
 import numpy as np
 
-from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
+from confide.erm.transformed_losses import DeclaredLoss
+from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
-from confide.intake.user_penalties import check_penalty
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.centring_choice import plan_with_centring
-from confide.training.gradient_choice import gradients_or
-from confide.training.interest_choice import plan_with_interest
-from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
-from confide.training.least_squares_choice import sums_or_loss
-from confide.training.loss_choice import chosen_loss
-from confide.training.matching_choice import plan_with_matching
-from confide.training.mechanism_choice import plan_of_weights
+from confide.training.auto_loss import chosen_loss, sums_or_loss, with_chosen_threshold
+from confide.training.auto_mechanism import plan_of_weights
+from confide.training.budget_shares import (
+    gradients_or,
+    plan_with_centring,
+    plan_with_interest,
+    plan_with_intervals,
+    plan_with_matching,
+    refuse_intervals,
+    refuse_noisy_gradients,
+)
 from confide.training.settings import ScoreLoss, Settings, SquaredError
-from confide.training.threshold_choice import with_chosen_threshold
 
 AnyPlan: TypeAlias = Plan | StatisticsPlan
 """The plan of a loss of the score, or of least squares by noisy sums."""

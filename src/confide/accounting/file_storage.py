@@ -1,0 +1,350 @@
+"""The records of a ledger in one SQLite file that several processes share.
+
+Proof of durability: proofs/ledger.md, section 8.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
+from glob import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from confide.accounting.records import FORMAT_VERSION, READABLE_FORMATS, Record, Session, damaged, following, one_at_a_time
+from confide.errors import LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+_APPLICATION_ID = 0x636F6E66  # "conf"
+_MAGIC, _MAGIC_OF_LOGS = b"SQLite format 3\0", (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_PATIENCE = 60.0
+"""Seconds to wait for other processes."""
+_PAUSE = 0.001
+"""Seconds between two attempts to lock a file, at first; they grow to 20 times as many."""
+_LOCKED_BYTE = 2**62
+"""The byte by which a session locks the file: a lock may lie behind its end, and SQLite locks bytes far before this one."""
+_MOUNTS = Path("/proc/self/mountinfo")
+_ALONE = "ro&immutable=1"
+"""SQLite then reads the file without its log and without locks. The session checks whether somebody else wrote meanwhile."""
+_COPIED = "rw&copied=1"
+"""A crash may leave a log without its index. Then file and log are copied to a folder in which an index may be made."""
+
+_SCHEMA = (
+    "CREATE TABLE records (number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL)",
+    # A second copy of where the chain ends, so that a lost last record is seen.
+    "CREATE TABLE tip (number INTEGER NOT NULL, hash TEXT NOT NULL)",
+    (
+        "CREATE TRIGGER records_are_appended BEFORE INSERT ON records WHEN NEW.number IS NOT (SELECT number + 1 FROM tip) "
+        "BEGIN SELECT RAISE(ABORT, 'records are appended in order'); END"
+    ),
+    "CREATE TRIGGER records_are_not_changed BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END",
+    "CREATE TRIGGER records_are_not_deleted BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END",
+    "CREATE TRIGGER tip_is_one_row BEFORE INSERT ON tip BEGIN SELECT RAISE(ABORT, 'there is one tip'); END",
+    (
+        "CREATE TRIGGER tip_moves_on BEFORE UPDATE ON tip WHEN NEW.number IS NOT OLD.number + 1 "
+        "BEGIN SELECT RAISE(ABORT, 'the tip moves on by one'); END"
+    ),
+    "CREATE TRIGGER tip_is_not_deleted BEFORE DELETE ON tip BEGIN SELECT RAISE(ABORT, 'there is one tip'); END",
+)
+
+_PRAGMAS = (
+    "synchronous = EXTRA",  # in write-ahead mode: the log is synced before COMMIT returns
+    "fullfsync = ON",  # on macOS, fsync alone leaves the data in the drive's cache
+    "checkpoint_fullfsync = ON",
+    # The log is moved into the file by a connection that closes, alone. Before SQLite 3.51.3, a checkpoint while others
+    # write can lose commits ("WAL-reset bug").
+    "wal_autocheckpoint = 0",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+)
+
+
+def belongs_to_ledger(path: Path) -> bool:
+    """Whether a file is a ledger or has the name of a log of one; also a log whose ledger is gone.
+
+    Raises
+    ------
+    OSError
+        If a file that is there cannot be read.
+    """
+    ledgers = [path.with_name(path.name.removesuffix(ending)) for ending in ("", "-wal", "-shm", "-journal")]
+    found = {place for place in ledgers if place.is_file()}
+    if not found:
+        return False
+    # Where this process closes a file, the system drops the locks that another thread may have on it.
+    with one_at_a_time:
+        beginnings = {place: _beginning(place) for place in found}
+    kind = _APPLICATION_ID.to_bytes(4, "big")
+    is_ledger = any(text[:16] == _MAGIC and text[68:] == kind for text in beginnings.values())
+    return is_ledger or beginnings.get(path, b"")[:4] in _MAGIC_OF_LOGS
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as opened:
+        return opened.read(72)
+
+
+class RecordsInFile:
+    """Records in an SQLite file with a write-ahead log.
+
+    A connection lives as long as one session, and a session that may write has the file to itself: between charges the file
+    is whole without its log, and no connection is carried into a forked process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self.path = Path(path).resolve()
+        except (TypeError, ValueError, RuntimeError, OSError):
+            raise ParameterError("the path of a ledger must be the name of a file.") from None
+
+    def exists(self) -> bool:
+        return os.path.lexists(self.path)
+
+    def create(self, header: str, name: str) -> None:
+        # SQLite would take a log that a deleted ledger left behind for the log of the new one. The log is looked for first,
+        # since a ledger that another process creates meanwhile has its file before its log.
+        log_is_there = os.path.lexists(f"{self.path}-wal")
+        if self.exists():
+            return
+        if log_is_there:
+            raise LedgerError(
+                f"{self.path} is missing, but {self.path.name}-wal is there, which may hold its last charges. Put the "
+                f"ledger back beside it, or choose another name for a new one."
+            )
+        new = self.path.with_name(f".{self.path.name}.{name}.part")
+        try:
+            with one_at_a_time, _explained(self.path), closing(_connection(new, "rwc")) as connection:
+                for statement in (f"PRAGMA application_id = {_APPLICATION_ID}", f"PRAGMA user_version = {FORMAT_VERSION}"):
+                    connection.execute(statement)
+                connection.execute("BEGIN")
+                for table in _SCHEMA[:2]:
+                    connection.execute(table)
+                first = Record.after(None, header)
+                connection.execute("INSERT INTO records VALUES (?, ?, ?)", first)
+                connection.execute("INSERT INTO tip VALUES (?, ?)", (first.number, first.hash))
+                for trigger in _SCHEMA[2:]:
+                    connection.execute(trigger)
+                connection.execute("COMMIT")
+                connection.execute("PRAGMA journal_mode = WAL")
+            # Whoever finds the file has to wait for its lock until it has one name.
+            with one_at_a_time, _locked(new):
+                with suppress(FileExistsError):  # another process was faster
+                    self.path.hardlink_to(new)
+                new.unlink()
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            raise LedgerError(f"{self.path} cannot be created: {error.strerror}. Use a folder on a local disk.") from None
+        finally:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+
+    @contextmanager
+    def session(self, *, writing: bool) -> Iterator[Session]:
+        """Records, while nobody else changes them."""
+        status = self._status()
+        if status is None or not stat.S_ISREG(status.st_mode):
+            raise LedgerError(
+                f"{self.path} is missing, or is not a file that this user may see. If it was moved, bring it back: a new "
+                f"one would not know what was spent. The first is made by confide.Ledger(path, limit=...) or `confide "
+                f"ledger init`."
+            )
+        if status.st_size == 0:
+            raise damaged(self.path, "it is empty")
+        before, mode = self._content(), "rw" if writing else self._mode_of_reading()
+        alone = _locked(self.path) if mode == "rw" else nullcontext()
+        with one_at_a_time, _explained(self.path), alone, self._opened(mode) as connection:
+            self._refuse_second_name()
+            connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+            self._check_kind(connection)
+            yield _FileSession(self.path, connection)
+            if connection.in_transaction:  # nothing was appended
+                connection.execute("COMMIT")
+        if mode in (_ALONE, _COPIED) and self._content() != before:
+            raise LedgerError(f"{self.path} was charged by another user while it was read. Try again.")
+
+    def _refuse_second_name(self) -> None:
+        """Each name of a file has a log of its own, and a charge in the log of one name is not seen by the other."""
+        status = self._status()
+        if status is not None and status.st_nlink > 1:
+            raise LedgerError(
+                f"{self.path} has a second name (a hard link), and what is charged by one name could be lost by the other. "
+                f"Remove the other name, which find -samefile shows. Nothing was used or charged."
+            )
+        if _is_mount(self.path):
+            raise LedgerError(
+                f"{self.path} is a file that was mounted by itself, for example into a container, and what is charged here "
+                f"could be lost elsewhere. Mount its folder instead. Nothing was used or charged."
+            )
+
+    def _mode_of_reading(self) -> str:
+        """A user who may not write must not leave a log or its index behind, since nobody else could write to them."""
+        effective = os.access in os.supports_effective_ids
+        if all(os.access(place, os.W_OK, effective_ids=effective) for place in (self.path, self.path.parent)):
+            return "rw"
+        if len(self._content()) == 1:
+            return _ALONE
+        return _COPIED if self._status("-shm") is None else "ro"
+
+    def _content(self) -> list[tuple[int, int, int]]:
+        """Marks of the file, and of its log if there is one. As long as they stay the same, nobody writes."""
+        found = [self._status(ending) for ending in ("", "-wal")]
+        return [(status.st_ino, status.st_mtime_ns, status.st_size) for status in found if status and status.st_size > 0]
+
+    @contextmanager
+    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+        place = self.path
+        with TemporaryDirectory() if mode == _COPIED else nullcontext() as folder:
+            for ending in ("-wal", "") if folder else ():
+                place = Path(shutil.copyfile(f"{self.path}{ending}", f"{folder}/ledger{ending}"))
+            with closing(_connection(place, mode)) as connection:
+                yield connection
+
+    def _status(self, ending: str = "") -> os.stat_result | None:
+        try:
+            return self.path.with_name(self.path.name + ending).stat()
+        except OSError:
+            return None
+
+    def _check_kind(self, connection: sqlite3.Connection) -> None:
+        if _single(connection, "PRAGMA application_id") != _APPLICATION_ID:
+            raise LedgerError(f"{self.path} is not a ledger of confide. Give the path of a ledger, or a new name.")
+        if _single(connection, "PRAGMA user_version") not in READABLE_FORMATS:
+            raise LedgerError(
+                f"{self.path} has a format that this version of confide does not understand (it reads 1 to "
+                f"{FORMAT_VERSION}). Use the version that wrote it, or a newer one."
+            )
+        if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(_SCHEMA):
+            raise damaged(self.path, "its tables or triggers are not those of a ledger")
+
+
+class _FileSession:
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+
+    def records_after(self, last: Record | None) -> list[Record]:
+        if last is None and _single(self._connection, "PRAGMA integrity_check") != "ok":
+            raise damaged(self._path, "SQLite finds it inconsistent")
+        first = -(2**63) if last is None else last.number
+        query = "SELECT number, text, hash FROM records WHERE number >= ? ORDER BY number"
+        rows = self._connection.execute(query, (first,)).fetchall()
+        return following(self._path, last, rows, self._connection.execute("SELECT number, hash FROM tip").fetchall())
+
+    def append(self, record: Record) -> None:
+        self._connection.execute("INSERT INTO records VALUES (?, ?, ?)", record)
+        self._connection.execute("UPDATE tip SET number = ?, hash = ?", (record.number, record.hash))
+        self._connection.execute("COMMIT")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Lock a file for this process, by whatever name others open it.
+
+    It is taken before SQLite opens the file. The system drops it, with SQLite's own, as soon as this process closes the
+    file anywhere: SQLite does that last of all, when its log is in the file.
+    """
+    handle = _handle_with_lock(path)
+    try:
+        if os.fstat(handle).st_nlink > 1:
+            # A process that died while it created the ledger left the name under which it had begun.
+            for part in path.parent.glob(f".{escape(path.name)}.*.part"):
+                if os.path.samestat(part.stat(), os.fstat(handle)):
+                    part.unlink()
+        yield
+    finally:
+        os.close(handle)
+
+
+def _handle_with_lock(path: Path) -> int:
+    deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        except (BlockingIOError, PermissionError):  # both words are in use for a lock that another process holds
+            if time.monotonic() > deadline:
+                os.close(handle)
+                raise LedgerError(f"{path} {_CAUSES[_BUSY]}. Nothing was used.") from None
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 20.0 * _PAUSE)
+
+
+def _is_mount(path: Path) -> bool:
+    """Whether a file is mounted by itself; False where the system does not say."""
+    try:
+        mounts = _MOUNTS.read_bytes().splitlines()
+    except OSError:
+        return False
+    points = (re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), mount.split(b" ")[4]) for mount in mounts)
+    return os.fsencode(path) in points
+
+
+def _connection(path: Path, mode: str) -> sqlite3.Connection:
+    import sqlite3
+
+    # As a URI, because the plain form would create a missing file.
+    connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None)
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _single(connection: sqlite3.Connection, query: str) -> object:
+    return connection.execute(query).fetchone()[0]
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_CAUSES = {
+    _BUSY: f"is held by another process for more than {_PATIENCE:g} seconds. Try again later",
+    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): (
+        "cannot be opened. To charge it, or to show it while others charge it, this user needs to write to the file and to "
+        "its folder, which must exist and be on a local disk"
+    ),
+    ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOLFS"): (
+        "cannot be read or written: the disk is full, fails, or is not a local one. A charge that was being written counts, "
+        "if it is there afterwards"
+    ),
+}
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Raise LedgerError with advice in place of the errors of SQLite."""
+    import sqlite3
+
+    try:
+        yield
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last where SQLite quotes what it cannot read
+        name = "SQLITE_CANTOPEN" if isinstance(error, OSError) else getattr(error, "sqlite_errorname", None) or ""
+        cause = next((cause for names, cause in _CAUSES.items() if name.startswith(names)), None)
+        if cause is None:
+            cause = "is damaged, or is not a ledger of confide. Put back the newest copy, or give the path of a ledger"
+        raise LedgerError(f"{path} {cause}. Nothing was used.") from None

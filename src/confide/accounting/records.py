@@ -1,0 +1,325 @@
+"""The records of a ledger. They are chained by hashes and only ever appended, wherever they are kept.
+
+This module keeps records in memory, `ledger_file` in a file, and `ledger_database` in a database. The ledger computes what
+they cost together. Proof: proofs/ledger.md, section 8.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+
+from confide.errors import LedgerError, ParameterError
+from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
+from confide.privacy.events import Event, checked_rows
+
+FORMAT_VERSION = 3
+"""The format of new ledgers. In format 1 a charge has a purpose and no details, and there are no notes. In formats 1 and 2
+no charge has an intent, and there are no marks."""
+READABLE_FORMATS = (1, 2, FORMAT_VERSION)
+
+DETAILS = ("release", "user", "model", "sha256")
+"""What may stand beside a charge: what was released, by whom, into which file, and the SHA-256 checksum of that file."""
+INTENT = "intent"
+"""The detail that says, as a checksum, what decides the release, so that an interrupted one can be finished."""
+NOTED = ("model", "sha256")
+"""What a note may add, where the charge does not say it."""
+_LONGEST_DETAIL = 1000
+_LONGEST_PURPOSE = 10_000
+
+
+_Reentrant: Any = type(threading.RLock())
+
+
+class _Turns(_Reentrant):  # type: ignore[misc]  # a class that is written in C
+    """A lock that no thread gets twice while another waits, and that no interrupt leaves held.
+
+    With a plain lock, a thread that asks again at once is served before those that wait, for minutes. An interrupt, such as
+    Ctrl-C, is raised where a function of Python begins or after it called another. So the end of a `with` block must be no
+    function of Python: `__exit__` is that of the class in C, and the thread that holds a lock of this class is known.
+    """
+
+    def __init__(self) -> None:
+        self._next = threading.Lock()
+
+    def forget(self) -> None:
+        """Be free again, as in a process that was forked, which has none of the threads that held it or waited."""
+        self._next = threading.Lock()
+        self._at_fork_reinit()
+
+    def __enter__(self) -> None:
+        """Wait for a turn. One thread waits for the lock, and all others, who may have just had it, wait behind that one."""
+        if self._is_owned():
+            raise LedgerError(
+                "a ledger is still in use by this thread: either this use began within another, or another was interrupted. "
+                "Nothing was used or charged. Use ledgers one after the other; after an interrupt, start the program anew."
+            )
+        try:
+            with self._next:
+                self.acquire()
+        except BaseException:
+            if self._is_owned():
+                self.release()
+            raise
+
+
+one_at_a_time = _Turns()
+"""Held while any ledger of this process is read or written, so that no fork happens while a connection is open."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=one_at_a_time.acquire, after_in_parent=one_at_a_time.release, after_in_child=one_at_a_time.forget
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is fixed when a ledger is created; record 0."""
+
+    identity: str
+    limit: Budget
+    neighbours: Neighbours
+    accounting: str
+    max_rows_per_person: int | None
+    """None in older ledgers, which did not state it."""
+    format: int = FORMAT_VERSION
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        facts = asdict(self) | {"limit": self.limit.to_dict()}
+        return canonical({name: fact for name, fact in facts.items() if fact is not None})
+
+    @classmethod
+    def from_text(cls, text: str) -> Header:
+        """Read `text`."""
+        facts = json.loads(text)
+        neighbours = Neighbours.parse(facts["neighbours"])
+        rows = checked_rows(facts["max_rows_per_person"]) if "max_rows_per_person" in facts else None
+        if type(facts["format"]) is not int or facts["format"] not in READABLE_FORMATS:
+            raise ValueError
+        if not re.fullmatch("[0-9a-f]{32}", facts["identity"]) or facts["accounting"] not in ("auto", "sum", "renyi"):
+            raise ValueError
+        limit = budget_from_dict(facts["limit"])
+        return cls(facts["identity"], limit, neighbours, facts["accounting"], rows, facts["format"])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One charge. `accounting` is the way of adding, which the first charge fixed for all."""
+
+    number: int
+    time: str
+    purpose: str
+    accounting: str
+    events: tuple[Event, ...]
+    details: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        facts = {name: getattr(self, name) for name in ("number", "time", "purpose", "accounting")}
+        details = {"details": dict(self.details)} if self.details else {}
+        return canonical(facts | {"events": [event.to_dict() for event in self.events]} | details)
+
+    @classmethod
+    def from_text(cls, text: str) -> Entry:
+        """Read `text`."""
+        facts = json.loads(text)
+        details = checked_details(facts.get("details", {}), (*DETAILS, INTENT))
+        if type(facts["number"]) is not int or facts["accounting"] not in ("sum", "renyi") or not facts["events"]:
+            raise ValueError
+        if datetime.fromisoformat(facts["time"]).utcoffset() != timedelta(0) or not isinstance(facts["events"], list):
+            raise ValueError
+        facts["purpose"].encode()  # text, and without half a surrogate pair
+        return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"])), "details": details})
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What became known of a charge after it was recorded, such as a checksum. It has no events, so it changes no amount.
+
+    It has no time: the time from a charge to its note would tell how long the release took, which depends on the rows.
+    """
+
+    charge: int
+    details: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        return canonical({"note_on": self.charge, "details": dict(self.details)})
+
+    @classmethod
+    def from_text(cls, text: str) -> Note:
+        """Read `text`."""
+        facts = json.loads(text)
+        if type(facts["note_on"]) is not int:
+            raise ValueError
+        return cls(facts["note_on"], checked_details(facts["details"], NOTED))
+
+
+def is_note(text: str) -> bool:
+    """Whether the text of a record is that of a note."""
+    return "note_on" in json.loads(text)
+
+
+def checked_details(details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
+    """The details, if their names are among these and each is a text that is not too long.
+
+    Raises
+    ------
+    ParameterError
+        If they are not.
+    """
+    if not isinstance(details, Mapping) or not set(details) <= set(names):
+        what = "note" if names is NOTED else "charge"
+        raise ParameterError(f"the details of a {what} may have the names {', '.join(names)}, and no other.")
+    if not all(isinstance(text, str) and len(text) <= _LONGEST_DETAIL for text in details.values()):
+        raise ParameterError(f"a detail of a charge must be a text of at most {_LONGEST_DETAIL} characters.")
+    # Half a surrogate pair cannot be shown.
+    return {name: text.encode(errors="replace").decode() for name, text in details.items()}
+
+
+def checked_purpose(purpose: object) -> str:
+    """A purpose as text, if it is not too long.
+
+    Raises
+    ------
+    ParameterError
+        If it is.
+    """
+    text = str(purpose)
+    if len(text) > _LONGEST_PURPOSE:
+        raise ParameterError(
+            f"the purpose of a charge must be a text of at most {_LONGEST_PURPOSE} characters, and this one has {len(text)}."
+            f" Nothing was used or charged."
+        )
+    return text.encode(errors="replace").decode()  # half a surrogate pair cannot be shown
+
+
+def now() -> str:
+    """The time, in whole seconds: the exact time between two charges would tell how long a fit took."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def current_user() -> str:
+    """The name of the user, for the ledger; "unknown" where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+class Record(NamedTuple):
+    """A link of the chain; number 0 is the header."""
+
+    number: int
+    text: str
+    hash: str
+
+    @classmethod
+    def after(cls, previous: Record | None, text: str) -> Record:
+        """The record of `text` that follows another, or begins a chain."""
+        content = f"{previous.hash if previous else ''}\n{text}"
+        return cls(previous.number + 1 if previous else 0, text, hashlib.sha256(content.encode()).hexdigest())
+
+
+class Session(Protocol):
+    """Records during a time in which nobody else changes them."""
+
+    def records_after(self, last: Record | None) -> list[Record]:
+        """The records after `last`, or all; LedgerError unless `last` is still there and the chain holds from there on."""
+
+    def append(self, record: Record) -> None:
+        """Add a record, once in a session, as its last step. When this returns, the record stays for good."""
+
+
+class Records(Protocol):
+    """Where a chain is kept."""
+
+    @property
+    def path(self) -> object:
+        """Where any process can find the chain again; None if it cannot."""
+
+    def session(self, *, writing: bool) -> AbstractContextManager[Session]:
+        """Records, while nobody else changes them."""
+
+
+class StoredRecords(Records, Protocol):
+    """A chain that outlives the process."""
+
+    def exists(self) -> bool:
+        """Whether something is there already, a ledger or not."""
+
+    def create(self, header: str, name: str) -> None:
+        """Begin a chain, unless something is there already.
+
+        This is one step: nobody sees half of a chain, and nothing is replaced. `name` is unique.
+        """
+
+
+class RecordsInMemory:
+    """Records that live as long as the process that made them."""
+
+    path = None
+
+    def __init__(self, header: str) -> None:
+        self._records = [Record.after(None, header)]
+        self._process = os.getpid()
+
+    @contextmanager
+    def session(self, *, writing: bool) -> Iterator[Session]:
+        """Records, while nobody else changes them."""
+        if writing and os.getpid() != self._process:
+            raise LedgerError(
+                "an in-memory ledger cannot be charged from another process: its charges would be lost. Use a ledger in a "
+                "file, confide.Ledger(path, limit=...). Nothing was used or charged."
+            )
+        with one_at_a_time:
+            yield self
+
+    def records_after(self, last: Record | None) -> list[Record]:
+        return self._records[0 if last is None else last.number + 1 :]
+
+    def append(self, record: Record) -> None:
+        self._records.append(record)
+
+
+def following(
+    place: object, last: Record | None, rows: Sequence[Sequence[Any]], tip: Sequence[Sequence[Any]]
+) -> list[Record]:
+    """The records after `last`, among rows that begin with it, or all rows if it is None; refused unless the chain holds."""
+    records = [Record(*row) for row in rows]
+    if last is not None and records[:1] != [last]:
+        raise damaged(place, "it is another ledger or an older copy, and lacks what this program read or wrote")
+    new = records if last is None else records[1:]
+    for record in new:
+        if not isinstance(record.text, str) or record != Record.after(last, record.text):
+            raise damaged(place, "a record does not follow from the one before")
+        last = record
+    if last is None or [tuple(row) for row in tip] != [(last.number, last.hash)]:
+        raise damaged(place, "records are missing at its end")
+    return new
+
+
+def damaged(place: object, what: str) -> LedgerError:
+    """The error for a ledger that was damaged or changed by hand."""
+    return LedgerError(
+        f"{place} is damaged or was changed by hand: {what}. Nothing was used or charged. Put back the newest copy; a new "
+        f"ledger would not know what was spent."
+    )
+
+
+def canonical(facts: dict[str, Any]) -> str:
+    """The text of a record: JSON that the same facts always give."""
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,284 @@
+"""A picture of the accuracy that is to be expected at several budgets, before any row is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from confide.accounting.ledger import Ledger
+from confide.accounting.records import Entry
+from confide.accounting.spending import spending_of
+from confide.effects.picture import BLUE, ORANGE, axes_for, plain, shortened
+from confide.errors import ParameterError
+from confide.planning.made_up_fits import estimator_with
+from confide.planning.simulation import COVERAGE, Forecast, simulate
+from confide.privacy.budgets import Budget, as_budget, budget_from_dict
+
+_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+class PrivacyAccuracyDisplay:
+    """A picture of expected accuracy against the budget, around the budget that was chosen.
+
+    The line is the forecast of `confide.planning.simulate`, the band the range in which the mean accuracy of fits to real
+    rows probably lies. Two lines show the accuracy that is assumed without privacy, and that of naming the more frequent
+    class for every row.
+
+    Parameters
+    ----------
+    forecasts : sequence of Forecast
+        One for each budget.
+    budget : Budget
+        The chosen one.
+
+    Attributes
+    ----------
+    ax_ : Matplotlib axes
+    figure_ : Matplotlib figure
+
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
+    Notes
+    -----
+    Guarantee: none is needed. No row is read: forecasts are made from public facts and made-up rows.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, forecasts: Sequence[Forecast], *, budget: Budget) -> None:
+        self.forecasts = tuple(sorted(forecasts, key=lambda each: _amount(each.plan.event.budget)))
+        self.budget = budget
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        n_rows: int | None = None,
+        n_features: int | None = None,
+        *,
+        error: float | None = None,
+        positive_rate: float = 0.5,
+        budgets: Iterable[float | Budget] | None = None,
+        ax: Any = None,
+    ) -> PrivacyAccuracyDisplay:
+        """Forecast the accuracy of a private classifier at several budgets, and draw it.
+
+        Parameters
+        ----------
+        estimator : classifier for two classes, with a finite budget
+            It need not be fitted.
+        n_rows, n_features : int or None
+            As in the estimator's `plan`.
+        error : float, in (0, 1/2)
+            Test error that a model without privacy is expected to reach: a guess from the literature or a pilot study, not
+            from the data to be protected. It must be given.
+        positive_rate : float, default 0.5
+            Expected share of one of the two classes.
+        budgets : iterable of budgets of one kind, or None
+            None: from a quarter to four times the estimator's own. A forecast takes some seconds.
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        PrivacyAccuracyDisplay
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed, `error` is not given, budgets are of several kinds, or as in
+            `confide.planning.simulate`.
+        """
+        if error is None:
+            raise ParameterError(
+                "PrivacyAccuracyDisplay forecasts from public guesses, so give the number of rows and the error that a "
+                "model without privacy would make: PrivacyAccuracyDisplay.from_estimator(model, n_rows=10_000, error=0.2)."
+            )
+        chosen = as_budget(estimator.budget)
+        found = _around(chosen) if budgets is None else [as_budget(each) for each in budgets]
+        if not found or len({type(each) for each in [chosen, *found]}) > 1:
+            raise ParameterError("budgets must be one or more budgets of the kind that the estimator has.")
+        forecasts = [
+            simulate(estimator_with(estimator, budget=each), n_rows, n_features, error=error, positive_rate=positive_rate)
+            for each in found
+        ]
+        return cls(forecasts, budget=chosen).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> PrivacyAccuracyDisplay:
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        The display itself.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
+        amounts = [_amount(each.plan.event.budget) for each in self.forecasts]
+        first = self.forecasts[0]
+        ax.fill_between(
+            amounts,
+            [1.0 - each.high for each in self.forecasts],
+            [1.0 - each.low for each in self.forecasts],
+            color=BLUE,
+            alpha=0.2,
+            linewidth=0.0,
+            label=f"where it probably lies ({COVERAGE:.0%} of cells on public data sets)",
+        )
+        ax.plot(
+            amounts, [1.0 - each.error for each in self.forecasts], color=BLUE, marker="o", linewidth=2.0, label="forecast"
+        )
+        ax.axhline(
+            1.0 - first.non_private_error, color="0.4", linestyle="--", linewidth=1.0, label="assumed without privacy"
+        )
+        ax.axhline(1.0 - first.constant_error, color="0.4", linestyle=":", linewidth=1.0, label="without a model")
+        ax.axvline(_amount(self.budget), color=ORANGE, linewidth=1.0, label=plain(f"chosen: {self.budget}"))
+        ax.set_xscale("log")
+        ax.set_xticks(amounts, [f"{amount:.3g}" for amount in amounts])
+        ax.minorticks_off()
+        name = next(iter(self.budget.ranges))
+        delta = getattr(self.budget, "delta", None)
+        ax.set_xlabel(name if delta is None else f"{name} (delta = {delta:g})")
+        ax.set_ylabel("expected accuracy on new rows")
+        ax.legend(fontsize="small", frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _amount(budget: Budget) -> float:
+    """The first amount of a budget: its epsilon or its rho."""
+    return float(getattr(budget, next(iter(budget.ranges))))
+
+
+def _around(budget: Budget) -> list[Budget]:
+    """Budgets around one."""
+    # The first amount is epsilon or rho; a delta stays as it is.
+    facts = budget.to_dict()
+    name = next(iter(budget.ranges))
+    return [budget_from_dict(facts | {name: factor * _amount(budget)}) for factor in _FACTORS]
+
+
+# A picture of what a ledger has spent, charge by charge.
+
+_MOST_NAMES, _LONGEST_NAME = 12, 28
+
+
+class LedgerDisplay:
+    """A picture of what was spent on one body of data after each charge, and of the limit.
+
+    The height of each step is what the charge added: where Rényi divergences add up, a later charge may add less than it
+    would cost alone.
+
+    Parameters
+    ----------
+    spending : sequence of (Entry, Budget)
+        Each charge, and what had been spent after it.
+    limit : Budget
+        The most that all charges together may cost.
+
+    Attributes
+    ----------
+    ax_ : Matplotlib axes
+    figure_ : Matplotlib figure
+
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
+    Notes
+    -----
+    Guarantee: none is needed. A ledger holds public facts alone.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, spending: Sequence[tuple[Entry, Budget]], *, limit: Budget) -> None:
+        self.spending, self.limit = tuple(spending), limit
+
+    @classmethod
+    def from_ledger(cls, ledger: Ledger | str | os.PathLike[str], *, ax: Any = None) -> LedgerDisplay:
+        """Draw what a ledger has spent.
+
+        Parameters
+        ----------
+        ledger : Ledger, or the path or URL of one that exists
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        LedgerDisplay
+            Drawn: `ax_` and `figure_`.
+
+        Raises
+        ------
+        LedgerError, FileError
+            If there is no such ledger, or it was damaged.
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        return cls(spending_of(opened), limit=opened.limit).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> LedgerDisplay:
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        The display itself.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        n = len(self.spending)
+        ax = axes_for("LedgerDisplay", ax, (max(6.0, min(12.0, 2.4 + 0.6 * n)), 4.4))
+        name = next(iter(self.limit.ranges))
+        limit, amounts = getattr(self.limit, name), [0.0, *(getattr(spent, name) for _, spent in self.spending)]
+        # What was spent stays so until the next charge. The last step is as wide as the others.
+        ax.step([*range(n + 1), n + 1], [*amounts, amounts[-1]], where="post", color=BLUE, linewidth=2.0)
+        ax.fill_between([*range(n + 1), n + 1], [*amounts, amounts[-1]], step="post", color=BLUE, alpha=0.2, linewidth=0.0)
+        ax.axhline(limit, color=ORANGE, linewidth=1.5)
+        ax.annotate(
+            f"limit {limit:.4g}", (0.0, limit), xytext=(4, -4), textcoords="offset points", va="top", fontsize="small"
+        )
+        left = f"{limit - amounts[-1]:.4g} of {limit:.4g} left"
+        ax.set_title(plain(f"{n} charge{'s'[: n != 1]}; {left}"), fontsize="medium", loc="left")
+        self._name_charges(ax, n)
+        delta = getattr(self.limit, "delta", None)
+        ax.set_ylabel(f"{name} spent" if delta is None else f"{name} spent (delta up to {delta:g})")
+        ax.set_xlim(0.0, n + 1.0)
+        ax.set_ylim(0.0, 1.08 * limit)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _name_charges(self, ax: Any, n: int) -> None:
+        """Number, day and purpose of each charge, or of some of them where there are many."""
+        step = max(1, -(-n // _MOST_NAMES))
+        shown = [entry for entry, _ in self.spending[::step]]
+        purposes = [shortened(each.purpose or "(no purpose)", _LONGEST_NAME) for each in shown]
+        texts = [f"{each.number}  {each.time[:10]}\n{purpose}" for each, purpose in zip(shown, purposes, strict=True)]
+        ax.set_xticks([each.number for each in shown], texts, rotation=30, ha="right", rotation_mode="anchor")
+        ax.tick_params(labelsize="small")
+        ax.set_xlabel("charge, with its day (UTC) and purpose" if shown else "no charge yet", fontsize="small")

@@ -1,0 +1,388 @@
+"""Losses of rows that have weights: constants that hold for every row, whatever its weight."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from confide.array_types import Array, Targets
+from confide.erm.losses import Loss, OneScore, Terms
+from confide.errors import NotCertified, ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """The losses w l of rows whose weight w lies between 0 and `largest`: constants that hold for all these rows.
+
+    They are the constants of `largest` times the loss, since a smaller weight is never worse. Proof:
+    privacy/proofs/objective_perturbation.md, theorem 6.
+    """
+
+    loss: Loss
+    largest: float
+
+    @property
+    def name(self) -> str:
+        return self.loss.name
+
+    @property
+    def lipschitz(self) -> float:
+        return self.largest * self.loss.lipschitz
+
+    @property
+    def smoothness(self) -> float:
+        return self.largest * self.loss.smoothness
+
+    @property
+    def value_at_zero(self) -> float:
+        return self.largest * self.loss.value_at_zero
+
+    @property
+    def monotone(self) -> bool:
+        return self.loss.monotone
+
+    @property
+    def by_length(self) -> bool:
+        return self.loss.by_length
+
+    @property
+    def tapered(self) -> bool:
+        return self.loss.tapered
+
+    @property
+    def tail(self) -> float:
+        return self.loss.tail
+
+    @property
+    def n_outputs(self) -> int:
+        return self.loss.n_outputs
+
+    @property
+    def separable(self) -> bool:
+        return self.loss.separable
+
+    @property
+    def rank(self) -> int:
+        return self.loss.rank
+
+    @property
+    def trace(self) -> float:
+        return self.largest * self.loss.trace
+
+    @property
+    def self_concordant(self) -> bool:
+        return self.loss.self_concordant
+
+    @property
+    def rounding(self) -> float:
+        # One more unit, for the rounding of the product with the weight.
+        return self.loss.rounding + 1.0
+
+    @property
+    def margin(self) -> float:
+        return self.loss.margin
+
+    @property
+    def smoothing(self) -> float | None:
+        return self.loss.smoothing
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return self.largest * self.loss.curvature_at_slope(slope / self.largest)
+
+
+# A loss whose gradient is clipped row by row: what noisy gradients sum. Proof: privacy/proofs/gradient.md, section 3.
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedSlopes:
+    """The slopes of a loss, those of a row x scaled down together to |slopes| |x| <= `limit` R, R the bound on rows.
+
+    Only its slopes can be summed: there need not be a function whose slopes these are.
+
+    Parameters
+    ----------
+    loss : of one score or of several
+    limit : the largest norm of the slopes of a row of length R
+    """
+
+    loss: Loss
+    limit: float
+
+    by_length: ClassVar[bool] = True
+    monotone: ClassVar[bool] = False
+    tapered: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return self.loss.name
+
+    @property
+    def lipschitz(self) -> float:
+        # That of the slopes before they are clipped, which the rounding of scores and rows is multiplied with.
+        return self.loss.lipschitz
+
+    @property
+    def smoothness(self) -> float:
+        # Clipping to a ball is a contraction.
+        return self.loss.smoothness
+
+    @property
+    def value_at_zero(self) -> float:
+        return self.loss.value_at_zero
+
+    @property
+    def tail(self) -> float:
+        return self.loss.tail
+
+    @property
+    def n_outputs(self) -> int:
+        return self.loss.n_outputs
+
+    @property
+    def separable(self) -> bool:
+        return self.loss.n_outputs == 1
+
+    @property
+    def rank(self) -> int:
+        return self.loss.rank
+
+    @property
+    def trace(self) -> float:
+        return self.loss.trace
+
+    @property
+    def rounding(self) -> float:
+        # The norm of o slopes, a quotient and a product. The length of a row is counted where losses are `by_length`.
+        return self.loss.rounding + (0.5 * self.n_outputs + 4.0 if self.n_outputs > 1 else 0.0)
+
+    @property
+    def margin(self) -> float:
+        return self.loss.margin
+
+    @property
+    def smoothing(self) -> float | None:
+        return self.loss.smoothing
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return self.loss.curvature_at_slope(slope)
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        """The slopes (m, k o) alone: order 1. `stretch` (m, 1) is R / |x|, inf for a row of zeros, which adds nothing."""
+        if order != 1:
+            raise ParameterError("clipped slopes have sums of order 1 alone.")
+        slope = self.loss.of_scores(scores, targets, 1, stretch).slope
+        assert slope is not None  # noqa: S101 - order 1 was asked for
+        limits = self.limit * stretch
+        if self.n_outputs == 1:
+            # What is not a number, as a user's loss may give, counts as the steepest slope downwards.
+            return Terms(slope=np.fmin(np.fmax(slope, -limits), limits))
+        parts = slope.reshape(len(slope), -1, self.n_outputs)
+        norms = np.sqrt(np.einsum("mko,mko->mk", parts, parts))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = np.fmin(1.0, limits / norms)
+        return Terms(slope=(parts * factors[:, :, None]).reshape(slope.shape))
+
+
+# Losses that a user wrote. The user declares their constants, and the guarantee says so.
+
+
+def asked(answer: Any, shape: tuple[int, ...] | None) -> Any:
+    """What code of a user answers when it is called: numbers of this shape, or anything if the shape is None.
+
+    None if it raises, or answers anything else: its message might show scores or weights without noise. What would end the
+    program is a failure like others. An interrupt still is one, without what was said in it.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = answer()
+            if shape is None:
+                return found
+            numbers: Array = np.asarray(found, dtype=np.float64)
+            return numbers if numbers.shape == shape else None
+    except KeyboardInterrupt:
+        is_interrupted = True
+    except BaseException:  # noqa: BLE001 - a user's code may raise anything
+        is_interrupted = False
+    if is_interrupted:
+        raise KeyboardInterrupt
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredLoss(OneScore):
+    """A user's loss, and the constants it declared when the fit began.
+
+    Derivatives are clipped here to the declared constants and the declared sign, so noise covers every slope. Three
+    assumptions remain: the loss is convex, its derivative changes no faster than `smoothness` says, and each value depends
+    on its own score and target alone. Where the user's code fails, the release is refused.
+
+    Parameters
+    ----------
+    loss : has `value`, `derivative` and `second_derivative`, of a one-dimensional array of margins, or of two such arrays,
+        scores and targets
+    target_bound : targets are clipped to [-target_bound, target_bound]; None for a loss of the margin
+    name, lipschitz, smoothness, value_at_zero, rounding, monotone : see `LossBounds`; a loss with kinks has an infinite
+        smoothness and no `second_derivative`
+    """
+
+    loss: Any
+    target_bound: float | None
+    name: str
+    lipschitz: float
+    smoothness: float
+    value_at_zero: float
+    rounding: float
+    monotone: bool
+
+    by_length: ClassVar[bool] = False
+    tapered: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = False
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        signs: Array | float = 1.0
+        if self.target_bound is None:
+            signs = targets[:, None].astype(np.float64)
+            arguments = [signs * scores]
+        else:
+            within = np.fmin(np.fmax(targets, -self.target_bound), self.target_bound)
+            arguments = [scores, np.broadcast_to(within[:, None], scores.shape)]
+        given = tuple(argument.ravel() for argument in arguments)
+        for argument in given:
+            argument.flags.writeable = False
+
+        # A declared sign is enforced too: the cheaper account of Gaussian noise is false for slopes of both signs.
+        steepest = 0.0 if self.monotone else self.lipschitz
+
+        def clipped(name: str, low: float, high: float) -> Array:
+            found: Array | None = asked(lambda: getattr(self.loss, name)(*given), given[0].shape)
+            if found is None:
+                raise self._failed()
+            return np.fmin(np.fmax(found.reshape(scores.shape), low), high)
+
+        return Terms(
+            clipped("value", 0.0, np.inf) if order == 0 else None,
+            signs * clipped("derivative", -self.lipschitz, steepest) if order >= 1 else None,
+            clipped("second_derivative", 0.0, self.smoothness) if order >= 2 else None,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """For solvers. The user's code may decide how its object is copied."""
+        copied = asked(lambda: deepcopy(self.loss, memo), None)
+        if copied is None:
+            raise self._failed()
+        return replace(self, loss=copied)
+
+    def _failed(self) -> NotCertified:
+        return NotCertified(
+            f"the loss {self.name} raised an error, or did not return an array of numbers of the shape of its argument. So "
+            f"nothing is released; what was charged stays charged. What it raised is not shown, because it may tell of the "
+            f"rows: call its functions with made-up scores to see it."
+        )
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return np.full_like(slope, self.smoothness)
+
+
+# A loss without kinks in place of one that may have kinks anywhere. Proof: privacy/proofs/gradient.md, section 5.
+
+
+@dataclass(frozen=True, slots=True)
+class InterpolatedSlopes(OneScore):
+    """The slopes of a user's loss at the multiples of `width`, and straight lines between them.
+
+    So slopes change by at most 2 lipschitz / width times the change of the score, whatever the loss is: it need be neither
+    convex nor smooth. Its value at each multiple must depend on that score and the target alone.
+
+    Parameters
+    ----------
+    loss : the user's loss, whose slopes are clipped to its `lipschitz`
+    width : a power of two
+    """
+
+    loss: DeclaredLoss
+    width: float
+
+    smoothing: float | None = field(init=False, default=None)
+    monotone: ClassVar[bool] = False
+    by_length: ClassVar[bool] = False
+    tapered: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = False
+    # Two products, a difference and a sum of numbers of at most 2 lipschitz.
+    rounding: ClassVar[float] = 8.0
+
+    @property
+    def name(self) -> str:
+        return self.loss.name
+
+    @property
+    def lipschitz(self) -> float:
+        return self.loss.lipschitz
+
+    @property
+    def smoothness(self) -> float:
+        return 2.0 * self.loss.lipschitz / self.width
+
+    @property
+    def value_at_zero(self) -> float:
+        return self.loss.value_at_zero
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return np.full_like(slope, self.smoothness)
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        """The slopes (m, k) alone: order 1."""
+        if order != 1:
+            raise ParameterError("interpolated slopes have sums of order 1 alone.")
+        # The width is a power of two, so that nodes and shares are exact.
+        position = scores / self.width
+        left = np.floor(position)
+        share = position - left
+        at_left, at_right = (self.loss.of_scores(node * self.width, targets, 1).slope for node in (left, left + 1.0))
+        assert at_left is not None  # noqa: S101 - order 1 was asked for
+        assert at_right is not None  # noqa: S101 - order 1 was asked for
+        return Terms(slope=(1.0 - share) * at_left + share * at_right)
+
+
+# A convex loss that a user wrote, its kinks joined, for noise on the weights. Proof: privacy/proofs/declared_slopes.md.
+
+
+@dataclass(frozen=True, slots=True)
+class RisingSlopes(InterpolatedSlopes):
+    """The slopes of a user's convex loss at the multiples of `width`, and straight lines between them.
+
+    Slopes that rise with the score do so between multiples too. So these are the slopes of a convex function without kinks,
+    whatever the kinks of the user's loss are.
+    """
+
+    @property
+    def smoothness(self) -> float:
+        return self._range / self.width
+
+    @property
+    def value_at_zero(self) -> float:
+        # The function is lifted by this much, so that it is nowhere negative.
+        return self.loss.value_at_zero + 0.5 * self.width * self._range
+
+    @property
+    def rounding(self) -> float:  # type: ignore[override]  # computed from what the user declares
+        # Beside interpolation: how far computed slopes may lie from slopes that rise.
+        return InterpolatedSlopes.rounding + self.loss.rounding
+
+    @property
+    def _range(self) -> float:
+        return (1.0 if self.loss.monotone else 2.0) * self.loss.lipschitz
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        """The slopes (m, k) and, for order 2, curvatures. There are no values; solvers need none."""
+        terms = InterpolatedSlopes.of_scores(self, scores, targets, 1, stretch)
+        if order < 2:
+            return terms
+        left = np.floor(scores / self.width)
+        at_left, at_right = (self.loss.of_scores(node * self.width, targets, 1).slope for node in (left, left + 1.0))
+        assert at_left is not None  # noqa: S101 - order 1 was asked for
+        assert at_right is not None  # noqa: S101 - order 1 was asked for
+        return Terms(slope=terms.slope, curvature=np.fmax((at_right - at_left) / self.width, 0.0))

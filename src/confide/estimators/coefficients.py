@@ -1,0 +1,577 @@
+"""Confidence intervals and tables of coefficients, for estimators that released what intervals need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from confide.array_types import Array
+from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_original_units, members_of_groups
+from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.losses import LogisticLoss
+from confide.errors import ParameterError, checked_flag
+from confide.features.columns import NumberColumn, with_unit
+from confide.features.encoder import Encoder
+from confide.features.forms import PublicMap
+from confide.inference.debiased import Combination, InterestEvidence, supposed_of, uncertainty_of_interest, with_known_zeros
+from confide.inference.intervals import (
+    Evidence,
+    JointUncertainty,
+    Uncertainty,
+    joint_uncertainty,
+    of_all_scores,
+    uncertainty,
+)
+from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
+from confide.inference.risk_differences import uncertainty_of_risks
+from confide.inference.table import CoefficientTable, NamedUnit, checked_method, margins_of_family
+from confide.known_words import listed, listed_unknown
+from confide.training.settings import ScoreLoss
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# What the scores of a fitted model are: log-odds, the logarithm of a mean, a prediction, or a score without a unit.
+
+
+def unit_of_scores(model: Any) -> str:
+    """What the scores of a fitted model are, in a few words."""
+    if not hasattr(model, "classes_"):
+        return "logarithm of the mean" if getattr(model, "_has_counts", False) else "prediction"
+    loss = _loss_of(model)
+    loss = loss.loss if isinstance(loss, OneVsRest) else loss
+    return "log-odds" if isinstance(loss, LogisticLoss | Softmax) else "score"
+
+
+def ratio_of_scores(model: Any) -> str:
+    """The name of the exponential of a coefficient: "odds ratio", "rate ratio", or "" where it has no meaning.
+
+    With softmax there is none: coefficients are relative to the mean over classes, and not to one class.
+    """
+    unit = unit_of_scores(model)
+    if unit == "log-odds" and not depends_on_differences(model):
+        return "odds ratio"
+    return "rate ratio" if unit == "logarithm of the mean" else ""
+
+
+def depends_on_differences(model: Any) -> bool:
+    """Whether a model of several classes depends only on differences between their scores, as with softmax."""
+    return hasattr(model, "classes_") and len(model.classes_) > 2 and isinstance(_loss_of(model), Softmax)
+
+
+def _loss_of(model: Any) -> Any:
+    """The loss of a fitted model's number of classes, from its parameters; None for least squares."""
+    minimised = model._minimised(model._encoder)
+    n_classes = len(model.classes_) if hasattr(model, "classes_") else 0
+    return minimised.for_classes(n_classes).loss if isinstance(minimised, ScoreLoss) else None
+
+
+_WITHOUT_INTERVALS = (
+    "Each fit spends budget anew. The released coefficients without intervals are in coef_; `confide inspect` shows them."
+)
+
+_USUAL_TARGET = "regularised"
+
+
+SINGLE_WEIGHTS = "single weights of random features mean nothing, so there are no intervals for them."
+
+
+class CoefficientIntervals:
+    """How sure a linear model is of its coefficients: standard errors, intervals and a table."""
+
+    coef_: Array
+    classes_: Any
+    alpha_: float
+    coefficient_names_: Any
+    guarantee_: Any
+    _evidence: Evidence | SumsEvidence | None = None
+    _interest: InterestEvidence | None = None
+    _encoder: Encoder | None = None
+    _fourier: PublicMap | None = None
+    _row_bound: Any
+
+    def uncertainty(self, target: str | None = None) -> Uncertainty:
+        """Estimate how far the released coefficients may lie from those of the population.
+
+        This costs no privacy, because it uses only what was released. The intercept comes last. With three or more classes,
+        the classes follow one another. With softmax, the mean over the classes is subtracted: it is 0 in the population and
+        says nothing about a class.
+
+        Parameters
+        ----------
+        target : {"regularised", "unregularised"} or None, default None
+            Which coefficients of the population are meant: those that minimise its objective with the same alpha, or those
+            that minimise it without a ridge. None means "regularised", but with `interest` "unregularised", which is the
+            only target then; the coefficients are those of interest alone. "unregularised" corrects the bias of the ridge by
+            one Newton step; it is exact for `Ridge`, and not available after output perturbation, whose noise is too large
+            for that step, nor where the noise in the released curvature makes the step unreliable.
+
+        Returns
+        -------
+        Uncertainty
+            Estimates, standard errors due to sampling and to the noise, and intervals.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If nothing was released for intervals, or the target is unknown or not available.
+        """
+        if self._interest is not None:
+            _refuse_other_target(target)
+            return uncertainty_of_interest(self._interest)
+        self._refuse_single_weights()
+        evidence, target = self._known_evidence(), target or _USUAL_TARGET
+        if isinstance(evidence, SumsEvidence):
+            return uncertainty_of_sums(evidence, target)
+        return uncertainty(evidence, target)
+
+    def conf_int(self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False) -> Array:
+        """Compute confidence intervals for the population's values of `coef_`.
+
+        The rows of the array have no names. They stand in the order of `coefficient_names_`, without the intercept, and
+        speak of columns as they enter the fit, as `coef_` does; for a classifier with two classes they speak for
+        `classes_[1]`. ``summary().to_frame()`` has the same intervals with names; with a schema, in the units of the table
+        and for the schema's positive class. If that is not `classes_[1]`, the signs of the two differ.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1.
+        target : {"regularised", "unregularised"} or None, default None
+            As in `uncertainty`.
+        simultaneous : bool, default False
+            Whether all intervals together have the level, over all coefficients but intercepts, and over all classes. They
+            follow from the joint law of the errors (the largest ratio of an error to its standard error) where it was
+            released, and otherwise, with `interest` or one class against the rest, from Bonferroni's inequality.
+
+        Returns
+        -------
+        array (n_coefficients, 2)
+            Lower and upper ends; (n_classes, n_coefficients, 2) for three or more classes. With `interest`, a row for each
+            line of `summary`, in its units.
+
+        Raises
+        ------
+        ParameterError
+            As in `uncertainty`, or if the level is out of range.
+        """
+        known = self._joint_uncertainty(target) if checked_flag("simultaneous", simultaneous) else self.uncertainty(target)
+        n_vectors, width = np.atleast_2d(self.coef_).shape
+        if self._interest is not None:
+            n_vectors, width = 1, len(known.estimates)
+        ends = known.intervals(level).reshape(n_vectors, -1, 2)[:, :width]
+        if simultaneous:
+            kept = np.arange(len(known.estimates)).reshape(n_vectors, -1)[:, :width]
+            margins = margins_of_family(known.among(kept.ravel()), level).reshape(kept.shape)
+            ends = known.estimates[kept][..., None] + margins[..., None] * np.array([-1.0, 1.0])
+        return ends[0] if n_vectors == 1 else ends
+
+    def summary(
+        self,
+        level: float = 0.95,
+        target: str | None = None,
+        units: str | None = None,
+        *,
+        adjust: str | None = None,
+    ) -> CoefficientTable:
+        """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
+
+        For a classifier with two classes, the coefficients are those for the schema's positive class, or without one for
+        `classes_[1]`. With three or more classes, the table has the coefficients of every class, named "class: column".
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1.
+        target : {"regularised", "unregularised"} or None, default None
+            As in `uncertainty`.
+        units : {"original", "encoded"} or None, default None
+            "original": per unit of each column of the table, against a reference level, or per doubling on a log scale, with
+            odds ratios for a logistic loss. "encoded": as in `coef_`. None means "original" where a schema exists. Intervals
+            are transformed exactly, at no cost of privacy.
+        adjust : {"single-step", "holm", "bonferroni", "fdr_by", "fdr_bh"} or None, default None
+            How p-values are corrected for the family of all coefficients of the table but intercepts; the level is then that
+            of all their intervals together. "single-step" uses the joint law of the errors, as `glht` of R's multcomp does:
+            the largest ratio of an error to its standard error. It is not available with `interest`, nor for one class
+            against the rest. The other names are those of statsmodels. Their intervals follow from Bonferroni's inequality.
+            "fdr_by" holds under any dependence, "fdr_bh" if the tests are independent or positively dependent.
+
+        Returns
+        -------
+        CoefficientTable
+            Each line names its unit.
+
+        Raises
+        ------
+        ParameterError
+            As in `conf_int`; if `units` is unknown, or "original" without a schema; if `adjust` is unknown or not available.
+        """
+        if adjust is not None:
+            checked_method(adjust)
+        if self._interest is None:
+            self._refuse_single_weights()
+        sign, outcome = self._shown_outcome()
+        shown = checked_units(units, self._encoder)
+        if self._interest is not None:
+            return self._summary_of_interest(level, target, shown, sign, outcome, adjust)
+        target = target or _USUAL_TARGET
+        if shown == "original":
+            named, known = self._in_original_units(target)
+        else:
+            known = self.uncertainty(target) if adjust is None else self._joint_uncertainty(target)
+            named = self._encoded_coefficients()
+            named = named if len(known.estimates) == self._n_scores * len(named) else named[:-1]
+        if self._n_scores > 1:
+            named = [replace(each, name=f"{label}: {each.name}") for label in self.classes_.tolist() for each in named]
+        return CoefficientTable.of(
+            known,
+            units=named,
+            level=level,
+            sign=sign,
+            adjust=adjust,
+            target=target,
+            shown_units=shown,
+            ratio=ratio_of_scores(self),
+            shortens_rows=self._encoder is not None and self._row_bound != self._encoder.row_bound,
+            model=type(self).__name__,
+            outcome=outcome,
+            predicted="" if outcome else self._shown_number(),
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
+            design=self._known_evidence().design,
+            is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
+        )
+
+    def _summary_of_interest(
+        self, level: float, target: str | None, shown: str, sign: float, outcome: str, adjust: str | None
+    ) -> CoefficientTable:
+        """The table of the coefficients of interest."""
+        assert self._interest is not None  # noqa: S101 - the caller asks
+        if self._encoder is not None and shown == "encoded":
+            raise ParameterError("intervals for interest are in units of the table: leave units out, or give 'original'.")
+        named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
+        return CoefficientTable.of(
+            self.uncertainty(target),
+            units=named,
+            level=level,
+            sign=sign,
+            adjust=adjust,
+            target="unregularised",
+            shown_units=shown,
+            ratio=ratio_of_scores(self),
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            is_of_interest=True,
+            design=self._interest.facts.design,
+            supposed=supposed_of(self._interest),
+        )
+
+    def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
+        """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
+
+        For a level of a category, each row is given this level and then the reference, and the two probabilities of the
+        outcome are compared; for a number, each row is compared with itself one unit higher. The table has the mean of these
+        differences over the rows (the average marginal effect of a discrete change).
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1; with `adjust`, of all together.
+        adjust : {"holm", "bonferroni", "fdr_by", "fdr_bh"} or None, default None
+            As in `summary`.
+
+        Returns
+        -------
+        CoefficientTable
+            Each line names its unit. Differences lie between -1 and 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If nothing was released for them, or an argument is out of range.
+
+        Notes
+        -----
+        Guarantee: post-processing of the release, which costs nothing more. Errors follow by the delta method from those of
+        the coefficient, of the other weights, of the mean over the rows as a sample, and from the noise.
+        """
+        check_is_fitted(self)
+        if self._interest is None or self._interest.risks is None:
+            raise ParameterError(
+                "nothing was released for differences of risks: set interest and risk_differences=True, and fit again. "
+                "summary().risk_differences(baseline) has them for a person whose risk you state."
+            )
+        if adjust is not None:
+            checked_method(adjust)
+        sign, outcome = self._shown_outcome()
+        named = [NamedUnit(one.name, one.unit, one.columns) for one in self._interest.combinations]
+        table = CoefficientTable.of(
+            uncertainty_of_risks(self._interest),
+            units=named,
+            level=level,
+            sign=sign,
+            adjust=adjust,
+            target="unregularised",
+            shown_units="original",
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            is_of_interest=True,
+            quantity="risk differences",
+            design=self._interest.facts.design,
+            supposed=supposed_of(self._interest),
+        )
+        # An interval may be cut where no difference of two probabilities can lie.
+        lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)
+        return replace(table, coefficients=tuple(lines))
+
+    def covariance(self, target: str | None = None, units: str | None = None) -> pd.DataFrame:
+        """Compute the covariance of the errors of coefficients, due to sampling and to the noise for privacy together.
+
+        Parameters
+        ----------
+        target : {"regularised", "unregularised"} or None, default None
+            As in `uncertainty`.
+        units : {"original", "encoded"} or None, default None
+            As in `summary`.
+
+        Returns
+        -------
+        DataFrame (n_coefficients, n_coefficients)
+            Rows and columns have the names of the lines of `summary`, in the same order. The diagonal holds the squares of
+            its total errors.
+
+        Raises
+        ------
+        ParameterError
+            As in `summary`; or if the model has several scores, one for each class.
+
+        Notes
+        -----
+        Guarantee: post-processing of the release, which costs nothing more.
+        """
+        import pandas as pd
+
+        if self._interest is not None:
+            raise ParameterError(
+                "covariance is for models with intervals for all coefficients: give inference_share in place of interest."
+            )
+        self._refuse_single_weights()
+        if self._n_scores > 1:
+            raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
+        if checked_units(units, self._encoder) == "original":
+            assert self._encoder is not None  # noqa: S101 - `checked_units`
+            each_weight = np.eye(self._encoder.n_features + 1)
+            named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
+            shown = list(named)
+        else:
+            shown = self._encoded_coefficients()
+            combinations = np.eye(len(shown))
+            if self._known_evidence().intercept == 0.0:
+                shown, combinations = shown[:-1], combinations[:-1]
+        names = [each.name for each in shown]
+        return pd.DataFrame(self._errors_of(combinations, target or _USUAL_TARGET)[0].covariance, index=names, columns=names)
+
+    @property
+    def _n_scores(self) -> int:
+        return len(np.atleast_2d(self.coef_))
+
+    def _encoded_coefficients(self) -> list[NamedUnit]:
+        """The coefficients of one score as they entered the fit, the intercept last."""
+        names = list(map(str, self.coefficient_names_))
+        units = ("per 1, as given",) * len(names) if self._encoder is None else encoded_units(self._encoder)
+        return [
+            *(NamedUnit(name, unit, (name,)) for name, unit in zip(names, units, strict=True)),
+            NamedUnit(INTERCEPT, "", ()),
+        ]
+
+    def _in_original_units(self, target: str) -> tuple[list[NamedUnit], Uncertainty]:
+        """The coefficients of one score in the units of the table, and the errors of those of all scores."""
+        assert self._encoder is not None  # noqa: S101 - `checked_units`
+        each_weight = np.eye(self._encoder.n_features + 1)
+        named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
+        return list(named), self._errors_of_all(combinations, target)
+
+    def _errors_of_all(self, combinations: Array, target: str) -> Uncertainty:
+        """The errors of combinations of the weights of each score, one score after the other."""
+        evidence = self._known_evidence()
+        together = isinstance(evidence, SumsEvidence) or not evidence.separable
+        return of_all_scores(self._errors_of(combinations, target), released_together=together)
+
+    def _joint_uncertainty(self, target: str | None) -> Uncertainty:
+        """As `uncertainty`, with the joint law of the errors where it was released."""
+        if self._interest is not None:
+            return self.uncertainty(target)
+        self._refuse_single_weights()
+        # The last weight is the intercept, if there is one.
+        width = np.atleast_2d(self.coef_).shape[1] + 1
+        each_weight = np.eye(width)[: width - (self._known_evidence().intercept == 0.0)]
+        return self._errors_of_all(each_weight, target or _USUAL_TARGET)
+
+    def _errors_of(self, combinations: Array, target: str) -> list[JointUncertainty]:
+        """For each score, the errors of combinations of its weights; the last weight is the intercept, if there is one."""
+        evidence = self._known_evidence()
+        if evidence.intercept == 0.0:
+            combinations = combinations[:, :-1]
+        if isinstance(evidence, SumsEvidence):
+            return [joint_uncertainty_of_sums(evidence, combinations, target)]
+        return joint_uncertainty(evidence, combinations, target)
+
+    def _known_evidence(self) -> Evidence | SumsEvidence:
+        """What intervals are computed from, with what a schema says of encoded columns.
+
+        Without it, intervals of rare levels and hats would be far too short (benchmarks/effect_bands.py).
+        """
+        check_is_fitted(self)
+        if self._evidence is None:
+            raise ParameterError(f"{self._why_no_intervals()} {_WITHOUT_INTERVALS}")
+        if self._encoder is None or self._fourier is not None or isinstance(self._evidence, SumsEvidence):
+            return self._evidence
+        return with_known_zeros(self._evidence, self._encoder)
+
+    def _refuse_single_weights(self) -> None:
+        """Raise ParameterError if nothing was released for intervals, or single weights have no meaning."""
+        self._known_evidence()
+        if self._fourier is not None:
+            raise ParameterError(f"{SINGLE_WEIGHTS} predict_interval has intervals of its predictions.")
+
+    def _why_no_intervals(self) -> str:
+        """The message of the error that is raised where nothing was released for intervals."""
+        return "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
+
+    def _shown_number(self) -> str:
+        """The number that a regression predicts, in words; "" if no schema names it."""
+        target = None if self._encoder is None else self._encoder.schema.target
+        return "" if target is None else with_unit(target.column, target.unit and f"in {target.unit}")
+
+    def _shown_outcome(self) -> tuple[float, str]:
+        """The factor, 1 or -1, that makes coefficients speak for the outcome shown, and its name; "" for a number."""
+        return 1.0, ""
+
+
+def _refuse_other_target(target: str | None) -> None:
+    """Refuse what is no target of intervals for named coefficients."""
+    if target not in (None, "unregularised"):
+        raise ParameterError("intervals for interest are for coefficients without a ridge: leave target out.")
+
+
+# The parameter `interest`: which combinations of weights the named columns stand for.
+
+_MOST = 20
+"""The largest number of coefficients. The noise on each sum grows with the root of their number."""
+
+
+def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Sequence[str]]) -> tuple[Combination, ...]:
+    """The combinations of weights of the named columns; empty if none is named.
+
+    Parameters
+    ----------
+    given : what the user gave: names of columns of the table, or of an array of numbers
+    encoder : the encoder of the schema, or None
+    names : gives the names of the columns of an array or a frame of numbers
+
+    Raises
+    ------
+    ParameterError
+        If it is no list of names, a name is unknown or comes twice, or its coefficient is not one number for each level.
+    """
+    if given is None or (isinstance(given, tuple | list) and not given):
+        return ()
+    if isinstance(given, str):
+        raise ParameterError(f'interest must be a list of names of columns, also for one: ["{given}"].')
+    if not isinstance(given, tuple | list) or not all(isinstance(each, str) for each in given):
+        raise ParameterError('interest must be a list of names of columns, for example ["treatment"].')
+    if len(set(given)) < len(given):
+        raise ParameterError("interest names a column twice; name it once.")
+    known = list(map(str, names())) if encoder is None else list(encoder.schema.column_names)
+    unknown = [each for each in given if each not in known]
+    if unknown:
+        what = "is no column" if len(unknown) == 1 else "are no columns"
+        raise ParameterError(
+            f"interest names {listed_unknown(unknown, known)}, which {what}. The columns are {listed(known)}."
+        )
+    if encoder is None:
+        found = [Combination(each, "per 1, as given", (each,), 1.0, ((known.index(each), 1.0),)) for each in given]
+    else:
+        found = [one for each in given for one in _of_column(each, encoder)]
+    if len(found) > _MOST:
+        raise ParameterError(
+            f"interest is for at most {_MOST} coefficients, and these columns have {len(found)}. Name fewer columns."
+        )
+    return tuple(found)
+
+
+def _of_column(name: str, encoder: Encoder) -> list[Combination]:
+    """The coefficients of one column in units of the table: one for a number, one for each level of a category."""
+    column = encoder.schema.columns[encoder.schema.column_names.index(name)]
+    if any(name in each.columns for each in encoder.schema.interact):
+        raise ParameterError(
+            f'interest names "{name}", whose effect depends on other columns: the schema has an interaction with it. Leave '
+            f"out the interaction, or the name."
+        )
+    if isinstance(column, NumberColumn) and column.knots_with_bounds:
+        raise ParameterError(
+            f'interest names "{name}", whose effect is a curve, and a curve has no single coefficient. Give the column '
+            f"knots = 0 in the schema for a straight line, or leave out the name."
+        )
+    each_weight = np.eye(encoder.n_features + 1)
+    units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
+    found, has_levels = [], not isinstance(column, NumberColumn)
+    own, base = _places_of_levels(name, encoder, combinations[-1]) if has_levels else ((), ())
+    n_levels = sum(unit.columns == (name,) for unit in units) + 1
+    for unit, row in zip(units, combinations, strict=True):
+        if unit.columns != (name,):
+            continue
+        places = np.flatnonzero(row).tolist()
+        factors = tuple((-1 if place == encoder.n_features else place, float(row[place])) for place in places)
+        found.append(
+            Combination(
+                unit.name,
+                unit.unit,
+                unit.columns,
+                float(unit.span),
+                factors,
+                has_levels,
+                *_usual(factors, n_levels if has_levels else 0),
+                own,
+                base,
+            )
+        )
+    return found
+
+
+def _places_of_levels(name: str, encoder: Encoder, intercept: Any) -> tuple[tuple[int, ...], tuple[tuple[int, float], ...]]:
+    """The places of a category in a row, and the entries of its reference there.
+
+    `intercept` is the combination of weights of the intercept in units of the table: the score of a row at its references.
+    """
+    (group,) = (
+        group for members, group in zip(members_of_groups(encoder), encoder.groups, strict=True) if members == (name,)
+    )
+    own = tuple(range(*group.place.indices(encoder.n_features)))
+    return own, tuple((place, float(intercept[place])) for place in own if intercept[place])
+
+
+def _usual(factors: tuple[tuple[int, float], ...], n_levels: int) -> tuple[float, float]:
+    """The usual variance of rows along a direction along which the combination has the size 1, and its clip.
+
+    Levels are taken to be equally frequent: the rows of the two that are compared lie at -1/2 and 1/2. Encoded numbers are
+    taken to be uniform in [-1, 1].
+    """
+    if n_levels:
+        return 0.5 / n_levels, 0.5
+    factor = max(abs(factor) for place, factor in factors if place >= 0)
+    return 1.0 / (3.0 * factor**2), 3.0**0.5 / factor

@@ -1,0 +1,128 @@
+"""Reads models from files: their parts are checked against each other, and a fitted estimator is made of them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+from typing import Any
+
+from confide.errors import FileError
+from confide.estimators.linear_classifier import LinearClassifier
+from confide.estimators.linear_model import PrivateLinearModel, document_of_model, may_have_map, restore
+from confide.estimators.linear_regressor import LinearRegressor
+from confide.files import read_document
+from confide.models.files import DO_NOT_FIT, NOT_PARAMETERS_OF_THE_FILE, WRONG_KIND, check_keys, released_of, understood
+from confide.models.model import ReleasedModel
+from confide.privacy.budgets import budget_from_dict
+
+_PARAMETERS_OF_EVERY_VERSION = {
+    "budget", "alpha", "fit_intercept", "intercept_scaling", "mechanism", "neighbours", "n_rows_bounds",
+}  # fmt: skip
+
+
+def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
+    """Read a model that was written by `save`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to read.
+
+    Returns
+    -------
+    estimator
+        A fitted classifier or regressor, which predicts and states its guarantee. It has no ledger; if it is fitted again
+        without one, a `BudgetWarning` says so.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged, of another kind, or from a version that this version does not understand.
+
+    Notes
+    -----
+    Guarantee: that of the release, as the file states it in `guarantee_`; reading costs nothing. The file is read, not
+    believed: `confide verify` makes its plan again and compares.
+    """
+    content = read_document(path)
+    with understood(path):
+        model = _restored(content)
+        # Whatever this version did not understand would be lost without a word. So write the model again and compare.
+        if not _is_reproduced(json.loads(json.dumps(document_of_model(model))), content):
+            raise FileError(
+                "the file holds parts that do not fit each other, or that this version of confide does not understand. Use "
+                "the version that wrote the file, or a newer one."
+            )
+        return model
+
+
+def _is_reproduced(written: Any, read: Any, name: str = "") -> bool:
+    """Whether a restored model writes everything that was read, and each value as one of the same type.
+
+    What it leaves out or changes was not understood. Readers turn each value into the type that it should have, so a value
+    of another type is not written as it was read: true is no number, and a number is no text.
+    """
+    if isinstance(written, dict) and isinstance(read, dict):
+        return all(key in written and _is_reproduced(written[key], value, key) for key, value in read.items())
+    if isinstance(written, list) and isinstance(read, list):
+        return len(written) == len(read) and all(map(_is_reproduced, written, read))
+    # Two differences are allowed: every version writes its own number, and the first one wrote a budget as a number.
+    if (name == "version" and type(read) is str) or (name == "budget" and type(read) in (int, float)):
+        return True
+    return type(written) is type(read) and bool(written == read)
+
+
+def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
+    kind, released = _kind(content["estimator"]), released_of(content)
+    known = set(kind().get_params(deep=False)) - NOT_PARAMETERS_OF_THE_FILE
+    parameters = dict(content["parameters"])
+    check_keys(parameters, known, optional=known - _PARAMETERS_OF_EVERY_VERSION)
+    model: LinearClassifier | LinearRegressor = kind(**_read_parameters(parameters), **_other_parameters(kind, released))
+    if issubclass(kind, LinearClassifier) == (not released.domain):
+        raise FileError(WRONG_KIND)
+    fourier, encoder = released.fourier, released.encoder
+    n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
+    if not may_have_map(model, fourier, n_inputs, encoder):
+        raise FileError(DO_NOT_FIT)
+    if fourier is not None and not fourier.may_have(released.scoring.row_bound):
+        raise FileError(DO_NOT_FIT)
+    restore(model, released)
+    return model
+
+
+def _kind(name: Any) -> type[Any]:
+    """The public estimator with this name."""
+    package = importlib.import_module("confide")
+    kind = getattr(package, name) if isinstance(name, str) and name in package.__all__ else None
+    if not isinstance(kind, type) or not issubclass(kind, PrivateLinearModel):
+        raise FileError(
+            "the file holds a kind of model that this version of confide does not know. Use the version that wrote the "
+            "file, or a newer one."
+        )
+    return kind
+
+
+def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that a file lists, in the form that the constructor takes."""
+    read = {name: math.inf if value == "inf" else value for name, value in written.items()}
+    if isinstance(written["budget"], dict):  # the first version wrote a number
+        read["budget"] = budget_from_dict(written["budget"])
+    if written["n_rows_bounds"] is not None:
+        read["n_rows_bounds"] = tuple(written["n_rows_bounds"])
+    for name in ("class_weight", "monotone"):
+        if written.get(name) is not None:
+            read[name] = dict(written[name])
+    return read
+
+
+def _other_parameters(kind: type[Any], released: ReleasedModel) -> dict[str, Any]:
+    """The parameters that have their own parts in the file: schema, prior, bound on rows, and classes."""
+    schema = released.schema
+    others: dict[str, Any] = {"schema": schema, "prior": released.prior}
+    if released.fourier is None and "row_norm" in kind().get_params(deep=False):
+        others["row_norm"] = released.scoring.row_bound if schema is None else None
+    if issubclass(kind, LinearClassifier):
+        others["classes"] = None if schema is not None and schema.target is not None else list(released.domain)
+    return others

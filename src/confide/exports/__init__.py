@@ -1,1 +1,0 @@
-"""Released models as models of other libraries: scikit-learn and ONNX."""

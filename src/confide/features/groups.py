@@ -1,0 +1,282 @@
+"""Products of the encoded columns of interacting columns, block by block.
+
+A member of an interaction enters the products as it is encoded, or as a coarse effect: a number then has evenly spaced hat
+functions of its own, fewer than beside the products. Coarse hats are computed from the encoded columns of the number, by
+operations on each row alone, so that an encoded row does not depend on the other rows of its block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import accumulate, chain
+from itertools import product as combinations
+from typing import Protocol
+
+import numpy as np
+
+from confide.array_types import Array
+from confide.erm.group_bounds import GroupBound
+from confide.errors import SchemaError
+from confide.features.codes import HAT_HEIGHT, ColumnEncoding, NumberEncoding
+from confide.features.schema import Interaction, Schema
+
+
+class Member(Protocol):
+    """How one column enters the products of an interaction. Equal members have equal columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns that enter."""
+
+    @property
+    def linked(self) -> bool:
+        """Whether in every row exactly one of the columns is 1 and the others are 0."""
+
+    @property
+    def factor(self) -> ColumnEncoding:
+        """The encoding that the columns which enter have."""
+
+    def columns(self, block: Array) -> Array:
+        """The columns that enter (size, m), from the encoded columns of a block (n_features, m)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedMember:
+    """A column that enters as it is encoded."""
+
+    encoding: ColumnEncoding
+    start: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.encoding.names
+
+    @property
+    def linked(self) -> bool:
+        return self.encoding.linked
+
+    @property
+    def factor(self) -> ColumnEncoding:
+        return self.encoding
+
+    def columns(self, block: Array) -> Array:
+        return block[self.start : self.start + len(self.names)]
+
+
+@dataclass(frozen=True, slots=True)
+class CoarseNumber:
+    """A number that enters as evenly spaced hats, or as a straight line.
+
+    Parameters
+    ----------
+    encoding : how the number is encoded beside the products
+    start : where its encoded columns are
+    knots : the number of evenly spaced knots
+    """
+
+    encoding: NumberEncoding
+    start: int
+    knots: int
+    coarse: NumberEncoding = field(init=False, compare=False, repr=False)
+    points: Array = field(init=False, compare=False, repr=False)
+    """(size, 1): what each encoded column adds to the number on the scale from -1 to 1. The indicator adds nothing."""
+
+    def __post_init__(self) -> None:
+        column = self.encoding.column
+        points = column.stretched(np.array(column.knots_with_bounds)) / HAT_HEIGHT if column.knots else np.ones(1)
+        object.__setattr__(self, "coarse", NumberEncoding(replace(column, knots=self.knots)))
+        object.__setattr__(self, "points", points[:, None])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.coarse.names
+
+    @property
+    def linked(self) -> bool:
+        return self.coarse.linked
+
+    @property
+    def factor(self) -> ColumnEncoding:
+        return self.coarse
+
+    def columns(self, block: Array) -> Array:
+        encoded = block[self.start : self.start + len(self.encoding.names)]
+        # At most two hats of a row are not 0. So the sum of separately rounded products is the same in any order.
+        stretched = (self.points * encoded[: len(self.points)]).sum(axis=0)
+        if self.coarse.column.missing:
+            stretched[encoded[-1] != 0.0] = np.nan
+        columns: Array = np.empty((len(self.names), block.shape[1]), block.dtype)
+        if self.knots:
+            self.coarse.write_hats((stretched + 1.0) * ((self.knots + 1) / 2.0), columns)
+        else:
+            self.coarse.write_line(stretched, columns)
+        return columns
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The products of one interaction.
+
+    Parameters
+    ----------
+    members : what is multiplied; the columns of the last member run fastest
+    scale : the products are multiplied by it
+    place : where they are among the encoded columns
+    """
+
+    members: tuple[Member, ...]
+    scale: float
+    place: slice
+
+    @property
+    def linked(self) -> bool:
+        """Whether in every row exactly one product is `scale` and the others are 0: it is so if all members are linked."""
+        return all(member.linked for member in self.members)
+
+
+def members_of(
+    interaction: Interaction, positions: Sequence[int], encodings: Sequence[ColumnEncoding], starts: Sequence[int]
+) -> tuple[Member, ...]:
+    """The members of an interaction.
+
+    Parameters
+    ----------
+    interaction : the interaction
+    positions : the positions of its columns in the schema
+    encodings, starts : for each column of the schema its encoding, and where its encoded columns start
+    """
+    return tuple(_member(encodings[i], starts[i], interaction.knots) for i in positions)
+
+
+def _member(encoding: ColumnEncoding, start: int, knots: int | None) -> Member:
+    if knots is None or not isinstance(encoding, NumberEncoding):
+        return EncodedMember(encoding, start)
+    return CoarseNumber(encoding, start, knots)
+
+
+def write_products(products: Sequence[Product], block: Array) -> None:
+    """Fill the places of the products in a block (n_features, m) whose other columns are encoded."""
+    made: dict[Member, Array] = {}
+    for product in products:
+        for member in product.members:
+            if member not in made:
+                made[member] = member.columns(block)
+        written = reduce(_products, (made[member] for member in product.members))
+        if product.scale != 1.0:
+            written *= product.scale
+        block[product.place] = written
+
+
+def _products(left: Array, right: Array) -> Array:
+    """All products of the columns of two groups, row by row; the columns of the second group run fastest."""
+    return (left[:, None] * right[None]).reshape(len(left) * len(right), left.shape[1])
+
+
+# The layout of encoded columns: their names, the groups they form, and the bound of a row.
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Neighbouring encoded columns, from `start` to `start + size`, whose L1 norm has a bound in every row.
+
+    The bound is 1 for a column, and the scale of the interaction for products.
+
+    `column` is the name of the column that they encode; for an interaction, the names of its members with colons between.
+    """
+
+    column: str
+    start: int
+    size: int
+
+    @property
+    def place(self) -> slice:
+        """Where the encoded columns are."""
+        return slice(self.start, self.start + self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where each group of encoded columns is.
+
+    Parameters
+    ----------
+    names : names of the encoded columns
+    groups : one for each column of the schema, in its order, then one for each interaction
+    row_bound : the bound that every encoded row obeys in exact arithmetic
+    products : the interactions
+    curves_beside : the curves beside lines that coded rows may hold: the place of a column, the encoding of its hats, and
+        their group
+    """
+
+    names: tuple[str, ...]
+    groups: tuple[Group, ...]
+    row_bound: GroupBound
+    products: tuple[Product, ...]
+    curves_beside: tuple[tuple[int, NumberEncoding, Group], ...]
+
+    @classmethod
+    def of(cls, schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
+        """The layout of the columns of a schema.
+
+        Parameters
+        ----------
+        schema : the public description of the columns
+        encodings : how each column is encoded, in the order of the schema
+
+        Raises
+        ------
+        SchemaError
+            If two encoded columns would have the same name.
+        """
+        names = [encoding.names for encoding in encodings]
+        sizes = [len(columns) for columns in names]
+        starts = list(accumulate(sizes, initial=0))
+        positions = {name: position for position, name in enumerate(schema.column_names)}
+        products = []
+        for interaction in schema.interact:
+            members = members_of(interaction, [positions[name] for name in interaction.columns], encodings, starts)
+            # The columns of the last member run fastest, as in `write_products`.
+            of_members = [member.names for member in members]
+            if interaction.is_curve:
+                # The line has an indicator of missing cells of its own.
+                of_members = [tuple(each.replace("=(missing)", "~(missing)") for each in of_members[0])]
+            names.append(tuple(map(":".join, combinations(*of_members))))
+            sizes.append(len(names[-1]))
+            products.append(Product(members, interaction.scale, slice(starts[-1], starts[-1] + sizes[-1])))
+            starts.append(starts[-1] + sizes[-1])
+        _refuse_repeated(names)
+        titles = [*schema.column_names, *(interaction.title for interaction in schema.interact)]
+        linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
+        scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]
+        groups = tuple(map(Group, titles, starts, sizes))
+        return cls(
+            tuple(chain.from_iterable(names)),
+            groups,
+            GroupBound(tuple(sizes), tuple(scales), tuple(linked)),
+            tuple(products),
+            _curves_beside(schema, products, groups[len(encodings) :]),
+        )
+
+
+def _curves_beside(
+    schema: Schema, products: Sequence[Product], groups: Sequence[Group]
+) -> tuple[tuple[int, NumberEncoding, Group], ...]:
+    """The curves beside lines that coded rows may hold, of the interactions of a schema."""
+    beside = []
+    for interaction, product, group in zip(schema.interact, products, groups, strict=True):
+        hats = product.members[0].factor
+        if not (interaction.is_curve and interaction.scale == 1.0 and isinstance(hats, NumberEncoding)):
+            continue
+        # The codes of a line on a linear scale are the numbers as they are.
+        if hats.is_kept_as_is or hats.column.scale != "linear":
+            beside.append((schema.column_names.index(interaction.columns[0]), hats, group))
+    return tuple(beside)
+
+
+def _refuse_repeated(names: Sequence[Sequence[str]]) -> None:
+    if len(set(chain.from_iterable(names))) < sum(map(len, names)):
+        name = Counter(chain.from_iterable(names)).most_common(1)[0][0]
+        raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')

@@ -1,0 +1,448 @@
+"""The columns of a frame that a schema describes: found by name, read, and checked against their descriptions.
+
+Messages name the columns of the schema and never hold a value. Other names in a frame are not shown either: if the header of
+a file is missing, they are cells.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from confide.array_types import Indices
+from confide.errors import InputError
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label
+from confide.features.cells import CellNumbers, Levels, entries_at, labels_of, read_levels, read_numbers
+from confide.features.column_names import listed_absent, names_by_position
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.schema import Schema
+from confide.known_words import listed
+
+# Whose row each row is, and which rows of a person count, where one person may have several.
+#
+# Identifiers are compared exactly, and a table in which two of them differ in spelling alone is refused. If they were taken
+# for two persons, one person could have more rows than the cap. If they were taken for one, the rows of one person could
+# decide which rows of another count, and to remove a person could cost twice as much.
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-][0-9]{1,3})?")
+"""How programs write a number. They write the sign of an exponent, which tells 1e+05 from an identifier such as 1e5."""
+_UNSEEN = re.compile(
+    "[\\0-\\x08\\x0e-\\x1b\\x7f-\\x84\\x86-\\x9f\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2065\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0\\U000e0100-\\U000e01ef]"
+)
+"""Letters that show nothing: control characters other than blanks, and what Unicode ignores outside its category Cf."""
+_LONGEST_NUMBER = 1000
+"""Characters of the longest text that is read as a number: Python refuses to write integers of several thousand digits."""
+_NO_PERSON = frozenset(MISSING_WORDS)
+_LEAST_ROUNDED = 2.0**11
+"""Every type of floating-point number holds all whole numbers up to here."""
+
+
+def read_identities(what: str, *columns: Any) -> Indices:
+    """Whole numbers (n,), equal exactly where the cells are the same text or the same number.
+
+    Nothing is rounded, and text is not read as a number. The integer 1, the text "1" and the number 1.0 are the same,
+    because readers make all of them from one file.
+
+    Parameters
+    ----------
+    what : how messages name the cells, for example 'column "patient_id"'
+    *columns : one or more parts of the column, each a Series, an Arrow array, a NumPy array or a list of a type of its own
+
+    Raises
+    ------
+    InputError
+        If a cell is missing, or is not text, a number or a boolean; if a number is so large, or has so many digits, that
+        its type rounds it; or if two identifiers differ in spelling alone.
+    """
+    index: dict[str, int] = {}
+    parts = []
+    for cells in columns:
+        identities, positions = labels_of(what, cells, identity_in)
+        table = [-1 if identity is None else index.setdefault(identity, len(index)) for identity in identities]
+        parts.append(entries_at(positions, np.array([*table, -1])))
+    found: Indices = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if (found == -1).any():
+        raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
+    if ROUNDED in index:
+        raise InputError(
+            f"{what}: holds floating-point numbers so large, or with so many digits, that their type rounds them, so two "
+            f"persons may have become one. Write them as integers or as text."
+        )
+    if n_respelled(index):
+        raise InputError(
+            f"{what}: some identifiers differ in spelling alone, as 7, 7.0 and 007 do, or A1 and a1, or letters that are "
+            f"composed in another way. One person could count several times. Write each identifier in one way in all rows; "
+            f"different persons need identifiers that differ in more than that, such as whole numbers."
+        )
+    return found
+
+
+ROUNDED = "\0rounded"
+"""Stands for the identity of a number that its type may have rounded. No cell can have it: blanks and it are stripped."""
+
+
+def identity_in(value: object) -> str | None:
+    """The exact text of an identifier of any type; None if it is missing, as empty cells and words such as NA are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the value is not text, a number or a boolean, or is an integer of thousands of digits.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        return None if not text or text in _NO_PERSON else text
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(int(value))
+    if canonical_label(value) is None:
+        return None
+    text = str(value)  # the shortest decimal of a float; exact for a Decimal
+    if isinstance(value, (bool, np.bool_)):
+        return text
+    if isinstance(value, (float, np.floating)) and _is_rounded(value):
+        return ROUNDED
+    exact = Fraction(text)
+    return str(exact) if exact.denominator == 1 else text
+
+
+def _is_rounded(number: float | np.floating[Any]) -> bool:
+    """Whether its type does not hold all whole numbers up to it, or, if it is narrow, all decimals of so many digits."""
+    size, kind = abs(float(number)), np.finfo(type(number))
+    if size % 1.0 and kind.bits < 64:
+        return len(re.sub(r"e.*|\D", "", str(number)).strip("0")) > kind.precision
+    return size >= _LEAST_ROUNDED and size >= 2.0 ** (kind.nmant + 1)
+
+
+def n_respelled(identities: Iterable[str]) -> int:
+    """How many of different identities are another one in another spelling."""
+    seen: set[str] = set()
+    count = 0
+    for count, identity in enumerate(identities, start=1):  # noqa: B007 - counted
+        seen.add(spelling_of(identity))
+    return count - len(seen)
+
+
+def spelling_of(identity: str) -> str:
+    """What two identities have in common if they differ in spelling alone.
+
+    That is in case, in blanks and invisible letters, in letters and digits that Unicode has in several forms (NFKC), in
+    dashes, or in how a number is written: with leading zeros, decimals or an exponent.
+    """
+    if identity.isascii():
+        if identity.isdigit():
+            return identity.lstrip("0") or "0"
+        if identity.isalnum():
+            return identity.lower()
+    else:
+        visible = "".join(letter for letter in identity if unicodedata.category(letter) != "Cf")
+        identity = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+        identity = "".join(map(_plain, identity))
+    identity = " ".join(_UNSEEN.sub("", identity.lower()).split())
+    is_number = len(identity) <= _LONGEST_NUMBER and _NUMBER.fullmatch(identity)
+    return str(Fraction(identity)) if is_number else identity
+
+
+def _plain(letter: str) -> str:
+    """The digit or the hyphen that a digit of any script, or a dash or minus sign of any length, stands for."""
+    if letter.isdecimal():
+        return str(unicodedata.decimal(letter))
+    return "-" if letter == "\u2212" or unicodedata.category(letter) == "Pd" else letter
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPerPerson:
+    """A random choice of at most `most` rows of each person.
+
+    The order of a table may depend on its content. So if the first rows of each person counted, a change of one person's
+    rows could change which rows of another person count. Rows that are drawn at random depend on the rows of their own
+    person only, and on nothing that anybody knows.
+
+    Parameters
+    ----------
+    most : how many rows of each person count
+    permutation : gives, for n, the numbers 0 to n - 1 in a secret order that is uniform and independent of everything else
+    """
+
+    most: int
+    permutation: Callable[[int], Indices]
+
+    def drawn(self, persons: Indices) -> Indices | None:
+        """Positions of the rows that count, in rising order; None if all rows count.
+
+        Parameters
+        ----------
+        persons : (n,) whole numbers, equal for rows of one person
+        """
+        shuffled = self.permutation(persons.size)
+        order = shuffled[np.argsort(persons[shuffled], kind="stable")]
+        grouped = persons[order]
+        is_first = np.append(True, grouped[1:] != grouped[:-1])
+        starts = np.flatnonzero(is_first)
+        earlier = np.arange(persons.size) - starts[np.cumsum(is_first) - 1]
+        kept: Indices = np.sort(order[earlier < self.most])
+        return None if kept.size == persons.size else kept
+
+
+NO_LEVEL = -1
+"""The level of a category that is none of the levels."""
+_UNDECLARED_GAP = -2
+"""While a column is read: a missing cell, where the schema does not say what it counts as."""
+_COUNTS_AS_LISTED = -3
+"""While a column is read: an unlisted category that counts as one of the listed ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RawTable:
+    """The columns of one frame that are read by a schema. It holds data.
+
+    Parameters
+    ----------
+    schema : the public description of the columns
+    columns : a Series or Arrow array for each column of the schema, in its order
+    person : the column that identifies persons, or None
+    """
+
+    schema: Schema
+    columns: tuple[Any, ...]
+    person: Any
+
+    @classmethod
+    def of(cls, frame: Any, schema: Schema, *, with_person: bool) -> RawTable:
+        """The columns of a frame of any library that narwhals reads.
+
+        Parameters
+        ----------
+        frame : pandas or Polars frame, or Arrow table
+        schema : the public description of the columns
+        with_person : whether to find the column that identifies persons, if the schema names one
+
+        Raises
+        ------
+        InputError
+            If it is not a frame in memory, has no rows, lacks a column, or has two columns of one name.
+        """
+        names = schema.column_names
+        if not with_person or schema.person is None:
+            return cls(schema, _columns_named(frame, names), None)
+        *columns, person = _columns_named(frame, (*names, schema.person))
+        return cls(schema, tuple(columns), person)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0])
+
+    def checked_columns(self, *, refuse: bool) -> Iterator[tuple[Any, bool]]:
+        """`checked_column` of each column in turn.
+
+        A column is read when it is asked for, so that not all columns are copied at the same time.
+        """
+        return (self.checked_column(place, refuse=refuse) for place in range(len(self.columns)))
+
+    def checked_column(self, place: int, *, refuse: bool) -> tuple[Any, bool]:
+        """The values (n,) of one column, and whether one of its cells is as the schema describes it.
+
+        The values of a number are `CellNumbers`, those of a category are `Levels`, where `NO_LEVEL` stands for none of them.
+
+        Parameters
+        ----------
+        place : which column of the schema
+        refuse : False lets every cell pass, and then looks at none of them to see whether it is as described
+
+        Raises
+        ------
+        InputError
+            If the column holds what its description does not allow.
+        """
+        column, cells = self.schema.columns[place], self.columns[place]
+        return _numbers(column, cells, refuse) if isinstance(column, NumberColumn) else _levels(column, cells, refuse)
+
+    def persons(self) -> Indices:
+        """Whole numbers (n,), equal for the rows of one person.
+
+        Raises
+        ------
+        InputError
+            If a cell is missing or is not text, a number or a boolean, or identifiers differ in spelling alone.
+        """
+        return read_identities(f'column "{self.schema.person}"', self.person)
+
+
+def column_of(frame: Any, name: str) -> Any:
+    """One named column of a frame of any library that narwhals reads.
+
+    Raises
+    ------
+    InputError
+        If it is not a frame in memory, has no rows, or lacks the column.
+    """
+    (column,) = _columns_named(frame, (name,))
+    return column
+
+
+def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
+    """The named columns of a frame, in the order of the names."""
+    import narwhals.stable.v1 as nw
+
+    if (columns := _columns_of_arrow(frame, names)) is not None:
+        return columns
+    frame = _named_by_position(_with_rows_again(frame), names)
+    try:
+        table = nw.from_native(frame, pass_through=True)
+        present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
+    except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated names
+        table, present, n_rows = None, set(), 0
+    if not isinstance(table, nw.DataFrame):
+        raise InputError(_why_no_table(frame, table, names))
+    absent = [name for name in names if name not in present]
+    if absent:
+        raise InputError(f"the frame lacks columns that the schema describes: {listed_absent(absent, present)}.")
+    if n_rows == 0:
+        raise InputError("the frame has no rows; at least one is needed.")
+    return tuple(table[name] for name in names)
+
+
+def _with_rows_again(frame: Any) -> Any:
+    """An Arrow table of the rows of an object that gives Arrow streams, but is no frame; anything else as it is.
+
+    Raises
+    ------
+    InputError
+        If the object gives its rows once only. A fit may read them several times.
+    """
+    is_batch = hasattr(frame, "__arrow_c_array__") and hasattr(frame, "schema")
+    # A frame of pandas, Polars or DuckDB and an Arrow table have a shape.
+    if not is_batch and (not hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "shape")):
+        return frame
+    import pyarrow as pa
+
+    with suppress(Exception):  # any message may quote cells
+        if is_batch:
+            return pa.Table.from_batches([pa.record_batch(frame)])
+        if not isinstance(frame, pa.RecordBatchReader):
+            frame.__arrow_c_stream__()
+            return pa.table(frame)
+    raise InputError(
+        "an Arrow stream that can be read only once, such as a RecordBatchReader, is no table: read it into memory first "
+        "(pyarrow: read_all), or write it to a Parquet file and give fit confide.open_rows of its path."
+    )
+
+
+def _named_by_position(frame: Any, names: Sequence[str]) -> Any:
+    """An array of numbers as a frame, if the schema describes its columns by their positions: x0, x1, ..."""
+    if not isinstance(frame, np.ndarray) or frame.ndim != 2 or frame.dtype.kind not in "fiub":
+        return frame
+    if tuple(names) != names_by_position(len(names)):
+        return frame
+    if frame.shape[1] != len(names):
+        raise InputError(f"X has {frame.shape[1]} columns, and the schema describes {len(names)}: x0 to x{len(names) - 1}.")
+    import pandas as pd
+
+    return pd.DataFrame(frame, columns=list(names), copy=False)
+
+
+def _columns_of_arrow(frame: Any, names: Sequence[str]) -> tuple[Any, ...] | None:
+    """The named columns of an Arrow table; None if it is not one, or lacks something.
+
+    This is the usual form of a piece of a file, of which a fit reads many.
+    """
+    import pyarrow as pa
+
+    if not isinstance(frame, pa.Table) or not frame.num_rows:
+        return None
+    places = {name: place for place, name in enumerate(frame.column_names)}
+    if len(places) < frame.num_columns or any(name not in places for name in names):
+        return None
+    return tuple(frame.column(places[name]) for name in names)
+
+
+def _why_no_table(frame: Any, table: Any, names: Sequence[str]) -> str:
+    """Why a frame cannot be read; `table` is what narwhals makes of it, or None if that failed."""
+    import narwhals.stable.v1 as nw
+
+    if isinstance(table, nw.LazyFrame):
+        return "a schema needs a frame in memory; call .collect() (Polars), .compute() (Dask) or .df() (DuckDB) on it first."
+    if table is None and hasattr(frame, "columns"):
+        repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
+        which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
+        return f"the frame cannot be read: the names of its columns must all be different{which}."
+    return "a schema needs a pandas or Polars frame, whose columns have names."
+
+
+def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumbers, bool]:
+    """The numbers of a column, NaN for missing ones, and whether one of them lies within the bounds."""
+    what = f'column "{column.name}"'
+    numbers = read_numbers(what, cells, refuse)
+    if column.missing_codes:
+        numbers = column.without_codes(numbers)
+    if column.is_straight and not refuse:
+        # The encoder finds the cells that are not finite numbers, block by block, when it encodes the column.
+        return numbers, False
+    # The least and the greatest number are finite exactly if all are, and are cheaper to find than to test each number.
+    ends = (numbers.min(initial=np.inf), numbers.max(initial=-np.inf))
+    if numbers.size and not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
+        infinite = np.isinf(numbers)
+        if refuse and infinite.any():
+            raise InputError(f"{what}: holds infinite numbers; give finite ones, or leave the cells empty.")
+        if refuse and not column.missing:
+            raise InputError(
+                f'{what}: holds missing values; declare "missing = true" for it in the schema, or fill them in by a rule '
+                f"that does not depend on the data."
+            )
+        numbers = np.where(infinite, np.nan, numbers).astype(numbers.dtype)
+    return numbers, refuse and _some_within(column, numbers, ends)
+
+
+def _some_within(column: NumberColumn, numbers: CellNumbers, ends: tuple[Any, Any]) -> bool:
+    """Whether a number lies within the bounds of its column; `ends` are the least and the greatest one, or NaN."""
+    if any(column.low <= float(end) <= column.high for end in ends):
+        return True
+    # Some numbers may lie within the bounds although both ends do not, or are NaN.
+    # As numbers of Python the bounds would be rounded to the precision of the column.
+    return bool(((numbers >= np.float64(column.low)) & (numbers <= np.float64(column.high))).any())
+
+
+def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, bool]:
+    """The levels of a column, and whether a cell holds a listed category.
+
+    The levels are the listed categories, then the level of unlisted ones and that of missing ones, where they are declared.
+    """
+    what = f'column "{column.name}"'
+    known = {canonical_label(category): level for level, category in enumerate(column.categories)}
+    unlisted, missing = (len(known), len(known)) if column.other else (NO_LEVEL, _UNDECLARED_GAP)
+    if isinstance(column.other, str):
+        unlisted = missing = _COUNTS_AS_LISTED
+    if column.missing:
+        missing = len(known) + (column.other is True)
+    codes = {canonical_label(code): missing for code in column.missing_codes}
+    levels = read_levels(what, cells, known | codes, missing=missing, unknown=unlisted)
+    is_used = refuse and bool(((levels >= 0) & (levels < len(known))).any())
+    undeclared = levels == _UNDECLARED_GAP
+    if refuse and undeclared.any():
+        raise InputError(f"{what}: holds missing values{_what_to_do(known)}")
+    levels[undeclared] = NO_LEVEL
+    if isinstance(column.other, str):
+        levels[levels == _COUNTS_AS_LISTED] = known[column.other]
+    return levels, is_used
+
+
+def _what_to_do(known: Container[str | None]) -> str:
+    """How a message about missing cells of a category ends; a reader may have made some of a level such as NA."""
+    if lost := [word for word in MISSING_WORDS if word in known]:
+        return (
+            f', and many readers of files take its level "{lost[0]}" for a missing cell. Read the file so that the level is '
+            f"kept (pandas: keep_default_na=False, na_values=['']; R: na.strings=''); "
+            f'declare "missing = true" only for cells that are empty in the file.'
+        )
+    return (
+        ', which are empty cells or words such as NA that the schema does not list; declare "missing = true" or '
+        '"other = true" for it in the schema, or list such a word if it is a category (NA is the code of Namibia).'
+    )

@@ -1,0 +1,511 @@
+"""The only entrance for rows: whatever a user passes as X and y becomes `GivenRows`, which gives checked rows.
+
+Everything here happens before a budget is charged, so its only outcome may be to accept or to refuse. A refusal shows no
+value from the rows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from confide.array_types import Array
+from confide.budget_warnings import warn
+from confide.data.arrays import MappedBlocks, MemorySource
+from confide.data.checked_source import CheckedSource
+from confide.data.file_rows import ArrayRows, FileRows, StampedSource
+from confide.data.files import FilePart, Kind, Stamp, files_of
+from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows
+from confide.data.streams import Reading
+from confide.errors import AccuracyWarning, FileError, InputError, ParameterError
+from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, targets_at
+from confide.features.columns import NumberColumn
+from confide.features.encoder import Encoder
+from confide.features.schema import RowWeight, Schema
+from confide.features.table import column_of
+from confide.features.toml_form import refuse_address
+from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
+from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
+from confide.intake.targets import ReadTargets, number_column
+from confide.threads import Progress, Told, begun
+
+_ANOTHER_INDEX = (
+    "has another index than X, and rows are matched by their position: if one of the two was sorted or filtered by itself, "
+    "what belongs to one row is taken for another. Give it in the order of X, as with .loc[X.index]; or without its index, "
+    ".to_numpy(), if the order is right."
+)
+
+
+class GivenRows(Protocol):
+    """Rows of any kind, as a user gave them."""
+
+    @property
+    def lies_here(self) -> bool:
+        """Whether this process reads the rows itself, so that it can divide and score them."""
+
+    @property
+    def scores_rows(self) -> bool:
+        """Whether some process of this fit, here or on a cluster, can score the rows one by one."""
+
+    def schema_for(self, schema: Schema | None) -> Schema | None:
+        """The schema by which the rows are read, if this is the estimator's schema. Refuses two different schemas."""
+
+    def is_described_by(self, schema: Schema | None) -> bool:
+        """Whether the rows are read alike by this schema. Knots and interactions do not matter for that."""
+
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers: those of a frame, and x0, x1, ... for an array."""
+
+    def n_rows_given(self) -> int:
+        """How many rows were given, for choices that depend on a public number of rows. The rows are not checked yet."""
+
+    def checked(self, specifications: Sequence[RowSpecification]) -> AbstractContextManager[tuple[CheckedRows, ...]]:
+        """Check the rows for each of several fits. Temporary files are removed when the context ends.
+
+        Raises
+        ------
+        InputError, ParameterError, FileError
+            If the rows cannot be used. The message shows no value from them.
+        """
+
+
+def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
+    """The rows that a user passed to `fit`, to a search or to an evaluation. This reads no row."""
+    if not isinstance(X, OpenedRows | ArrayRows):
+        return _RowsInMemory(X, y, sample_weight)
+    if y is not None:
+        raise ParameterError("rows from open_rows bring their labels or targets, and y was given too; leave y out.")
+    if isinstance(X, ArrayRows):
+        return _RowsInMemory(X.rows, X.labels, sample_weight, X.stamps)
+    if sample_weight is not None:
+        raise InputError(
+            "sample_weight is for rows in memory, and these rows come from open_rows. Leave it out, and name the column of "
+            "weights in the schema: weight = { column = ..., high = ... }."
+        )
+    return _RowsElsewhere(X)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _RowsInMemory:
+    """Arrays, sparse matrices and frames. They are read once, for any number of fits."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    stamps: tuple[Stamp, ...] = ()
+
+    @property
+    def lies_here(self) -> bool:
+        return True
+
+    @property
+    def scores_rows(self) -> bool:
+        return True
+
+    def schema_for(self, schema: Schema | None) -> Schema | None:
+        return schema
+
+    def is_described_by(self, schema: Schema | None) -> bool:
+        return True
+
+    def column_names(self) -> tuple[str, ...]:
+        return names_of_columns(self.X)
+
+    def n_rows_given(self) -> int:
+        # What has no rows is refused when it is read, with a message of its own.
+        return max(1, _length(self.X))
+
+    @contextmanager
+    def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
+        first = specifications[0]
+        self._tell_of_another_order()
+        # Fits that encode rows alike share one table.
+        tables: dict[Encoder | None, MemoryTable] = {}
+
+        def read_tables() -> int:
+            for each in specifications:
+                if each.encoder not in tables:
+                    tables[each.encoder] = table_of(self.X, each)
+            return tables[first.encoder].n_rows_given
+
+        if first.target.is_silent:
+            with begun(lambda: first.target.read(self.y, None), first.n_threads) as targets_read:
+                # What is wrong with the columns is said first.
+                n_rows, targets = read_tables(), targets_read()
+            # With the rows that were read: what X says of its length may be something else.
+            if len(targets.values) != n_rows:
+                raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
+        else:
+            targets = first.target.read(self.y, read_tables())
+        own_weights = self._own_weights(first.weight)
+        yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)
+
+    def _tell_of_another_order(self) -> None:
+        """Warn where labels or weights have another index than the rows, because they are matched by position."""
+        index = _index_of(self.X)
+        for name, given in (("y", self.y), ("sample_weight", self.sample_weight)):
+            own = _index_of(given)
+            if index is not None and own is not None and len(own) == len(index) and not index.equals(own):
+                warn((f"{name} {_ANOTHER_INDEX}",), AccuracyWarning)
+
+    def _own_weights(self, weight: RowWeight | None) -> Array | None:
+        """The weights of all rows given, from the argument or from the column that a schema names; None if all count 1."""
+        if weight is None:
+            return None if self.sample_weight is None else weight_array(self.sample_weight)
+        if self.sample_weight is not None:
+            raise ParameterError(
+                f'the schema names the column "{weight.column}" as the weight of rows, and sample_weight was given too; '
+                f"leave sample_weight out."
+            )
+        weights = weight.read(column_of(self.X, weight.column), refuse=True)
+        if not weights.any():
+            raise weight.refusal_of_zeros()
+        return weights
+
+    def _as_taken_by(
+        self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own_weights: Array | None
+    ) -> CheckedRows:
+        """The rows as one fit uses them: mapped and weighted."""
+        # Clip no rows: a bound that does not fit the columns refuses them here, before anything is charged.
+        specification.row_bound.clip(table.blocks.block(0, 0))
+        fourier, row_map = specification.map_of(table.blocks.n_features)
+        blocks = table.blocks if row_map is None else MappedBlocks(table.blocks, row_map)
+        largest, class_weight = specification.largest_sample_weight, specification.class_weight
+        weights = row_weights_of(own_weights, largest, targets.values, targets.domain, class_weight)
+        values = targets.values
+        if table.kept is not None:
+            values, weights = values[table.kept], None if weights is None else weights[table.kept]
+        memory = MemorySource(blocks, values, weights, specification.n_threads)
+        source: CheckedSource = StampedSource(memory, self.stamps) if self.stamps else memory
+        encoder, columns = specification.encoder, table.columns
+        return CheckedRows(
+            source=source,
+            n_rows=table.n_rows_given,
+            domain=targets.domain,
+            target_sentence=targets.sentence,
+            has_weights=own_weights is not None,
+            columns=columns,
+            coefficient_names=coefficient_names(columns, encoder, fourier),
+            encoder=encoder,
+            fourier=fourier,
+            labels_declared=targets.declared,
+        )
+
+
+def _index_of(given: Any) -> Any:
+    """The index of a frame or a Series of pandas; None for anything else."""
+    index = getattr(given, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
+def _length(X: Any) -> int:
+    """The number of rows of an array or a frame; 0 if it has none."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
+        return shape[0]
+    with suppress(TypeError):
+        return len(X)
+    if not hasattr(X, "__arrow_c_stream__"):
+        return 0
+    import pyarrow as pa
+
+    with suppress(Exception):  # what gives no stream of rows is refused when it is read
+        return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(X))
+    return 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowsElsewhere:
+    """Rows in files, on a cluster or at other parties. They are checked in a separate pass for each fit."""
+
+    rows: OpenedRows
+
+    @property
+    def lies_here(self) -> bool:
+        return self.rows.lies_here
+
+    @property
+    def scores_rows(self) -> bool:
+        return self.rows.scores_rows
+
+    def schema_for(self, schema: Schema | None) -> Schema | None:
+        if schema is not None and schema != self.rows.schema:
+            raise ParameterError(
+                "the rows were opened with another schema than the estimator's, or with none. Give the schema to open_rows "
+                "only, or give the same schema to both."
+            )
+        return self.rows.schema
+
+    def is_described_by(self, schema: Schema | None) -> bool:
+        own = self.rows.schema
+        return schema == own if schema is None or own is None else schema.without_curves() == own.without_curves()
+
+    def column_names(self) -> tuple[str, ...]:
+        raise ParameterError("bounds are for arrays and frames in memory. Give open_rows a schema, and leave bounds out.")
+
+    def n_rows_given(self) -> int:
+        return self.rows.count()
+
+    @contextmanager
+    def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
+        with ExitStack() as until_released:
+            yield tuple(until_released.enter_context(self._as_taken_by(each)) for each in specifications)
+
+    @contextmanager
+    def _as_taken_by(self, specification: RowSpecification) -> Iterator[CheckedRows]:
+        if specification.with_moments and not self.rows.gives_moments:
+            raise ParameterError(NO_MOMENTS)
+        target, encoder = specification.target.of_opened(self.rows), specification.encoder
+        each_class = targets_at(np.arange(len(target.domain)), len(target.domain))
+        largest, class_weight = specification.largest_sample_weight, specification.class_weight
+        weighs = specification.weight is not None
+        of_classes = row_weights_of(None, 1.0 if weighs else largest, each_class, target.domain, class_weight)
+        counts = None if of_classes is None else tuple(of_classes.tolist())
+        fourier, row_map = specification.map_of(self.rows.n_inputs if encoder is None else encoder.n_features)
+        reading: Reading | NumericReading
+        if encoder is None:
+            reading = NumericReading(self.rows.n_inputs, target.domain, counts, row_map, target.numbers)
+            columns = Columns(self.rows.n_inputs, None)
+        else:
+            reading = Reading(encoder, target.domain, counts, row_map, target.numbers, weighs)
+            columns = Columns.of_schema(encoder)
+        with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
+            yield CheckedRows(
+                source=checked.source,
+                n_rows=checked.n_rows,
+                domain=target.domain,
+                target_sentence=target.sentence,
+                has_weights=weighs,
+                columns=columns,
+                coefficient_names=coefficient_names(columns, encoder, fourier),
+                encoder=encoder,
+                fourier=fourier,
+                labels_declared=target.declared,
+            )
+
+
+# `open_rows`: describes rows that lie in files or on a cluster. No row is read here.
+
+
+def open_rows(
+    rows: Any,
+    schema: Schema | str | os.PathLike[str] | None = None,
+    *,
+    labels: Any = None,
+    target: str | None = None,
+    cache: bool | str | os.PathLike[str] = False,
+    progress: Progress | None = None,
+    client: Any = None,
+) -> OpenedRows | ArrayRows:
+    """Describe rows that do not fit into memory, or that lie on a cluster, so that `fit` can use them. Reads no row.
+
+    Parameters
+    ----------
+    rows : path, list of paths, Dask DataFrame or Array, or Spark DataFrame
+        The path of a Parquet, Arrow, Feather or CSV file; a pattern such as "data/*.parquet"; a list of paths, each file
+        once; or the path of a NumPy file (.npy).
+    schema : Schema, path of one in TOML, or None
+        Describes the columns and the target. Required, except for NumPy files and Dask Arrays, which take none. Other
+        columns of a file are not read.
+    labels : path of a NumPy file, Dask Array, or None
+        Required if `rows` is a NumPy file or a Dask Array: one label for each row, or for a regressor one number.
+    target : str or None
+        For regressors, if the schema has no target of numbers: the column of the numbers to be predicted, which the schema
+        must not describe. The numbers are checked like `y` in `fit`, and clipped to the regressor's `target_bound`.
+    cache : bool or path of a folder, default False
+        True or a folder: encoded rows are kept in a file for later passes, with 8 bytes for a number and 1 byte for a
+        category. They are private data on a disk. The file has no name, only its owner can read it, and it vanishes when the
+        fit ends, even if the fit is killed (Linux and macOS).
+    progress : callable or None
+        Called like the function given to `confide.progress`, which does the same for all fits. The number of passes depends
+        on the rows, and the progress shows it, so let only the curator see it.
+    client : dask.distributed.Client or None
+        If given, the workers of this cluster read the files. They must see the files under the same paths.
+
+    Returns
+    -------
+    OpenedRows or ArrayRows
+        For `fit` and `evaluate`, without y: ``model.fit(rows)``. `PrivateSearchCV`, `intervals_from_parts` and `evaluate`
+        need NumPy files, or other files opened without a client.
+
+    Raises
+    ------
+    ParameterError
+        If the arguments do not fit together.
+    FileError
+        If a file is missing or is not of its kind.
+    InputError
+        If the columns or the arrays cannot be used. The message shows no value from them.
+
+    Notes
+    -----
+    A fit checks all rows in one pass before it charges the budget. Later passes do not refuse a row for what it holds. A
+    file that changes between passes is refused.
+
+    The types of columns come from the files; for CSV files they come from the schema. With a column of persons, memory grows
+    with the number of rows, because the fit has to know whose row each one is.
+
+    Guarantee: the released model is that of the same rows in memory, under the same guarantee.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import confide
+    >>> adult = confide.datasets.load_adult()
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "people.parquet")
+    >>> adult.X_train.assign(income=adult.y_train).to_parquet(path)
+    >>> rows = confide.open_rows(path, adult.schema)
+    >>> model = confide.LogisticRegression(1.0, schema=adult.schema).fit(rows)
+    >>> bool(model.score(adult.X_test, adult.y_test) > 0.8)
+    True
+    """
+    described = _schema_of(schema)
+    if progress is not None and not callable(progress):
+        raise ParameterError("progress must be None, or a function that takes the name of a step and a number of rows.")
+    told = None if progress is None else Told(progress)
+    options = _Options(described, labels, target, cache, told, client)
+    library = type(rows).__module__.partition(".")[0].removesuffix("_expr")
+    if library == "dask":
+        return _open_dask(rows, options)
+    if library == "pyspark":
+        return _open_spark(rows, options)
+    if isinstance(rows, (str, os.PathLike)) and Path(rows).suffix.lower() == ".npy":
+        return _open_arrays(Path(rows), options)
+    return _open_files(rows, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The arguments of `open_rows` beside the rows."""
+
+    schema: Schema | None
+    labels: Any
+    target: str | None
+    cache: Any
+    progress: Progress | None
+    client: Any
+
+    def refuse_reading_options(self, *, client_too: bool = False) -> None:
+        """Refuse options that are only for files with a table."""
+        if self.cache is not False or self.progress is not None or (client_too and self.client is not None):
+            raise ParameterError(
+                "cache and progress are for files with a table (Parquet, Arrow, Feather, CSV), and client is for these "
+                "files and for Dask. Leave them out."
+            )
+
+    def refuse_schema(self) -> None:
+        """For arrays of numbers: refuse what describes named columns."""
+        if self.schema is not None or self.labels is None or self.target is not None:
+            raise ParameterError(
+                "an array of numbers takes no schema and no target, and its labels or targets are given as `labels`."
+            )
+
+    def with_schema(self) -> Schema:
+        """The schema, checked together with the target."""
+        if self.labels is not None:
+            raise ParameterError(
+                "`labels` is only for arrays. For these rows, the labels are in the schema's target column."
+            )
+        schema, target = self.schema, self.target
+        numbers = number_column(schema)
+        if target is not None and numbers not in (None, target):
+            raise ParameterError(
+                f'the schema\'s target is the column of numbers "{numbers}", so leave `target` out; or take the target '
+                f"out of the schema."
+            )
+        if schema is None or (schema.target is None and target is None):
+            raise ParameterError(
+                "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, the "
+                "schema's target has bounds, low and high, or the column of its numbers is given as `target` instead."
+            )
+        weight = None if schema.weight is None else schema.weight.column
+        if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person, weight)):
+            raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
+        return schema
+
+
+def _schema_of(schema: Any) -> Schema | None:
+    if isinstance(schema, (str, os.PathLike)):
+        return Schema.from_toml(Path(schema))
+    if schema is not None and not isinstance(schema, Schema):
+        raise ParameterError("schema must be a confide.Schema or the path of one in TOML.")
+    return schema
+
+
+def _open_dask(rows: Any, options: _Options) -> OpenedRows:
+    options.refuse_reading_options()
+    dask: Any = importlib.import_module("confide.data.dask")  # an optional dependency, imported on use
+    if options.schema is None:
+        options.refuse_schema()
+        return dask.rows_of_arrays(rows, options.labels, options.client)  # type: ignore[no-any-return]
+    return dask.rows_of_frame(rows, options.with_schema(), options.client, options.target)  # type: ignore[no-any-return]
+
+
+def _open_spark(rows: Any, options: _Options) -> OpenedRows:
+    options.refuse_reading_options(client_too=True)
+    spark: Any = importlib.import_module("confide.data.spark")  # an optional dependency, imported on use
+    return spark.rows_of_frame(rows, options.with_schema(), options.target)  # type: ignore[no-any-return]
+
+
+def checked_cache(folder: Path | str) -> Path:
+    """The folder for encoded rows, which exists."""
+    refuse_address(folder)
+    if not isinstance(folder, (str, os.PathLike)) or not Path(folder).is_dir():
+        raise ParameterError(f"cache is not a folder that exists: {folder}. Make it, or leave cache out.")
+    return Path(folder).absolute()
+
+
+def _open_files(paths: Any, options: _Options) -> OpenedRows:
+    schema, cache = options.with_schema(), options.cache
+    folder: Path | str | None = checked_cache(cache) if not isinstance(cache, bool) else "" if cache else None
+    parts = tuple(FilePart(Stamp.of(path), kinds_read(schema, options.target)) for path in files_of(paths))
+    files = FileRows(schema, parts, folder, options.progress, options.target)
+    if options.client is None:
+        return files
+    dask: Any = importlib.import_module("confide.data.dask")
+    return dask.rows_of_files(files, options.client)  # type: ignore[no-any-return]
+
+
+def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
+    """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
+    kinds: dict[str, Kind] = {
+        column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns
+    }
+    if target is not None:
+        kinds[target] = "number"
+    elif schema.target is not None:
+        kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
+    if schema.person is not None:
+        kinds[schema.person] = "text"
+    if schema.weight is not None:
+        kinds[schema.weight.column] = "number"
+    return kinds
+
+
+def _open_arrays(rows: Path, options: _Options) -> ArrayRows:
+    options.refuse_reading_options(client_too=True)
+    options.refuse_schema()
+    labels = options.labels
+    if not isinstance(labels, (str, os.PathLike)):
+        raise ParameterError("labels must be the path of a NumPy file (.npy) with one label or number for each row.")
+    stamps = (Stamp.of(rows), Stamp.of(Path(labels)))
+    X, y = (_mapped(stamp.path) for stamp in stamps)
+    if X.dtype not in (np.dtype(np.float64), np.dtype(np.float32)) or X.ndim != 2:
+        raise InputError(f"{rows} must hold an array (rows, features) of float64 or float32.")
+    return ArrayRows(X, y, stamps)
+
+
+def _mapped(path: Path) -> Any:
+    try:
+        # Pickles are not read, because they could run code.
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError):
+        pass
+    raise FileError(f"{path} is not a NumPy file (.npy) of numbers or text. Pickled objects are not read.")

@@ -1,0 +1,638 @@
+"""A verdict on a plan in a few sentences that a person can act on. It is made from public facts alone.
+
+The commands begin with it, and a report may show the same words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from scipy.optimize import brentq
+
+from confide.budget_warnings import of_many_classes
+from confide.erm.target_losses import PoissonLoss
+from confide.errors import ParameterError
+from confide.expected_noise import noise_in_rows, wasted
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.schema import Schema
+from confide.inference.interest_plan import InterestPlan
+from confide.inference.sampling_design import SamplingDesign
+from confide.planning.bounds import has_utility_bound, utility_bound
+from confide.planning.made_up_fits import (
+    estimator_with,
+    estimator_with_chosen_features,
+    estimator_with_chosen_schema,
+    estimator_without_shares,
+)
+from confide.planning.simulation import Forecast, design_of, simulate
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget
+from confide.privacy.gradient import NoisyGradients
+from confide.privacy.mechanism import Mechanism, Plan
+from confide.privacy.penalised_problem import ridge_factors
+from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS
+from confide.training.budget_shares import beside_weights, share_of
+
+if TYPE_CHECKING:
+    from confide.estimators.linear_model import PrivateLinearModel
+    from confide.planning.bounds import UtilityBound
+
+
+# Mechanisms and kinds of budget compared for one problem.
+
+_BUDGET_TOLERANCE = 1e-5
+"""Relative error allowed in a budget with as much noise as another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The plan of one mechanism for one problem.
+
+    Attributes
+    ----------
+    mechanism : str
+    plan : Plan or None
+        None if the mechanism cannot be used.
+    refusal : str or None
+        Why it cannot be used.
+    """
+
+    mechanism: str
+    plan: Plan | None
+    refusal: str | None = None
+
+
+def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | None = None) -> tuple[Compared, ...]:
+    """The plans of all mechanisms for one estimator, the one with the least expected distance first.
+
+    Parameters
+    ----------
+    estimator : a classifier or regressor with a loss of the score
+        If its alpha or loss is "auto", each mechanism chooses its own, as in a fit. Distances are then measured from
+        different minimisers, so a smaller one need not be better. To compare distances, give a number and a name.
+    n_rows, n_features : int or None
+        As in the estimator's `plan`.
+
+    Returns
+    -------
+    tuple of Compared
+
+    Raises
+    ------
+    ParameterError
+        If the estimator has no loss of the score, or a parameter is outside its range.
+    """
+    if hasattr(estimator, "chosen_schema"):
+        # Distances can be compared between the same columns alone.
+        estimator = estimator_with_chosen_schema(estimator, n_rows, n_features)
+        n_features = None
+    # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
+    estimator = estimator_with_chosen_features(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    _plan_with_noise(estimator, n_rows, n_features)
+    rows = []
+    for name in MECHANISM_NAMES[1:]:
+        candidate = estimator_with(estimator, mechanism=name)
+        try:
+            rows.append(Compared(name, candidate.plan(n_rows, n_features)))
+        except ParameterError as refused:
+            rows.append(Compared(name, None, str(refused)))
+    return tuple(sorted(rows, key=lambda row: row.plan.expected_distance if row.plan else math.inf))
+
+
+def equivalent_budgets(
+    estimator: Any, n_rows: int | None, n_features: int | None = None, *, delta: float = 1e-6
+) -> tuple[Budget, ...]:
+    """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
+
+    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan without a
+    centre of the rows. Noise is measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one
+    of these budgets, give the estimator the alpha, the loss and the share of the plan, because it would choose others for
+    another budget.
+
+    These budgets do not protect equally: the same amount of noise gives another guarantee in each kind of budget.
+
+    Parameters
+    ----------
+    estimator : a classifier or regressor with a loss of the score
+    n_rows, n_features : int or None
+        As in the estimator's `plan`.
+    delta : float
+        Delta of the approximate budget.
+
+    Returns
+    -------
+    tuple
+        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
+        no PureDP.
+
+    Raises
+    ------
+    ParameterError
+        If the estimator has no loss of the score, or a parameter is outside its range.
+    """
+    # Pure budgets have no centre of the rows, so budgets are compared without one.
+    given = _plan_with_noise(estimator_without_shares(estimator), n_rows, n_features)
+    intervals, alone = given.intervals, replace(given.problem, beside_mu=0.0)
+
+    descent = given.descent
+    mechanism: Mechanism = (
+        MECHANISMS[given.mechanism] if descent is None else NoisyGradients(lambda problem, _: (problem, descent))
+    )
+
+    def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
+        budget, problem = make(math.exp(log_size)), alone
+        if intervals is not None and isinstance(budget, ApproxDP) and intervals.is_joint:
+            problem = replace(alone, beside_mu=beside_weights(budget, problem.rows_per_person, intervals.share)[0])
+        elif intervals is not None:
+            budget = share_of(budget, 1.0 - intervals.share)
+        plan = mechanism.plan(problem, budget)
+        # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
+        return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
+
+    makers: dict[str, Callable[[float], Budget]] = {
+        "pure": PureDP,
+        "approximate": lambda epsilon: ApproxDP(epsilon, delta),
+        "zcdp": ZCDP,
+    }
+    if descent is not None:
+        # It adds Gaussian noise, which no pure budget allows.
+        del makers["pure"]
+    own = given.event.budget
+    return tuple(
+        own if own.kind == kind else _budget_without_excess(make, partial(excess_noise, make))
+        for kind, make in makers.items()
+    )
+
+
+def _budget_without_excess(make: Callable[[float], Budget], excess_noise: Callable[[float], float]) -> Budget:
+    """The budget at which `excess_noise`, a function of the logarithm of its size, is 0."""
+    # Searched from large budgets down, because small ones may not be certified at this ridge.
+    ends = [math.log(10.0) * power for power in range(6, -7, -1)]
+    if excess_noise(ends[0]) <= 0.0:
+        for high, low in pairwise(ends):
+            if excess_noise(low) >= 0.0:
+                return make(math.exp(brentq(excess_noise, low, high, xtol=_BUDGET_TOLERANCE)))
+    raise ParameterError("no budget of another kind, between 1e-6 and 1e6, has so much noise.")
+
+
+def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None) -> Plan:
+    """The estimator's plan. Raises ParameterError if it has no noise, or noise in sums of squares."""
+    plan = estimator.plan(n_rows, n_features)
+    if not isinstance(plan, Plan) or plan.lattice is None:
+        raise ParameterError(
+            "mechanisms and budgets can be compared for private models with a loss of the score: classifiers, "
+            "HuberRegressor and PoissonRegressor; not for noisy sums of Ridge, and not for an infinite budget."
+        )
+    return plan
+
+
+# What stands beside a plan in `confide plan`: a bound on the cost of its noise, other mechanisms, and other budgets.
+
+_HOW_TO_COMPARE = (
+    "Compare plans by their noise in rows, as a share of all rows: the smaller the better. Compare distances at the same "
+    "alpha only: the automatic alpha falls as rows are added, and weights grow."
+)
+_NO_BOUND = (
+    "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
+    "error without privacy."
+)
+_OTHER_WEIGHTS = (
+    "another loss, bound, alpha or ridge of a column: distances from other non-private weights cannot be compared"
+)
+
+
+_DELTA = 1e-6
+_LEAST_GAIN, _LEAST_PART = 0.04, 0.25
+"""A delta brings a lot if it lowers the forecast error by this share of that of a constant answer, and by this part of what
+privacy adds to the error."""
+
+
+def with_delta(
+    estimator: Any, n_rows: int | None, n_features: int | None, forecast: Forecast, rate: float | None, is_given: bool
+) -> Forecast | None:
+    """The forecast with a delta beside a pure epsilon, where it brings a lot; None elsewhere.
+
+    Parameters
+    ----------
+    forecast : of the estimator as it is
+    rate, is_given : the share of a class, and whether somebody gave the guess of the error, as for that forecast
+    """
+    budget, added = as_budget(estimator.budget), forecast.error - forecast.non_private_error
+    least = max(_LEAST_GAIN * forecast.constant_error, _LEAST_PART * added)
+    if not isinstance(budget, PureDP) or added < least:
+        return None
+    other = estimator_with(estimator, budget=ApproxDP(budget.epsilon, min(_DELTA, 0.1 / forecast.plan.problem.n_rows_high)))
+    try:
+        asked: dict[str, Any] = {
+            "error": forecast.non_private_error,
+            "positive_rate": rate,
+            "n_designs": None if is_given else 2,
+        }
+        found = simulate(other, n_rows, n_features, **asked)
+    except ParameterError:
+        return None
+    return found if forecast.error - found.error >= least else None
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """A bound on the cost of a plan's noise, and what other mechanisms and kinds of budget would do instead.
+
+    Attributes
+    ----------
+    decided : the plan
+    bound : what its noise can cost at most; None where none is proven
+    mechanisms : plans of all mechanisms at the alpha of the plan
+    budgets : budgets of other kinds at which the plan has as much noise; empty if there are none
+    errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
+    """
+
+    decided: Plan
+    bound: UtilityBound | None
+    mechanisms: tuple[Compared, ...]
+    budgets: tuple[Budget, ...]
+    errors: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        model: PrivateLinearModel,
+        decided: Plan,
+        rows: int | None,
+        features: int | None,
+        guesses: dict[str, Any] | None,
+    ) -> Alternatives:
+        """The alternatives to the plan of a model.
+
+        Parameters
+        ----------
+        model : a classifier with a finite budget
+        decided : its plan
+        rows, features : as in the plan
+        guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
+        """
+        bound = utility_bound(decided) if has_utility_bound(decided) else None
+        mechanisms = compare_mechanisms(estimator_with(model, alpha=decided.alpha), rows, features)
+        errors = {}
+        if guesses is not None:
+            for name in (other.mechanism for other in mechanisms if other.mechanism != decided.mechanism):
+                with suppress(ParameterError):
+                    errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
+        budgets: tuple[Budget, ...] = ()
+        with suppress(ParameterError):
+            # Without a centre, "auto" might take another mechanism than the plan did.
+            budgets = equivalent_budgets(estimator_with(model, mechanism=decided.mechanism), rows, features)
+        return cls(decided, bound, mechanisms, budgets, errors)
+
+    def sentences(self) -> list[str]:
+        """For people, each a paragraph or an item of a list."""
+        said = [_HOW_TO_COMPARE, _NO_BOUND if self.bound is None else str(self.bound)]
+        distances = self._distances()
+        if len(distances) > 1:
+            said.append(
+                "Distance from the same non-private weights at the alpha of the plan: upper bounds, which do not count that "
+                "the loss damps noise in the objective."
+            )
+            said += [f"- {name} {distance:.4g}" for name, distance in distances.items()]
+        if len(self.budgets) > 1:
+            said.append(
+                "Budgets with as much noise, if alpha, loss and mechanism stay as planned. They do not protect equally:"
+            )
+            said += [f"- {type(each)(*(float(f'{getattr(each, n):.4g}') for n in each.ranges))}" for each in self.budgets]
+        if self.errors:
+            said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
+            said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        distances = self._distances()
+        mechanisms = {m.mechanism: distances.get(m.mechanism, m.refusal or _OTHER_WEIGHTS) for m in self.mechanisms}
+        budgets = [budget.to_dict() for budget in self.budgets]
+        utility = None if self.bound is None else asdict(self.bound)
+        document = {"utility": utility, "mechanisms": mechanisms, "equivalent_budgets": budgets}
+        return document | ({"mechanism_errors": self.errors} if self.errors else {})
+
+    def _distances(self) -> dict[str, float]:
+        """Expected distances of the mechanisms whose non-private weights are those of the plan."""
+        return {
+            other.mechanism: other.plan.expected_distance
+            for other in self.mechanisms
+            # After a fixed number of steps, noisy gradients need not be near the non-private weights.
+            if other.plan is not None
+            and other.plan.descent is None
+            and _problem_minimised(other.plan) == _problem_minimised(self.decided)
+        }
+
+
+def _problem_minimised(plan: Plan) -> tuple[Any, ...]:
+    """What determines the non-private weights: loss, bound, alpha and the factors of ridges of single weights."""
+    return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), ridge_factors(plan.problem)
+
+
+_ENOUGH, _FEW = 0.025, 0.2
+"""Noise in rows as a share of all rows. On the schema of Adult with a guess of 0.15, simulated fits lose a tenth of what a
+model can learn at the first, and a third at the second (tests/planning/test_advice.py)."""
+_ENOUGH_COUNTS, _FEW_COUNTS = 0.005, 0.04
+"""The same for counts, whose slopes are most often far below the largest (benchmarks/forecasts.py --wasted)."""
+_ENOUGH_SUMS = 0.1
+"""Noise on sums of products, as a multiple of the curvature of usual rows, up to which it costs little."""
+_LOST, _MOST_LOST = 0.1, 1.0 / 3.0
+"""Of what a model can learn: up to the first a forecast says that rows are enough, and above the second too few."""
+_CLEAR = 4.0
+"""A level stands out if its rows, all with one label, pull twice as hard as the noise on its weight. At a probability of one
+half each pulls with half of its largest slope."""
+_MOST_NAMED = 5
+_DESIGNS_OF_A_GUESS = 2
+
+ENOUGH, FEW, TOO_FEW, WASTED, UNKNOWN = "enough", "few", "too few", "wasted", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to expect of a plan, in words.
+
+    Attributes
+    ----------
+    error : sentences on the expected error, or on why it is not known
+    columns : a sentence on columns whose levels the noise hides; empty if nothing is known of them
+    rows : a sentence on whether there are enough rows
+    level : "enough", "few", "too few", "wasted" or "unknown": whether there are enough rows. A budget is wasted on rows of
+        which the noise hides all; `confide fit` and `confide run` then refuse to charge it
+    rare_columns : names of the columns that `columns` counts
+    forecast : the forecast that `error` tells, or None
+    weights : a sentence on unequal weights of rows; empty where rows count alike
+    delta : a sentence on what a delta beside a pure epsilon would bring; empty where it would bring little
+    classes : a sentence on many classes that are each compared with all others; empty elsewhere
+    """
+
+    error: str
+    columns: str
+    rows: str
+    level: str
+    rare_columns: tuple[str, ...]
+    forecast: Forecast | None
+    weights: str = ""
+    delta: str = ""
+    classes: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All that there is to say, one thing each."""
+        return tuple(part for part in (self.error, self.columns, self.rows, self.weights, self.delta, self.classes) if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "text": str(self),
+            "rows": self.level,
+            "rare_columns": list(self.rare_columns),
+            "expected_error": None if self.forecast is None else [self.forecast.low, self.forecast.high],
+            "with_delta": self.delta or None,
+        }
+
+
+def verdict_of(
+    estimator: Any,
+    n_rows: int | None,
+    n_features: int | None = None,
+    *,
+    plan: Any = None,
+    error: float | None = None,
+    positive_rate: float | None = None,
+    with_forecast: bool = True,
+) -> Verdict:
+    """The verdict on what a fit would release.
+
+    Parameters
+    ----------
+    estimator : an estimator of confide
+    n_rows, n_features : int or None
+        As in its `plan`.
+    plan : its plan, if it was made already
+    error, positive_rate : as in `simulate`; without an error one of 0.15 is assumed, and without a
+        rate one of one half, and the verdict says so
+    with_forecast : bool
+        Whether an error is forecast, which takes a second or more.
+
+    Raises
+    ------
+    ParameterError
+        If the plan is refused, or the guesses that are given cannot be used.
+    """
+    decided = estimator.plan(n_rows, n_features) if plan is None else plan
+    forecast, why = None, ""
+    if with_forecast:
+        forecast, why = _forecast(estimator, n_rows, n_features, error, positive_rate)
+    design = design_of(estimator)
+    rare, columns = _rare_columns(estimator, decided, n_rows, n_features)
+    level, rows = _enough_rows(decided, design, forecast)
+    weights = "".join(f"Weights of rows are {line}." for name, line in design.lines().items() if name == "weights")
+    better = (
+        None if forecast is None else with_delta(estimator, n_rows, n_features, forecast, positive_rate, error is not None)
+    )
+    delta = "" if better is None else _on_delta(better)
+    said, classes = _on_error(forecast, why, error, positive_rate), "".join(of_many_classes(decided))
+    return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes)
+
+
+def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
+    """What each part of a budget pays for, and its share: centre of the rows, mean of counts, intervals, and weights."""
+    names = {"centring": "the centre of the rows", "matching": "the mean of predictions"}
+    beside = [(name, getattr(plan, part, None)) for part, name in names.items()]
+    parts, intervals = [(name, float(each.share)) for name, each in beside if each is not None], plan.intervals
+    if hasattr(intervals, "share"):
+        parts.append(("intervals", float(intervals.share)))
+    left = 1.0
+    for _, share in parts:
+        left *= 1.0 - share
+    name = (
+        "the weights"
+        if intervals is None or hasattr(intervals, "share")
+        else "sums, of which weights and intervals are made"
+    )
+    return (*parts, (name, left))
+
+
+def sentences_of_interest(plan: Any) -> tuple[str, ...]:
+    """What to expect of each coefficient of interest; none where none is named."""
+    return plan.intervals.sentences() if isinstance(plan.intervals, InterestPlan) else ()
+
+
+def budget_sentence(plan: Any) -> str:
+    """One sentence on where the budget of a plan goes."""
+    parts = where_the_budget_goes(plan)
+    if len(parts) == 1:
+        return f"All of the budget goes to {parts[0][0]}."
+    *some, (rest, _) = parts
+    return "Of the budget, " + " and ".join(f"{share:.2g} goes to {name}" for name, share in some) + f", the rest to {rest}."
+
+
+def _forecast(
+    estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, rate: float | None
+) -> tuple[Forecast | None, str]:
+    """A forecast, or None and the reason."""
+    # A guess that nobody made is not worth more time.
+    asked: dict[str, Any] = {
+        "error": error,
+        "positive_rate": rate,
+        "n_designs": None if error is not None else _DESIGNS_OF_A_GUESS,
+    }
+    try:
+        return simulate(estimator, n_rows, n_features, **asked), ""
+    except ParameterError:
+        if error is not None:
+            raise
+        return None, "there are no forecasts for this model and this budget"
+
+
+def _on_error(forecast: Forecast | None, why: str, error: float | None, rate: float | None) -> str:
+    if forecast is None:
+        return f"Expected error: unknown, because {why}." if why else ""
+    name, range_, without = in_words(forecast)
+    if error is None:
+        said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
+    else:
+        said = f"{name}: {range_}, where it would be {without} without privacy."
+    return f"{said} {constant_answer(forecast, is_given=rate is not None)}"
+
+
+def _on_delta(better: Forecast) -> str:
+    (name, range_, _), delta = in_words(better), better.plan.event.budget.to_dict()["delta"]
+    return (
+        f"With a delta of {delta:g} beside this epsilon noise is much smaller. {name}: {range_}. The guarantee may then "
+        f"fail with that probability, and a ledger takes such a charge if its limit has a delta."
+    )
+
+
+def in_words(forecast: Forecast) -> tuple[str, str, str]:
+    """What is forecast, its range, and what it would be without privacy."""
+    # Real rows may be easier than made-up ones, but nobody should expect privacy to lower the error.
+    ends = [max(forecast.low, forecast.non_private_error), forecast.high]
+    if forecast.kind == "classes":
+        low, high = (f"{100.0 * _rounded(value):.3g}" for value in ends)
+        range_ = f"{low}%" if low == high else f"{low} to {high}%"
+        return "Expected error", range_, f"{100.0 * forecast.non_private_error:.3g}%"
+    low, high = (f"{1.0 - value:.2f}" if value < 1.0 else "0 or less" for value in reversed(ends))
+    name = "Expected R^2" if forecast.kind == "numbers" else "Expected share of the deviance that is explained"
+    return name, low if low == high else f"{low} to {high}", f"{1.0 - forecast.non_private_error:.3g}"
+
+
+def constant_answer(forecast: Forecast, *, is_given: bool) -> str:
+    """The sentence on what a model that always answers the same would err by.
+
+    Parameters
+    ----------
+    forecast : it holds that error
+    is_given : whether somebody said how frequent the classes are
+    """
+    if forecast.kind != "classes":
+        return "A model that always answers the mean has 0."
+    if is_given or forecast.constant_error != 0.5:
+        return f"A model that always answers the same errs by {100.0 * forecast.constant_error:.3g}%."
+    return (
+        "This takes both classes to be equally frequent. If they are not, a model that always answers the same errs by less "
+        "than 50%: --positive-rate takes the share of one class."
+    )
+
+
+def _rounded(share: float) -> float:
+    """A share to whole percents, or to tenths where it is small."""
+    return round(share, 2 if share >= 0.1 else 3)
+
+
+def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -> tuple[str, str]:
+    budget = plan.event.budget if hasattr(plan, "event") else plan.budget
+    if not budget.is_private:
+        return ENOUGH, "NOT PRIVATE: an infinite budget adds no noise."
+    if sentence := wasted(plan, design.effective_share):
+        return WASTED, sentence
+    if forecast is not None and (forecast.kind != "classes" or plan.problem.loss.n_outputs > 1):
+        lost = (forecast.error - forecast.non_private_error) / (forecast.constant_error - forecast.non_private_error)
+        if lost <= _LOST:
+            return ENOUGH, "Enough rows."
+        level, said = (FEW, "Few") if lost <= _MOST_LOST else (TOO_FEW, "Too few")
+        return level, f"{said} rows for this budget: noise hides about {min(lost, 1.0):.0%} of what a model could learn."
+    if not isinstance(plan, Plan):
+        if plan.forecast is None:
+            return UNKNOWN, ""
+        if plan.forecast.is_poor:
+            return TOO_FEW, "Too few rows for this budget: the noise hides most of the sums."
+        return (ENOUGH, "Enough rows.") if plan.forecast.ratio <= _ENOUGH_SUMS else (FEW, "Few rows for this budget.")
+    is_count = isinstance(plan.problem.loss, PoissonLoss)
+    enough, few = (_ENOUGH_COUNTS, _FEW_COUNTS) if is_count else (_ENOUGH, _FEW)
+    # In rows of the mean weight, of which there are `n_rows`.
+    noise, n_rows = noise_in_rows(plan) / design.effective_share, plan.problem.n_rows_low
+    if noise <= enough * n_rows:
+        return ENOUGH, "Enough rows."
+    missing = noise / enough / n_rows
+    times = f"{math.ceil(10.0 * missing) / 10.0 if missing < 10.0 else _two_digits(missing):,}"
+    needed = f"about {_two_digits(missing * n_rows):,} rows, or {times} times the budget, would be enough."
+    if noise <= few * n_rows:
+        return FEW, f"Few rows for this budget: {needed}"
+    return TOO_FEW, f"Too few rows for this budget: {needed}"
+
+
+def _rare_columns(estimator: Any, plan: Any, n_rows: int | None, n_features: int | None) -> tuple[tuple[str, ...], str]:
+    """Columns most of whose levels, or most of whose curve, the noise hides, and what there is to say of all columns."""
+    if not isinstance(plan, Plan) or plan.lattice is None or getattr(estimator, "schema", None) is None:
+        return (), ""
+    if hasattr(estimator, "kernel"):
+        return (), ""  # its weights are not those of columns
+    schema: Schema = estimator_with_chosen_schema(estimator, n_rows, n_features).schema
+    problem = plan.problem
+    on_a_weight = noise_in_rows(plan) * problem.row_norm / math.sqrt(problem.n_weights)
+    least = _CLEAR * on_a_weight / design_of(estimator).effective_share
+    rare = [column for column in schema.columns if problem.n_rows_low * _middle_share(column) < least]
+    return tuple(column.name for column in rare), _on_columns(rare, len(schema.columns), least)
+
+
+def _middle_share(column: Any) -> float:
+    """The expected share of rows of a column's middle level, if shares fall as 1 / rank; of a number between two knots."""
+    if isinstance(column, CategoryColumn):
+        n_levels = len(column.categories) + bool(column.other) + bool(column.missing)
+        return 1.0 / (math.ceil(n_levels / 2) * sum(1.0 / rank for rank in range(1, n_levels + 1)))
+    if isinstance(column, NumberColumn) and column.knots:
+        return 1.0 / (column.knots if isinstance(column.knots, int) else len(column.knots))
+    return 1.0
+
+
+def _on_columns(rare: list[Any], n_columns: int, least: float) -> str:
+    """A sentence on columns whose levels are rare, and one on numbers with few rows between two knots."""
+    if not rare:
+        return f"All {n_columns} columns can matter." if n_columns > 1 else ""
+    numbers = [column.name for column in rare if isinstance(column, NumberColumn)]
+    others, enough = [column.name for column in rare if not isinstance(column, NumberColumn)], f"{_two_digits(least):,} rows"
+    said = []
+    if others:
+        said.append(
+            f"{len(others)} of {n_columns} columns {_is(others)} too rare to matter ({_named(others)}): most of their "
+            f"levels have fewer than the {enough} that stand out from the noise."
+        )
+    if numbers:
+        said.append(
+            f"The noise hides the curve{'s'[: len(numbers) > 1]} of {len(numbers)} of {n_columns} columns "
+            f"({_named(numbers)}): between two knots lie fewer than the {enough} that stand out from it."
+        )
+    return " ".join(said)
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
+
+
+def _two_digits(number: float) -> int:
+    size = int(10 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1))
+    return round(number / size) * size

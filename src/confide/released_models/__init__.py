@@ -1,1 +1,0 @@
-"""What a fit releases, as values: weights, public facts and the guarantee."""

@@ -1,1 +1,0 @@
-"""Released models as files."""

@@ -1,0 +1,468 @@
+"""Approximate gradients for the first steps: cheaper than the exact ones, which are those that a certificate believes.
+
+Rows in memory are read as they are stored. A row that its bound would shorten is not copied: its score and its slope are
+multiplied by a factor that was computed once. Rows in single precision are multiplied in single precision. The rounding
+differs from that of the exact gradients, and is much larger in single precision, so the last steps are always made by exact
+gradients. benchmarks/notes/what_does_float32_save.md tells what these passes cost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from confide.array_types import Array, Indices, Rows, Targets, Weights
+from confide.compiled.gradient_sums import CompiledSum, code_of
+from confide.compiled.loading import kernel
+from confide.compiled.stored_rows import StoredArray, StoredRows
+from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource, SparseBlocks, StoredBlocks, rows_in_block
+from confide.erm.clipped_rows import MANY_SCORES
+from confide.erm.coded_rows import CodedRows, dense
+from confide.erm.losses import Loss
+from confide.erm.row_bounds import LONG_ROW, BallBound, Centred, RowBound, row_products, row_squares
+from confide.erm.row_sums import RowSum, Totals, mirrored, product, scratch
+from confide.erm.solver import Evaluation, HasGradients, Objectives
+from confide.erm.source import SummableRows
+from confide.errors import ParameterError
+from confide.solvers.lbfgs import Stage
+
+# Gradients by the compiled kernel, for the first steps; see `confide.compiled`.
+#
+# The kernel is not trusted with these. It reads rows alone and gives numbers to a solver, whose last step is made by the
+# exact gradients of `RowSum`. A kernel that gives wrong numbers makes a solver slow, or has it begin again without the
+# kernel.
+
+_AT_THE_BOUND = 1.0 + 2.0**-40
+"""`BallBound` shortens rows to a little less than its norm. Rows that were scaled to that norm are taken as they are here:
+exact gradients correct the difference, and to shorten every row would cost as much again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledObjective:
+    """One problem whose gradients the kernel makes.
+
+    Parameters
+    ----------
+    exact : the problem itself
+    source : the same rows, as they are stored
+    row_sum : the sum that the kernel makes
+    """
+
+    exact: Objectives
+    source: SummableRows
+    row_sum: CompiledSum
+
+    def restrict(self, which: Indices) -> CompiledObjective:
+        return replace(self, exact=self.exact.restrict(which))
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        if order != 1 and not (order == 2 and self.has_hessians):
+            raise ParameterError("the kernel makes gradients, and Hessians of some rows of few columns.")
+        exact = self.exact
+        totals = self.source.sum_over_rows(replace(self.row_sum, order=order), weights)
+        if order >= 2:
+            diagonal = np.arange(weights.shape[1])
+            totals.hessian[:, diagonal, diagonal] += exact.ridges
+        return Evaluation(totals.value, totals.gradient + (exact.ridges * weights + exact.linear), totals.hessian)
+
+    @property
+    def has_hessians(self) -> bool:
+        """Whether the kernel makes Hessians of this problem."""
+        return self._rows is not None and self._rows.has_products
+
+    @property
+    def is_of_array(self) -> bool:
+        """Whether these are rows of an array."""
+        return isinstance(self._rows, StoredArray)
+
+    @property
+    def _rows(self) -> StoredRows | None:
+        source: Any = self.source
+        return source.blocks.rows if isinstance(source, MemorySource) and isinstance(source.blocks, StoredBlocks) else None
+
+
+def compiled_objective(objective: Objectives, unshortened: bool) -> CompiledObjective | None:
+    """The problem with gradients by the kernel; None without a kernel, and where it cannot make them.
+
+    Parameters
+    ----------
+    objective : the exact objective. The kernel needs one problem, a loss that it knows, and rows as they are stored.
+    unshortened : whether the bound seems to shorten no row. The kernel shortens rows of an array to a ball, and knows no
+        other bound.
+    """
+    module, code, bound = kernel(), code_of(objective.loss), objective.row_bound
+    if module is None or code is None or len(objective.linear) != 1:
+        return None
+    # To look for rows beyond a ball costs little, and a single one among millions would make the minimiser another one.
+    radius = bound.l2_norm * _AT_THE_BOUND if isinstance(bound, BallBound) else math.inf
+    source = objective.source.as_stored(True) if radius < math.inf else None
+    if source is None and unshortened:
+        source, radius = objective.source.as_stored(False), math.inf
+    if source is None:
+        return None
+    row_sum = CompiledSum(module, code, objective.intercept, objective.largest_weight, radius)
+    return CompiledObjective(objective, source, row_sum)
+
+
+_LONG_SINGLE_ROW = 64
+"""For rows in single precision what `LONG_ROW` is for doubles: from this many columns on, `row_products` is faster than a
+product of matrices."""
+_USUAL_ERROR = 64.0 * 2.0**-24
+"""Estimate of the largest error of a gradient in single precision, over sqrt(rows) times the bound on rows. It is used where
+no error can be measured."""
+_OVER_MEASURED = 2.0
+"""The error may be this many times larger at other weights than where it was measured."""
+_FACTOR_BYTES, _FACTOR_SHARE = 2**27, 0.05
+"""Labels with factors may take so many bytes, or this share of the memory of the rows if that is more.
+benchmarks/large_fit.py (option --rows 20000000) shows the memory and the gain for many short rows."""
+_LONG_BLOCK_BYTES, _LONG_BLOCK_ROWS = 2**22, 8192
+"""Size of a long block. The rows of a larger one would have left the cache before they are read for the second time. In
+blocks of fewer rows, threads wait for each other longer than they work (benchmarks/notes/what_do_threads_gain.md)."""
+_LEAST_RIDGE_SHARE = 2.0**-22
+"""A ridge below this share of the largest curvature that rows may have would drown in the rounding of single precision."""
+_SAME_GRADIENT = 1e-9
+"""Two gradients with a smaller relative difference are taken to be sums over the same rows, in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateSum:
+    """The gradients that `RowSum` adds up, in a chosen precision, of rows with a factor for each row beside its label.
+
+    Parameters
+    ----------
+    loss : of one score
+    intercept : constant appended to every shortened row; 0.0 for none
+    largest_weight : bound on the weight of a row
+    precision : in which rows are multiplied, whatever they are stored in
+    order : 1 for gradients; 2 for Hessians too, which are in single precision and need rows that are not sparse
+    """
+
+    loss: Loss
+    intercept: float
+    largest_weight: float
+    precision: type[np.floating[Any]]
+    order: int = 1
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = n_features + (self.intercept > 0.0)
+        # Hessians are in single precision, in which BLAS multiplies twice as fast as in double precision.
+        hessians: Any = np.zeros((n_problems, width, width) if self.order >= 2 else (n_problems, 0, 0), np.float32)
+        return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), hessians)
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the gradients of one block of rows (m, d) to the totals in place."""
+        n_features, rows = rows.shape[1], _in_precision(dense(rows), self.precision)
+        targets: Any = labels
+        factors = None
+        if labels.ndim == 2:
+            targets, factors = _without_factors(labels, rows.dtype)
+        directions = weights[:, :n_features].astype(rows.dtype)
+        long = LONG_ROW if rows.dtype == np.float64 else _LONG_SINGLE_ROW
+        if len(weights) == 1 and n_features >= long and not issparse(rows) and rows.flags.c_contiguous:
+            scores = row_products(rows, directions[0])[:, None]
+        else:
+            scores = product(rows, directions.T)
+        if factors is not None:
+            scores *= factors
+        if self.intercept > 0.0:
+            scores += (self.intercept * weights[:, n_features]).astype(rows.dtype)
+        terms = self.loss.of_scores(scores, targets, self.order)
+        slopes, curvatures = np.asarray(terms.slope), np.asarray(terms.curvature)
+        if row_weights is not None or self.largest_weight < 1.0:
+            counts = np.clip(np.ones(1) if row_weights is None else row_weights[:, None], 0.0, self.largest_weight)
+            slopes, curvatures = counts * slopes, counts * curvatures if self.order >= 2 else curvatures
+        if self.order >= 2:
+            self._add_hessian(totals.hessian, rows, factors, curvatures)
+        if self.intercept > 0.0:
+            totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0, dtype=np.float64)
+        if factors is not None:
+            slopes *= factors
+        totals.gradient[:, :n_features] += product(slopes.T.astype(rows.dtype, copy=False), rows)
+
+    def _add_hessian(self, hessian: Array, rows: Array, factors: Any, curvatures: Array) -> None:
+        n_features = rows.shape[1]
+        bent = np.empty((rows.shape[0], hessian.shape[1]), np.float32)
+        for problem, matrix in enumerate(hessian):
+            root = np.sqrt(curvatures[:, problem, None])
+            np.multiply(rows, root if factors is None else root * factors, out=bent[:, :n_features])
+            if self.intercept > 0.0:
+                bent[:, n_features:] = self.intercept * root
+            # BLAS through NumPy computes one triangle and leaves Python's lock free; through SciPy it would keep the lock.
+            matrix += np.dot(bent.T, bent)
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals with both triangles of every Hessian."""
+        return mirrored(totals)
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateObjective:
+    """Objectives whose gradients are approximate.
+
+    Parameters
+    ----------
+    exact : the objectives themselves
+    source : the same rows, with a factor beside each label if the bound shortens some of them
+    precision : in which rows are multiplied, whatever they are stored in
+    """
+
+    exact: Objectives
+    source: SummableRows
+    precision: type[np.floating[Any]]
+
+    def restrict(self, which: Indices) -> ApproximateObjective:
+        return replace(self, exact=self.exact.restrict(which))
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        exact = self.exact
+        row_sum = ApproximateSum(exact.loss, exact.intercept, exact.largest_weight, self.precision, order)
+        totals = self.source.sum_over_rows(row_sum, weights)
+        gradient = totals.gradient + (exact.ridges * weights + exact.linear)
+        hessian = totals.hessian.astype(np.float64)
+        if order >= 2:
+            hessian[:, np.arange(weights.shape[1]), np.arange(weights.shape[1])] += exact.ridges
+        return Evaluation(totals.value, gradient, hessian)
+
+
+def cheaper_stages(
+    objective: Objectives, fewer: Objectives, start: Weights, near: Weights, unshortened: bool | None = None
+) -> tuple[Stage, ...]:
+    """Cheaper objectives for first steps, each with the gradient norm down to which it is believed; none if none is known.
+
+    Parameters
+    ----------
+    objective : the exact objectives. Factors for rows, and single precision, need a loss of one score.
+    fewer : one problem over a few of the rows, by which it is guessed whether the bound shortens any row
+    start : (1, D) where that is guessed
+    near : (1, D) closer to the minimiser, where the error of single precision is measured; or 0
+    unshortened : what `shortens_none` says, if it is known already
+    """
+    free, bound = BallBound(np.inf), objective.row_bound
+    if objective.loss.by_length or bound == free:
+        return ()
+    kept = _with_kept_rows(objective)
+    if kept is not None:
+        return (Stage(kept),)
+    source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
+    compiled = compiled_objective(objective, unshortened)
+    if compiled is not None:
+        # The kernel is at least as fast as each of the others, and rounds as little as the exact gradients.
+        return (Stage(compiled),)
+    unshortened = unshortened and not _shortens_any(source, bound)
+    in_doubles = (Stage(objective.replaced(source=source, row_bound=free)),) if unshortened else ()
+    if objective.loss.n_outputs > 1:
+        return in_doubles
+    in_single = _made_in_single_precision(source) if unshortened else None
+    if in_single is not None:
+        # Rows that are made in each pass, for example read from a disk, cost more to make than to clip. A stage in doubles
+        # would save next to nothing.
+        in_doubles = ()
+    elif isinstance(source, MemorySource) and isinstance(bound, BallBound):
+        precision = _precision_with_factors(source, unshortened)
+        if precision is not None:
+            known = _with_factors(source, bound, unshortened, precision)
+            if known is None:
+                return ()
+            in_single = known if precision == np.float32 else None
+            if not unshortened or precision == np.float64:
+                in_doubles = (Stage(ApproximateObjective(objective, known, np.float64)),)
+    if in_single is None:
+        return in_doubles
+    floor = _error_in_single_precision(source.n_rows, unshortened, fewer, near)
+    return (Stage(ApproximateObjective(objective, in_single, np.float32), floor, np.float32), *in_doubles)
+
+
+def _with_kept_rows(objective: Objectives) -> Objectives | None:
+    """The objective over coded rows that are moved and clipped once; None for other rows, and where they would be large.
+
+    To make coded rows, to move them by a centre and to clip them costs several times as much as their sums.
+    """
+    source, bound = objective.source, objective.row_bound
+    if not isinstance(bound, Centred) or not isinstance(source, MemorySource):
+        return None
+    if len(objective.linear) * objective.loss.n_outputs > MANY_SCORES or type(source.blocks.block(0, 1)) is not CodedRows:
+        return None
+    kept = source.for_many_passes(RowSum(objective.loss, bound, objective.intercept, 1, objective.largest_weight))
+    return None if kept is source else objective.replaced(source=kept)
+
+
+def _made_in_single_precision(source: SummableRows) -> SummableRows | None:
+    """The same rows if they are made for each pass, and long enough that products are most of the work."""
+    return None if source.n_features < LONG_ROW else source.in_single_precision()
+
+
+def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
+    """The precision in which stored rows are best read as they are, with factors; None where that does not pay."""
+    if not isinstance(source.blocks, (ArrayBlocks, SparseBlocks)):
+        return None
+    rows = source.blocks.rows
+    most_bytes = max(_FACTOR_BYTES, _FACTOR_SHARE * rows.dtype.itemsize * rows.size)
+    affordable = 8 * _columns_of_factors(source) * source.n_rows <= most_bytes
+    if not affordable or rows.dtype not in (np.float32, np.float64):
+        return None
+    # Products are not most of the work on short rows, so single precision gains nothing there.
+    if rows.dtype == np.float32 and (issparse(rows) or rows.shape[1] >= LONG_ROW):
+        return np.float32
+    # To clip sparse rows costs as much as the products with them, even where no row is shortened.
+    return np.float64 if issparse(rows) or not unshortened else None
+
+
+def in_single_precision(
+    objective: Objectives, fewer: Objectives, start: Weights, unshortened: bool | None = None
+) -> ApproximateObjective | None:
+    """Many problems at less than half the cost, for one step that need not be exact; None where no such form is known.
+
+    Parameters
+    ----------
+    objective, fewer, start, unshortened : as in `cheaper_stages`
+    """
+    source, bound = objective.source, objective.row_bound
+    if objective.loss.n_outputs > 1 or objective.loss.by_length or not isinstance(source, MemorySource):
+        return None
+    unshortened = _known(unshortened, fewer, start)
+    if _are_sparse(source) or not (unshortened or isinstance(bound, BallBound)):
+        return None
+    known = _with_factors(source, BallBound(bound.l2_norm), unshortened, np.float32)
+    return None if known is None else ApproximateObjective(objective, known, np.float32)
+
+
+def _are_sparse(source: MemorySource) -> bool:
+    """Whether the rows are stored as sparse rows. Rows that are made in each pass are dense."""
+    blocks = source.blocks
+    return isinstance(blocks, (ArrayBlocks, CopiedBlocks, SparseBlocks)) and bool(issparse(blocks.rows))
+
+
+def with_cheap_hessians(
+    objective: Objectives, fewer: Objectives, start: Weights, unshortened: bool | None = None
+) -> HasGradients:
+    """The objectives with Hessians at half the cost, for use as a metric; unchanged where single precision may not do.
+
+    Parameters
+    ----------
+    objective, fewer, start, unshortened : as in `cheaper_stages`
+    """
+    if objective.l2 < _LEAST_RIDGE_SHARE * objective.smoothness:
+        return objective
+    compiled = compiled_objective(objective, _known(unshortened, fewer, start))
+    if compiled is not None and compiled.has_hessians:
+        return compiled
+    return in_single_precision(objective, fewer, start, unshortened) or objective
+
+
+def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives, near: Weights) -> float:
+    """About the error of gradients over all rows in single precision, at weights that it can tell apart."""
+    bound = BallBound(fewer.row_bound.l2_norm)
+    source = fewer.source
+    few = _with_factors(source, bound, unshortened, np.float32) if isinstance(source, MemorySource) else None
+    if few is None or not near.any():
+        # At weights of 0 all scores are exact, so no error can be measured there.
+        return _USUAL_ERROR * bound.norm * math.sqrt(n_rows)
+    there = near.astype(np.float32).astype(np.float64)
+    approximate = ApproximateObjective(fewer, few, np.float32)
+    errors = approximate.evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
+    # The errors of rows cancel in part, but those of the intercept do not. So the error is taken to grow with the number of
+    # rows, and not with its square root.
+    return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
+
+
+def _known(unshortened: bool | None, fewer: Objectives, start: Weights) -> bool:
+    return shortens_none(fewer, start) if unshortened is None else unshortened
+
+
+def shortens_none(fewer: Objectives, start: Weights) -> bool:
+    """Whether the bound seems to shorten no row: the gradient of a few rows is the same without it."""
+    with_bound = fewer.evaluate(start, order=1).gradient
+    without = fewer.replaced(row_bound=BallBound(np.inf)).evaluate(start, order=1).gradient
+    return bool(np.linalg.norm(with_bound - without) <= _SAME_GRADIENT * np.linalg.norm(with_bound))
+
+
+def _shortens_any(source: SummableRows, bound: RowBound) -> bool:
+    """Whether a ball shortens any row of an array, of which a few rows told nothing. False for other rows and bounds.
+
+    One such row among millions makes the minimiser another one, and then exact gradients would have to take many steps.
+    """
+    if not (isinstance(source, MemorySource) and isinstance(source.blocks, ArrayBlocks) and isinstance(bound, BallBound)):
+        return False
+    # Rows that were scaled to the norm of the bound are as long as that but for rounding.
+    precision = np.float32 if source.blocks.rows.dtype == np.float32 else np.float64
+    most = bound.norm * bound.norm * (1.0 + 64.0 * float(np.finfo(precision).eps))
+    with np.errstate(all="ignore"):
+        return not all(row_squares(rows).max(initial=0.0) <= most for rows, _, _ in source.counted_blocks())
+
+
+def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, precision: Any) -> MemorySource | None:
+    """Rows whose labels also hold the factor by which each row obeys the bound; the rows as they are if none is shortened.
+
+    A label of -1 or 1 becomes the sign of the factor, (n, 1). A target stands before the factor, (n, 2). The result is None
+    if a row is longer than any number of the precision.
+    """
+    if unshortened:
+        return source
+    known = np.empty((source.n_rows, _columns_of_factors(source)))
+    _find_factors(source, bound.norm, known[:, -1])
+    if not known[:, -1].min() > bound.norm / np.finfo(precision).max:
+        return None
+    if known.shape[1] == 1:
+        known[:, 0] *= source.labels
+    else:
+        known[:, 0] = source.labels
+    return replace(source, labels=known)
+
+
+def _columns_of_factors(source: MemorySource) -> int:
+    return 1 if source.labels.dtype == np.int8 else 2
+
+
+def _without_factors(known: Any, dtype: Any) -> tuple[Array, Array]:
+    """Labels or targets (m,), and the factors (m, 1) of their rows."""
+    if known.shape[1] == 1:
+        return np.sign(known[:, 0]), np.abs(known).astype(dtype, copy=False)
+    return known[:, 0], known[:, 1:].astype(dtype, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _LongBlocks(ArrayBlocks):
+    """Blocks of an array as long as the cache allows.
+
+    Sums for the certificate are made over shorter blocks, because every plan has to allow for the rounding of long chains of
+    additions.
+    """
+
+    @property
+    def rows_in_block(self) -> int:
+        return max(rows_in_block(self.n_features), min(_LONG_BLOCK_ROWS, _LONG_BLOCK_BYTES // (8 * max(1, self.n_features))))
+
+
+def _in_long_blocks(source: SummableRows) -> SummableRows:
+    """The same rows, in blocks so long that threads seldom wait for each other."""
+    if isinstance(source, MemorySource) and isinstance(source.blocks, ArrayBlocks):
+        return replace(source, blocks=_LongBlocks(source.blocks.rows))
+    return source
+
+
+def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> None:
+    """Write the factor by which each row obeys the bound to `factors` (n,)."""
+    start = 0
+    with np.errstate(all="ignore"):
+        for rows, _, _ in source.counted_blocks():
+            squares = row_squares(_in_precision(dense(rows), np.float64))
+            factors[start : start + rows.shape[0]] = np.minimum(1.0, norm / np.sqrt(squares))
+            start += rows.shape[0]
+
+
+def _in_precision(rows: Any, precision: type[np.floating[Any]]) -> Any:
+    """Rows of one block in a precision. Where they have to be copied, the copy lies in memory of this thread."""
+    if issparse(rows) or rows.dtype == precision:
+        return rows.astype(precision, copy=False)
+    # The memory is used again, as in `RowSum`: new pages for every block would cost more than the work on them.
+    made = scratch(rows.shape, dtype=precision)
+    np.copyto(made, rows, casting="same_kind")
+    return made

@@ -1,0 +1,494 @@
+"""What is known of a study when it begins: the draft of its schema and its settings. Public facts alone."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confide.errors import ParameterError
+from confide.features.canonical_labels import BLANK
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.schema import Target
+from confide.studies.text_tables import DeclaredType, TableNames
+
+# What a person types about a column in one line, and the description of the column that it stands for.
+#
+# ::
+#
+#     18 90             a number from 18 to 90
+#     0 1e6 log         the same on a logarithmic scale: "log10" where the first number is above 0, otherwise "log"
+#     0.1 1e3 log10     the same; the first number must be above 0
+#     F, M              a category with two levels
+#     A, B, *           a category; * stands for all other levels together
+#     18 90 empty       cells may be empty; also: F, M, empty
+#     0 110 empty 999   and 999 stands for an empty cell, as other numbers behind it would; also: F, M, empty 9
+#     0 1e6 log in USD  numbers with a unit, which stands last; it is shown wherever units are shown
+#     skip              the column is left out
+
+SKIP = "skip"
+HELP_FOR_COLUMNS = (
+    '"18 90" is a number from 18 to 90, and "18 90 in years" names its unit; add "log" only where values spread over powers '
+    'of ten. "F, M" are the levels of a category; add "*" for all other levels together. Add "empty" if cells may be empty, '
+    'and behind it codes that stand for empty cells, as in "empty 999 -9". "skip" leaves the column out, and "<" goes back.'
+)
+HELP_FOR_TARGETS = (
+    '"no, yes" are two labels, and the model gives the probability of the second; "a, b, c" are classes; "0 20000" are the '
+    'bounds of a number, and "0 20000 in USD" names its unit.'
+)
+
+_NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_BOUNDS = re.compile(
+    rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+\d*)*)((?<=empty)(?: +{_NUMBER})+)?((?: +[a-z]+\d*)*)",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(rf"empty((?: +{_NUMBER})*)", re.IGNORECASE)
+_PAIR = re.compile(rf"({_NUMBER}) *, *({_NUMBER})")
+_NEAR = 2.0
+"""Two codes of levels, such as 0 and 1 or -1 and 1, are hardly ever farther apart."""
+_WITH_COMMA = r"[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+_DECIMAL_COMMA = re.compile(rf"(?=.*\d,\d){_WITH_COMMA}(?: *\.\. *| +to +| +){_WITH_COMMA}(?: +[a-z]+\d*)*", re.IGNORECASE)
+_THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
+
+
+def described_column(name: str, answer: str) -> dict[str, Any] | None:
+    """The description of a column, as in a schema; None if it is left out.
+
+    Parameters
+    ----------
+    name : name of the column
+    answer : what was typed, in the form that this module documents
+
+    Raises
+    ------
+    ParameterError
+        If the answer has another form, or contradicts itself. The message says what to type.
+    """
+    answer = answer.strip()
+    if answer.lower() == SKIP:
+        return None
+    if bounds := _bounds(answer, ("log", "log10", "empty")):
+        low, high, words, codes, unit = bounds
+        scale = "log10" if "log10" in words or ("log" in words and low > 0.0) else "log" if "log" in words else "linear"
+        return NumberColumn(name, low, high, scale=scale, missing=codes or "empty" in words, unit=unit).to_dict()
+    levels, codes = _without_codes(_levels(answer))
+    listed = [level for level in levels if level not in ("*", "empty")]
+    if len(levels) < 2 or not listed:
+        raise ParameterError('give two bounds such as "18 90", levels such as "F, M", or "skip"; "?" says more.')
+    return CategoryColumn(name, tuple(listed), other="*" in levels, missing=codes or "empty" in levels).to_dict()
+
+
+def described_target(name: str, answer: str) -> dict[str, Any]:
+    """The description of the target, as in a schema.
+
+    Raises
+    ------
+    ParameterError
+        If the answer is neither labels nor bounds.
+    """
+    if bounds := _bounds(answer.strip(), ()):
+        return Target(name, low=bounds[0], high=bounds[1], unit=bounds[4]).to_dict()
+    labels = _levels(answer.strip())
+    if len(labels) < 2:
+        raise ParameterError('give two labels such as "no, yes", more of them, or two bounds such as "0 20000".')
+    if len(labels) == 2:
+        return Target(name, negative=labels[0], positive=labels[1]).to_dict()
+    return Target(name, classes=tuple(labels)).to_dict()
+
+
+def check_no_unclear_pair(answer: str, guess: str) -> None:
+    """Refuse two numbers with a comma that may be meant as bounds, as in "18,90"; "0, 1" and quoted levels are levels.
+
+    Parameters
+    ----------
+    answer : what was typed
+    guess : what was suggested
+
+    Raises
+    ------
+    ParameterError
+        With what to type for bounds and for levels.
+    """
+    found = _PAIR.fullmatch(answer.strip())
+    if found is None or answer.strip() == guess:
+        return
+    low, high = found[1], found[2]
+    if _BOUNDS.fullmatch(guess) or abs(float(high) - float(low)) > _NEAR:
+        raise ParameterError(
+            f"two numbers: bounds {low} to {high}, or two levels? Type {low} {high} without a comma for bounds, or "
+            f'"{low}", "{high}" with the quotation marks for levels.'
+        )
+
+
+def typed(description: dict[str, Any]) -> str:
+    """The answer that stands for the description of a column or of a target."""
+    if "low" in description:
+        words = (" log" if description.get("scale") else "") + "".join(f" {mark}" for mark in _empty(description))
+        unit = f" in {description['unit']}" if "unit" in description else ""
+        return f"{description['low']} {description['high']}{words}{unit}"
+    labels = description.get("categories") or description.get("classes") or []
+    if "negative" in description:
+        labels = [description["negative"], description["positive"]]
+    marks = ["*"] * bool(description.get("other")) + _empty(description)
+    return ", ".join([*(_quoted(label) for label in labels), *marks])
+
+
+def _empty(description: dict[str, Any]) -> list[str]:
+    """How it is typed that cells may be empty, in a list that is empty where they may not be."""
+    missing = description.get("missing")
+    codes = missing if isinstance(missing, list) else []
+    return [" ".join(["empty", *map(str, codes)])] * bool(missing)
+
+
+def target_answer(answer: str) -> str:
+    """The answer for a column as one for a target, which has no other levels, no empty cells and no scale."""
+    numbers, unit = _without_unit(answer)
+    kept = (
+        ""
+        if answer == SKIP
+        else re.sub(rf"(, \*)?(, empty(?: +{_NUMBER})*)?( log(?:10)?)?( empty(?: +{_NUMBER})*)?$", "", numbers)
+    )
+    return kept if unit is None else f"{kept} in {unit}"
+
+
+def _without_unit(answer: str) -> tuple[str, str | None]:
+    """An answer and the unit behind it; an answer that does not begin with two numbers has none.
+
+    Numbers with a decimal comma count here as numbers, so that they are refused for the comma and not read as levels.
+    """
+    found = re.fullmatch(r"(.*?) +in +(\S.*)", answer)
+    has_unit = found is not None and any(form.fullmatch(found[1]) for form in (_BOUNDS, _DECIMAL_COMMA))
+    return (found[1], found[2]) if found and has_unit else (answer, None)
+
+
+def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], tuple[float, ...], str | None] | None:
+    """Low, high, words, codes of empty cells and the unit; None if the answer does not begin with two numbers."""
+    answer, unit = _without_unit(answer)
+    if _THOUSANDS.search(answer) and re.fullmatch(r"[\d,. ]+[a-z ]*", answer) and " " in re.sub(", +", ",", answer):
+        raise ParameterError('write large numbers without commas, such as "0 20000".')
+    if _DECIMAL_COMMA.fullmatch(answer):
+        raise ParameterError('write decimals with a point, such as "0.5 20".')
+    found = _BOUNDS.fullmatch(answer)
+    if found is None:
+        return None
+    words = f"{found[3]} {found[5]}".lower().split()
+    if unknown := [word for word in words if word not in known]:
+        raise ParameterError(f'"{unknown[0]}" is not known after two bounds. Known are: {", ".join(known) or "none"}.')
+    return float(found[1]), float(found[2]), set(words), tuple(float(code) for code in (found[4] or "").split()), unit
+
+
+def _without_codes(levels: list[Any]) -> tuple[list[Any], tuple[int | float, ...]]:
+    """The labels and marks of a list, and the codes behind the mark for empty cells."""
+    codes: list[int | float] = []
+    kept = []
+    for level in levels:
+        found = _EMPTY.fullmatch(level) if isinstance(level, str) else None
+        codes += [
+            int(code) if re.fullmatch(r"[+-]?\d+", code) else float(code) for code in (found[1] if found else "").split()
+        ]
+        kept.append("empty" if found else level)
+    return kept, tuple(codes)
+
+
+def _levels(answer: str) -> list[Any]:
+    """The labels of a list with commas. Numbers become numbers, and true and false booleans, if all labels are."""
+    texts = [text.strip() for text in next(csv.reader([answer], skipinitialspace=True), [])]
+    marks = [text for text in texts if text == "*" or _EMPTY.fullmatch(text)]
+    labels: list[Any] = [text for text in texts if text and text not in marks]
+    if labels and all(re.fullmatch(r"[+-]?\d{1,15}", label) for label in labels):
+        labels = [int(label) for label in labels]
+    elif labels and all(label.lower() in ("true", "false") for label in labels):
+        labels = [label.lower() == "true" for label in labels]
+    return [*labels, *marks]
+
+
+def _quoted(label: object) -> str:
+    text = str(label).lower() if isinstance(label, bool) else str(label)
+    return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text
+
+
+# What the name of a column suggests to anybody, for example 0 to 120 for an age. A person confirms each guess.
+
+_USUAL_BOUNDS = {
+    "age": "0 120",
+    "hour": "0 24",
+    "hours per week": "0 100",
+    "hours": "0 100",
+    "minute": "0 60",
+    "day": "1 31",
+    "weekday": "1 7",
+    "month": "1 12",
+    "year": "1900 2100",
+    "percent": "0 100",
+    "pct": "0 100",
+    "percentage": "0 100",
+    "latitude": "-90 90",
+    "longitude": "-180 180",
+    "bmi": "10 70",
+    "height": "50 250",
+    "weight": "0 300",
+    "temperature": "-50 60",
+}
+"""Bounds for columns whose names have these words, as they are typed."""
+_IDENTIFIERS = {"id", "uuid", "guid", "key", "identifier", "ssn", "nhs", "index"}
+_PERSONS = {"person", "patient", "subject", "customer", "client", "user", "member", "household", "nr", "no", "number"}
+_TEXTS = {"name", "address", "email", "phone", "comment", "comments", "notes", "description", "text"}
+_CATEGORIES = {
+    "sex", "gender", "race", "ethnicity", "country", "region", "state", "education", "occupation", "job", "marital",
+    "marriage", "status", "type", "category", "group", "code", "class", "level", "workclass", "relationship",
+}  # fmt: skip
+_AMOUNTS = {
+    "amount",
+    "amt",
+    "balance",
+    "bal",
+    "income",
+    "salary",
+    "wage",
+    "price",
+    "cost",
+    "charge",
+    "charges",
+    "fee",
+    "sum",
+}
+"""Words of columns that hold money: numbers with a long right tail."""
+_FLAGS = {"is", "has", "was", "had"}
+_STATES = {"verified", "confirmed", "valid", "status", "flag", "known", "given", "provided", "available", "missing", "type"}
+"""Words that say something of a name, an address or a telephone, so that the column holds none."""
+_TARGETS = {"target", "label", "outcome", "y", "default", "defaulted", "churn", "churned", "response", "survived"}
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name in lower case: BILL_AMT1, billAmt1 and "Bill amt. 1" have the words bill, amt and 1."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])", " ", name)
+    return re.findall(r"[^\W_]+", parted.lower())
+
+
+def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
+    """The answer that the name and the declared type of a column suggest, as it would be typed; "" if there is none."""
+    words = words_of(name)
+    if declared == "boolean":
+        return "false, true"
+    if declared == "other" or (_TEXTS & set(words) and not _says_whether(words)):
+        return "skip"
+    if _IDENTIFIERS & set(words) or set(words) <= _PERSONS:
+        return "skip"
+    if declared == "text":
+        return ""
+    if " ".join(words) in _USUAL_BOUNDS:
+        return _USUAL_BOUNDS[" ".join(words)]
+    return next((_USUAL_BOUNDS[word] for word in words if word in _USUAL_BOUNDS), "")
+
+
+def guessed_kind(name: str, declared: DeclaredType | None = None) -> str | None:
+    """Whether a column probably holds a "number" or a "category"; None if nothing says so."""
+    words = set(words_of(name))
+    if declared in ("text", "boolean") or words & _CATEGORIES or _says_whether(words_of(name)):
+        return "category"
+    if declared == "number" or words & _AMOUNTS or guessed_answer(name, declared)[:1] in {"-", *"0123456789"}:
+        return "number"
+    return None
+
+
+def _says_whether(words: list[str]) -> bool:
+    """Whether a column probably says of each row that something holds, such as "Phone verified" or "has_address"."""
+    return bool(_STATES & set(words)) or (words[:1] != [] and words[0] in _FLAGS)
+
+
+def has_long_tail(name: str) -> bool:
+    """Whether a column probably holds money."""
+    return bool(_AMOUNTS & set(words_of(name)))
+
+
+def series_of(name: str) -> tuple[str, ...]:
+    """The words of a name without its numbers: columns of one series, such as BILL_AMT1 and BILL_AMT2, share them."""
+    return tuple(word for word in words_of(name) if not word.isdigit())
+
+
+def guessed_target(names: tuple[str, ...]) -> str | None:
+    """The column that a model probably predicts: one whose name says so, or else the last one that is no identifier."""
+    named = [name for name in names if _TARGETS & set(words_of(name))]
+    return (named or [name for name in names if guessed_answer(name) != "skip"] or list(names))[-1]
+
+
+UNKNOWN_TARGET = {"column": BLANK, "negative": BLANK, "positive": BLANK}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDraft:
+    """One column of the schema to be.
+
+    Parameters
+    ----------
+    name : name of the column
+    description : its description as in a schema, in which `BLANK` stands for what is not known; `BLANK` if nothing is; None
+        if the column is left out
+    note : a comment beside it, "" for none
+    """
+
+    name: str
+    description: Mapping[str, Any] | str | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDraft:
+    """A schema to be.
+
+    Parameters
+    ----------
+    columns : without the target and the person
+    target : as in a schema, maybe with blanks
+    person : the column that identifies persons, or None
+    from_rows : the name of the public file from whose rows types, levels and bounds were suggested; "" if no row was read
+    """
+
+    columns: tuple[ColumnDraft, ...]
+    target: Mapping[str, Any]
+    person: str | None = None
+    from_rows: str = ""
+
+    @property
+    def n_blank(self) -> int:
+        """The number of places in which something is to be filled in, those of the target among them."""
+        descriptions = [self.target, *(column.description for column in self.columns)]
+        return sum(repr(description).count(BLANK) for description in descriptions)
+
+    @property
+    def predicts_numbers(self) -> bool | None:
+        """Whether the target is a number; None if that is to be filled in."""
+        return None if BLANK in self.target.values() else "low" in self.target
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDraft:
+    """The settings of a study to be.
+
+    Parameters
+    ----------
+    name : what the study is called
+    data : path of the table, as the study file is to name it
+    schema : name of the schema's file
+    epsilon, delta : the budget of the fit; delta None for pure differential privacy
+    rho : the budget of the fit in zero-concentrated differential privacy, which then takes the place of these two; or None
+    limit : epsilon, or rho, of the ledger, for all releases together
+    n_rows : about how many rows there are, for plans; a public guess
+    n_rows_bounds : public bounds on the number of rows if it is private, otherwise None
+    max_rows_per_person : the largest number of rows of one person
+    ledger : name of the ledger's file
+    """
+
+    name: str
+    data: str
+    schema: str
+    epsilon: float = 1.0
+    delta: float | None = None
+    rho: float | None = None
+    limit: float = 1.0
+    n_rows: int = 10_000
+    n_rows_bounds: tuple[int, int] | None = None
+    max_rows_per_person: int = 1
+    ledger: str = "study.db"
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """The budget of the fit by the names of its amounts: epsilon, epsilon and delta, or rho."""
+        if self.rho is not None:
+            return {"rho": self.rho}
+        return {"epsilon": self.epsilon} | ({} if self.delta is None else {"delta": self.delta})
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limit of the ledger, likewise."""
+        if self.rho is not None:
+            return {"rho": self.limit}
+        return {"epsilon": self.limit} | ({} if self.limit_delta is None else {"delta": self.limit_delta})
+
+    @property
+    def limit_delta(self) -> float | None:
+        """Delta of the ledger: that of as many fits as its epsilon pays for."""
+        return None if self.delta is None else min(self.delta * max(1, math.ceil(self.limit / self.epsilon)), 0.5)
+
+    @property
+    def neighbours(self) -> str:
+        """The neighbour relation: with a private number of rows, a row is added or removed."""
+        return "replace-one" if self.n_rows_bounds is None else "add-or-remove-one"
+
+
+@dataclass(frozen=True, slots=True)
+class StartedFiles:
+    """Where the files of a study are written.
+
+    Parameters
+    ----------
+    folder : the folder of all of them
+    schema : name of the schema's file
+    """
+
+    folder: Path
+    schema: str
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The path of each file: "schema", "study", "notebook" and "script"."""
+        names = {"schema": self.schema, "study": "study.toml", "notebook": "study.ipynb", "script": "study.py"}
+        return {what: self.folder / name for what, name in names.items()}
+
+
+def draft_with_blanks(table: TableNames, target: str | None, person: str | None) -> SchemaDraft:
+    """A schema with a blank wherever only a person can say what holds.
+
+    Parameters
+    ----------
+    table : the names of the columns
+    target : the column to be predicted, or None if it is to be filled in
+    person : the column that identifies persons, or None
+    """
+    columns = tuple(_blank_column(name, table) for name in table.names if name not in (target, person))
+    return SchemaDraft(columns, UNKNOWN_TARGET | ({} if target is None else {"column": target}), person)
+
+
+def draft_from_answers(
+    table: TableNames, answers: Mapping[str, str], target: str | None, person: str | None, from_rows: str
+) -> SchemaDraft:
+    """A schema from suggested answers, for its owner to correct.
+
+    Parameters
+    ----------
+    table : the names of the columns
+    answers : for each column, what would be typed (`confide.studies.drafts`)
+    target, person : as in `draft_with_blanks`
+    from_rows : the public file whose rows suggested the answers
+    """
+    columns = tuple(
+        ColumnDraft(name, described_column(name, answers[name]) if answers[name] else BLANK)
+        for name in table.names
+        if name not in (target, person)
+    )
+    described: Mapping[str, Any] = UNKNOWN_TARGET | ({} if target is None else {"column": target})
+    if target is not None and answers[target] not in ("", SKIP):
+        described = described_target(target, target_answer(answers[target]))
+    return SchemaDraft(columns, described, person, from_rows)
+
+
+def _blank_column(name: str, table: TableNames) -> ColumnDraft:
+    declared = table.types.get(name)
+    guess, kind = guessed_answer(name, declared), guessed_kind(name, declared)
+    if guess == "skip":
+        reason = "its type is no number and no text" if declared == "other" else "it looks like a name or an identifier"
+        return ColumnDraft(name, None, f"left out, because {reason}")
+    if declared == "boolean":
+        return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
+    if kind == "number":
+        low, high = guess.split() if guess else ("0", "1000000" if has_long_tail(name) else "1000")
+        is_amount = not guess and has_long_tail(name)
+        tail = '; or low = 1000, high = 1000000, scale = "log10"' if is_amount else ""
+        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}{tail}")
+    if kind == "category":
+        return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
+    return ColumnDraft(name, BLANK, "")

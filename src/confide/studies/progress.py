@@ -1,0 +1,385 @@
+"""What is left to do of a study: decided from its state, the charges in its ledger and the files that are there."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from confide.errors import FileError, StudyError
+from confide.files import sha256_of, write_text
+from confide.studies.study import Study, changes, fingerprint
+
+# How far a study has come, in a file beside it. It holds public facts, checksums and released numbers, and nothing else.
+
+_KIND = "confide-study-state"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A step that charges, from the moment before its charge.
+
+    Attributes
+    ----------
+    facts : what decides its release
+    fingerprint : what stands for the facts in the ledger
+    ledger : identity of the ledger
+    earlier : how many charges with this fingerprint the ledger held before
+    result : released numbers, JSON-able; None until they are there
+    sha256 : checksum of the file that the step writes, noted just before the file takes its place; None before
+    """
+
+    facts: Mapping[str, Any]
+    fingerprint: str
+    ledger: str
+    earlier: int = 0
+    result: Mapping[str, Any] | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a study has done.
+
+    Attributes
+    ----------
+    fit, evaluation : the steps that charge; None before they begin
+    report : checksum of the report and of what it was made from; None if there is none
+    checksums : SHA-256 of the study file and of its schema when the fit began
+    parts : names of the files of the table when the fit began
+    """
+
+    fit: Begun | None = None
+    evaluation: Begun | None = None
+    report: Mapping[str, str] | None = None
+    checksums: Mapping[str, str] | None = None
+    parts: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> State:
+        """The state in a file; an empty one if there is no file.
+
+        Raises
+        ------
+        StudyError
+            If the file was written by another version, or was changed by hand.
+        """
+        if not path.exists():
+            return cls()
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"cannot read {path}: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            text = ""
+        try:
+            found = json.loads(text)
+            if (found.pop("kind"), found.pop("format_version")) != (_KIND, _VERSION):
+                raise ValueError
+            if set(found) != {each.name for each in fields(cls)}:
+                raise ValueError
+            parts, texts = found["parts"], [found[name] for name in ("report", "checksums") if found[name] is not None]
+            names = [*(parts or ()), *(each for text in texts for pair in text.items() for each in pair)]
+            if not isinstance(parts, list | None) or not all(isinstance(name, str) for name in names):
+                raise ValueError
+            return cls(_begun(found["fit"]), _begun(found["evaluation"]), found["report"], found["checksums"], parts)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            pass
+        raise StudyError(
+            f"{path} is not a state that this version of confide understands: another version wrote it, or it was changed "
+            f"by hand. Put back the newest copy. Without it, see in `confide ledger show` what was charged."
+        )
+
+    def write(self, path: Path) -> None:
+        """Write the state in one step, in place of the earlier one."""
+        document = {"kind": _KIND, "format_version": _VERSION, **asdict(self)}
+        write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=True)
+
+    def with_result(self, step: str, *, result: Mapping[str, Any] | None = None, sha256: str | None = None) -> State:
+        """The state with the result of a step, "fit" or "evaluation", that had begun."""
+        begun = replace(getattr(self, step), result=result, sha256=sha256)
+        return replace(self, fit=begun) if step == "fit" else replace(self, evaluation=begun)
+
+
+def checksum_of(path: Path) -> str | None:
+    """SHA-256 of a file; None if there is no such file."""
+    try:
+        return sha256_of(path)
+    except FileError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
+def _begun(value: Any) -> Begun | None:
+    if value is None:
+        return None
+    if set(value) != {each.name for each in fields(Begun)}:
+        raise ValueError
+    begun = Begun(**value)
+    if not isinstance(begun.facts, dict) or not isinstance(begun.result, dict | None) or type(begun.earlier) is not int:
+        raise ValueError
+    if not all(isinstance(text, str) for text in (begun.fingerprint, begun.ledger, begun.sha256 or "")):
+        raise ValueError
+    return begun
+
+
+_ANEW = "To charge anew, run it with --again."
+
+
+class Standing(StrEnum):
+    """How far a step is."""
+
+    TO_DO = "to do"
+    AGAIN = "to do again, charged anew"
+    FINISH = "to finish, under the charge of the run that stopped"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFacts:
+    """What a study asks of its ledger.
+
+    Parameters
+    ----------
+    identity : identity of the ledger
+    place : where it is, for messages
+    purposes : the purposes of all charges, in order
+    unfinished : the purposes of those that released nothing and can be finished
+    """
+
+    identity: str
+    place: str
+    purposes: Sequence[str]
+    unfinished: Sequence[str] = ()
+
+    def charges_of(self, mark: str) -> int:
+        """How many charges carry the mark of a step."""
+        return sum(purpose_mark(mark) in purpose for purpose in self.purposes)
+
+    def can_finish(self, mark: str) -> bool:
+        """Whether a charge with the mark of a step released nothing."""
+        return any(purpose_mark(mark) in purpose for purpose in self.unfinished)
+
+
+def purpose_mark(mark: str) -> str:
+    """How the purpose of a charge names the step that it paid for."""
+    return f"[study {mark}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a study that charges.
+
+    Attributes
+    ----------
+    standing : how far it is
+    begun : what is noted before its charge
+    """
+
+    standing: Standing
+    begun: Begun
+
+    @property
+    def mark(self) -> str:
+        """What stands for it in the ledger."""
+        return purpose_mark(self.begun.fingerprint)
+
+
+def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: LedgerFacts, *, again: bool) -> Step:
+    """The step that fits the model.
+
+    Raises
+    ------
+    StudyError
+        If it was charged and its model is not there, the study changed since it was charged, or another model is in the way,
+        unless `again` says that it is charged anew. Nothing was charged.
+    """
+    out, mark = study.located(study.outputs.model), fingerprint(facts)
+    _check_ledger(study, state.fit, ledger)
+    found, charges = checksum_of(out), ledger.charges_of(mark)
+    begun = Begun(facts, mark, ledger.identity, charges)
+    before = state.fit
+    if before is not None and before.fingerprint != mark and ledger.charges_of(before.fingerprint) > before.earlier:
+        if not again:
+            raise _changed(study, "its model was charged", before.facts, facts)
+        _refuse_existing(out, found)
+        return Step(Standing.AGAIN, begun)
+    same = before is not None and before.fingerprint == mark
+    if before is not None and same and charges > before.earlier:
+        if found is None and before.sha256 is None and not again and ledger.can_finish(mark):
+            return Step(Standing.FINISH, before)
+        return _charged_fit(study, before, begun, found, out, again=again)
+    if charges and not again:
+        # The state of that run is gone, or a run that was to charge anew stopped before it did.
+        raise StudyError(
+            f"{ledger.place} holds a charge for this very study, and {study.state_path} does not say what became of it. If "
+            f"you have the state and the model of that run, put them back. {_ANEW}"
+        )
+    _refuse_existing(out, found)
+    return Step(Standing.AGAIN if charges else Standing.TO_DO, begun)
+
+
+def step_of_evaluation(
+    study: Study, state: State, facts: Mapping[str, Any], ledger: LedgerFacts, *, fit_is_done: bool, again: bool
+) -> Step:
+    """The step that evaluates the model on rows kept aside.
+
+    Raises
+    ------
+    StudyError
+        If it was charged and its rates are not in the state, or it changed since, unless `again`. Nothing was charged.
+    """
+    mark, before = fingerprint(facts), state.evaluation
+    begun = Begun(facts, mark, ledger.identity, ledger.charges_of(mark))
+    if not fit_is_done or before is None:
+        return Step(Standing.TO_DO, begun)
+    _check_ledger(study, before, ledger)
+    charged = ledger.charges_of(before.fingerprint) > before.earlier
+    if charged and before.fingerprint != mark:
+        if not again:
+            raise _changed(study, "its evaluation was charged", before.facts, facts)
+        return Step(Standing.AGAIN, begun)
+    if charged and before.result is not None:
+        return Step(Standing.DONE, before)
+    if charged and not again and ledger.can_finish(mark):
+        return Step(Standing.FINISH, before)
+    if charged and not again:
+        raise StudyError(
+            f"{study.path}: the evaluation was charged to {ledger.place}, and stopped before its rates were noted. What was "
+            f"charged cannot be had again, unless a file rescued-evaluation.json holds it. {_ANEW}"
+        )
+    return Step(Standing.AGAIN if charged else Standing.TO_DO, begun)
+
+
+def refuse_charged_meanwhile(study: Study, step: Step, purposes: Iterable[str]) -> None:
+    """Refuse a charge if the ledger holds more charges for this step than when it was decided; `purposes` are all of now.
+
+    Raises
+    ------
+    StudyError
+        If a copy of the study in another folder was charged meanwhile. This run charged nothing.
+    """
+    # A charge that is to be finished is refused by the ledger itself if another run took it up.
+    is_new = step.standing is not Standing.FINISH
+    if is_new and sum(step.mark in purpose for purpose in purposes) != step.begun.earlier:
+        raise StudyError(
+            f"{study.path}: another run charged the ledger for this very study meanwhile, and this run did not charge it. "
+            f"See `confide ledger show`, and run the study again."
+        )
+
+
+def source_of_report(study: Study, state: State) -> str:
+    """What stands for all that the report is made from, but for what the ledger says later."""
+    naming, rates = study.study, None if state.evaluation is None else state.evaluation.result
+    model = checksum_of(study.located(study.outputs.model))
+    made_from = {"model": model, "name": naming.name, "analyst": naming.analyst, "rates": rates}
+    # Reports without a correction have the source that they had.
+    adjust = study.outputs.adjust
+    return fingerprint(made_from if adjust is None else made_from | {"adjust": adjust})
+
+
+def report_standing(study: Study, state: State, made_from: str) -> Standing:
+    """How far the report is; `made_from` stands for all that it is made from.
+
+    Raises
+    ------
+    StudyError
+        If a file is in its place that the study did not write.
+    """
+    out = study.located(study.outputs.report or "")
+    found = checksum_of(out)
+    if found is None:
+        return Standing.TO_DO
+    if state.report is None or state.report["sha256"] != found:
+        raise StudyError(
+            f"{out} exists already, and this study did not write it, or it was changed since. Move it away, or name another "
+            f"file as [outputs] report."
+        )
+    return Standing.DONE if state.report["made_from"] == made_from else Standing.TO_DO
+
+
+def _charged_fit(study: Study, before: Begun, begun: Begun, found: str | None, out: Path, *, again: bool) -> Step:
+    """The step of a fit that was charged: done if its model is there."""
+    if found is not None and before.sha256 is None:
+        # The checksum is noted before the model is written, so this file is not of the run that was charged.
+        raise StudyError(
+            f"{out} is there, and this study did not write it: its run was charged, and stopped before it wrote its model. "
+            f"What was charged cannot be had again. Move that file away. {_ANEW}"
+        )
+    if found is not None and before.sha256 == found:
+        return Step(Standing.DONE, before)
+    if found is not None:
+        raise StudyError(f"{out} is not the model that this study wrote: its checksum differs. Put that model back.")
+    if not again:
+        lost = "the run stopped before it wrote its model" if before.sha256 is None else "its model is not there"
+        raise StudyError(
+            f"{study.path}: the fit was charged, and {lost}, {out}. What was charged cannot be had again. If you have the "
+            f"file, put it back. {_ANEW}"
+        )
+    return Step(Standing.AGAIN, begun)
+
+
+def _refuse_existing(out: Path, found: str | None) -> None:
+    if found is not None:
+        raise StudyError(
+            f"{out} exists already, and nothing says that this study wrote it. Move it away, or name another file "
+            f"as [outputs] model."
+        )
+
+
+def _check_ledger(study: Study, before: Begun | None, ledger: LedgerFacts) -> None:
+    if before is not None and before.ledger != ledger.identity:
+        raise StudyError(
+            f"{study.state_path} belongs to a run that was charged to another ledger than {ledger.place}. Give that ledger; "
+            f"or, to repeat the study, copy the study, its schema and its data to a folder of their own."
+        )
+
+
+def _changed(study: Study, since: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> StudyError:
+    what = "; ".join(changes(before, now))
+    return StudyError(f"{study.path} changed since {since}: {what}. Put it back as it was. {_ANEW}")
+
+
+# One run of a study at a time: a lock on a file beside its state, which the system gives back when the run ends or dies.
+
+
+@contextmanager
+def only_run(study: Study) -> Iterator[None]:
+    """Hold the lock of a study during the block.
+
+    The file of the lock stays: if it were removed, two runs could each hold a lock on a file of this name.
+
+    Raises
+    ------
+    StudyError
+        If another run holds it. It is not waited for.
+    FileError
+        If the lock cannot be made.
+    """
+    place = study.state_path.with_name(f"{study.state_path.name}.lock")
+    try:
+        handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise FileError(f"cannot write {place}: {error.strerror}.") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StudyError(f"{study.path}: another run of this study is going on. Wait until it has ended.") from None
+        except OSError as error:
+            raise FileError(f"cannot lock {place}: {error.strerror}. Keep the study in a folder on a local disk.") from None
+        try:
+            yield
+        finally:
+            # A process that was forked meanwhile would keep the lock if the file were only closed.
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        os.close(handle)

@@ -1,0 +1,525 @@
+"""The check of a table against its schema, before anything is spent: counts for its curator, which are not for release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from confide.data.files import SEPARATORS, FilePart, Stamp
+from confide.errors import ConfideError
+from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
+from confide.features.column_names import printable_lines
+from confide.features.columns import CategoryColumn, NumberColumn, listed_codes
+from confide.features.schema import Schema, Target
+from confide.intake.rows import kinds_read
+from confide.known_words import listed
+from confide.studies.counting import ColumnCounts, NameCheck, PersonCounts, check_names
+from confide.studies.text_tables import (
+    ENCODING_NAMES,
+    Ragged,
+    TextForm,
+    form_of,
+    is_text_table,
+    looks_like_data,
+    schema_of_typed_file,
+    table_pieces,
+)
+
+NOT_FOR_RELEASE = "Computed from the rows; not for release."
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """What was found of one file before its rows were read.
+
+    Parameters
+    ----------
+    path : the file
+    form : how it is written; None for Parquet and Feather files
+    names : how its names agree with the schema
+    header_is_data : whether its first line looks like data
+    refusal : the message with which a fit refuses the file, or ""
+    ragged : how many rows have more or fewer cells than the first line has names
+    """
+
+    path: Path
+    form: TextForm | None
+    names: NameCheck
+    header_is_data: bool
+    refusal: str
+    ragged: Ragged = field(default_factory=Ragged)
+
+
+@dataclass(frozen=True, slots=True)
+class TableCheck:
+    """A table compared with its schema.
+
+    Parameters
+    ----------
+    files : one entry for each file
+    columns : counts of the columns of the schema that all files have
+    target : counts of the target; None if there is none, or the files lack it
+    persons : as `PersonCounts.summary` gives them; None without a column of persons
+    rows_per_person : the largest number of rows of one person that a fit would be told
+    n_rows : how many rows were counted
+    shows_values : whether unlisted levels were remembered to be shown
+    """
+
+    files: tuple[FileCheck, ...]
+    columns: tuple[ColumnCounts, ...]
+    target: ColumnCounts | None
+    persons: dict[str, int] | None
+    rows_per_person: int
+    n_rows: int
+    shows_values: bool
+
+    @property
+    def counted(self) -> tuple[ColumnCounts, ...]:
+        """The columns and the target."""
+        return self.columns if self.target is None else (*self.columns, self.target)
+
+
+def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int = 1, show_values: bool = False) -> TableCheck:
+    """Compare the rows of files with a schema.
+
+    The rows are read once, piece by piece. Memory grows with their number only if the schema names a column of persons.
+
+    Parameters
+    ----------
+    paths : files of text, Parquet or Feather files
+    schema : the public description of the columns
+    rows_per_person : as for a fit
+    show_values : whether unlisted levels are remembered to be shown
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read at all. The message shows no cell.
+    """
+    files = tuple(_checked_file(path, schema) for path in paths)
+    absent = {name for file in files for name in (*file.names.absent, *file.names.repeated)}
+    described = (*schema.columns, *_weights(schema))
+    columns = tuple(ColumnCounts(each.name, each, show_values) for each in described if each.name not in absent)
+    target = None
+    if schema.target is not None and schema.target.column not in absent:
+        target = ColumnCounts(schema.target.column, schema.target, show_values)
+    counted = columns if target is None else (*columns, target)
+    persons = None
+    if schema.person is not None and schema.person not in absent:
+        persons = PersonCounts(schema.person, tuple(each.name for each in counted))
+    n_rows = 0
+    names = [each.name for each in counted] + ([] if persons is None else [persons.name])
+    for file in files if counted else ():
+        for piece in table_pieces(file.path, names, file.form, file.ragged):
+            n_rows += piece.n_rows
+            for each in counted:
+                each.add(piece)
+            if persons is not None:
+                persons.add(piece)
+    summary = None if persons is None else persons.summary(rows_per_person)
+    return TableCheck(files, columns, target, summary, rows_per_person, n_rows, show_values)
+
+
+def _weights(schema: Schema) -> tuple[NumberColumn, ...]:
+    """The column of weights of rows, counted like any other number between public bounds; none without one."""
+    weight = schema.weight
+    return () if weight is None else (NumberColumn(weight.column, low=0.0, high=weight.high),)
+
+
+def _checked_file(path: Path, schema: Schema) -> FileCheck:
+    form = form_of(path, list(kinds_read(schema)), whole=True) if is_text_table(path) else None
+    present = tuple(schema_of_typed_file(path).names) if form is None else form.names
+    names = check_names(present, list(kinds_read(schema)))
+    is_data = form is not None and not names.is_header and looks_like_data(present)
+    return FileCheck(path, form, names, is_data, _refusal(path, schema))
+
+
+def _refusal(path: Path, schema: Schema) -> str:
+    """The message with which a fit refuses a file before it reads a row, or ""."""
+    try:
+        FilePart(Stamp.of(path), kinds_read(schema)).check()
+    except ConfideError as error:
+        return str(error)
+    return ""
+
+
+def share(count: int, of: int) -> float:
+    """A share from 0 to 1; 0 of nothing."""
+    return count / of if of else 0.0
+
+
+# What a curator should do about a table, in sentences: what a fit would refuse first, then what deserves a look.
+
+_LARGE_SHARE = 0.05
+"""A share of clipped or unlisted cells above which the schema deserves a second look."""
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence about the table.
+
+    Parameters
+    ----------
+    text : what was found, and what to do
+    refused : whether a fit would refuse the table because of it
+    """
+
+    text: str
+    refused: bool
+
+
+def findings_of(check: TableCheck) -> list[Finding]:
+    """All findings, those for which a fit would refuse the table first."""
+    found = [finding for file in check.files for finding in _of_file(file)]
+    if check.n_rows == 0 and not any(finding.refused for finding in found):
+        found.append(Finding("There are no rows below the names of the columns.", refused=True))
+    for column in check.counted if check.n_rows else ():
+        found += _of_column(column)
+    found += _of_persons(check)
+    return sorted(found, key=lambda finding: not finding.refused)
+
+
+def percent(count: int, of: int) -> str:
+    """A share for people: "0.3%", and never "0.0%" for a cell that is there."""
+    value = 100.0 * share(count, of)
+    if count == 0 or count == of:
+        return f"{value:.0f}%"
+    return "below 0.1%" if value < 0.1 else "above 99.9%" if value > 99.9 else f"{value:.1f}%"
+
+
+def _of_file(file: FileCheck) -> Iterator[Finding]:
+    name = file.path.name
+    if file.header_is_data:
+        yield Finding(
+            f"{name}: the first line looks like data. Put a line with the names of the columns first.", refused=True
+        )
+    elif not file.names.is_header:
+        yield Finding(
+            f"{name}: no column of the schema is in the first line, which may be data; so it is not shown. Put a line with "
+            f"the names of the columns first, or correct the names in the schema.",
+            refused=True,
+        )
+    else:
+        yield from _of_names(file)
+    if file.form is not None:
+        yield from _of_form(file)
+    if file.ragged.n_rows:
+        yield Finding(
+            f"{name}: {file.ragged.n_rows:,} rows have more or fewer cells than the first line has names. They are not "
+            "counted "
+            f"here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
+            refused=True,
+        )
+    explained = file.names.absent or file.names.repeated or file.ragged.n_rows or not _is_utf8(file)
+    if file.refusal and not explained:
+        yield Finding(f"A fit refuses the file: {file.refusal}", refused=True)
+
+
+def _of_names(file: FileCheck) -> Iterator[Finding]:
+    name = file.path.name
+    for absent, meant in file.names.absent.items():
+        question = f' Did you mean "{meant}"?' if meant else ""
+        yield Finding(f'{name}: has no column "{absent}".{question} Correct the schema or the file.', refused=True)
+    if file.names.repeated:
+        yield Finding(f"{name}: has more than one column of the name {listed(file.names.repeated)}.", refused=True)
+    extra = [each for each in file.names.extra if each.strip() and each not in file.names.absent.values()]
+    if extra:
+        more = f" and {len(extra) - _MOST_NAMES} more" if len(extra) > _MOST_NAMES else ""
+        yield Finding(
+            f"{name}: the schema does not describe {listed(extra[:_MOST_NAMES])}{more}; a fit leaves that out.", False
+        )
+
+
+def _of_form(file: FileCheck) -> Iterator[Finding]:
+    form, name = file.form, file.path.name
+    if form is None:
+        return
+    if form.separator not in (",", "\t"):
+        yield Finding(f"{name}: {SEPARATORS[form.separator]} stand between cells, and a fit reads them so.", refused=False)
+    if not _is_utf8(file):
+        yield Finding(
+            f"{name}: the text is in {ENCODING_NAMES[form.encoding]}, and a fit expects UTF-8. Write it anew in UTF-8.",
+            refused=True,
+        )
+
+
+def _is_utf8(file: FileCheck) -> bool:
+    return file.form is None or ENCODING_NAMES[file.form.encoding] == "UTF-8"
+
+
+def _of_column(column: ColumnCounts) -> Iterator[Finding]:
+    what = f'{"target" if isinstance(column.described, Target) else "column"} "{column.name}"'
+    rows = column.rows
+    if column.decimal_commas:
+        yield Finding(
+            f"{what}: {percent(column.decimal_commas, rows)} of the cells are numbers with a decimal comma. Write them with "
+            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...).",
+            refused=True,
+        )
+    if others := column.unreadable - column.decimal_commas:
+        kind = "numbers" if column.bounds is not None else "text, numbers or booleans"
+        yield Finding(
+            f"{what}: {percent(others, rows)} of the cells are not {kind} and not empty. Correct them, leave them empty, or "
+            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date.",
+            refused=True,
+        )
+    if column.infinite:
+        yield Finding(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.", refused=True)
+    yield from _of_missing(column, what)
+    if isinstance(column.described, Target):
+        yield from _of_target(column, what)
+    elif not column.as_described and not column.unreadable:
+        yield Finding(
+            f"{what}: no cell is as the schema describes it, so its weight would be noise alone. Correct the description or "
+            f"leave the column out.",
+            refused=True,
+        )
+    elif column.unlisted:
+        yield _of_unlisted(column, what)
+    yield from _of_codes(column, what)
+    if share(column.clipped, rows) > _LARGE_SHARE:
+        yield Finding(
+            f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({percent(column.below, rows)} "
+            "below, "
+            f"{percent(column.above, rows)} above), and a fit clips them. Is the unit right?",
+            refused=False,
+        )
+    unused = [str(level) for level, count in zip(column.listed, column.by_level, strict=False) if not count]
+    if unused and column.as_described:
+        shown = listed(unused[:_MOST_NAMES]) + (
+            f" and {len(unused) - _MOST_NAMES} more" if len(unused) > _MOST_NAMES else ""
+        )
+        yield Finding(f"{what}: no row has {shown}. Is it spelled as in the table?", refused=False)
+
+
+def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
+    described = column.described
+    if not column.missing:
+        return
+    words, is_level = column.missing_words, isinstance(described, CategoryColumn)
+    empty = f"{what}: {percent(column.missing, column.rows)} of the cells are empty."
+    if words:
+        part = percent(words, column.rows)
+        empty = f"{empty[:-1]} or hold a word such as NA ({part}), which is a missing cell unless it is listed."
+    advice = "Declare missing = true or other = true."
+    if is_level and words and na_is_a_code([canonical_label(level) for level in column.listed]):
+        advice = 'If NA is a code like the listed ones (Namibia), list "NA" too. Declare missing = true only if it is none.'
+    elif words:
+        advice = "Declare missing = true; or, if such a word is a category, list it."
+    elif lost := [level for level in column.listed if canonical_label(level) in MISSING_WORDS]:
+        advice = (
+            f'Many programs take the listed "{lost[0]}" for an empty cell: write the file anew so that the level is kept. '
+            f"Declare missing = true only if these cells are empty in the original."
+        )
+    if isinstance(described, Target):
+        yield Finding(f"{empty} Give only rows whose target is known.", refused=True)
+    elif isinstance(described, NumberColumn) and not described.missing:
+        yield Finding(
+            f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.", refused=True
+        )
+    elif isinstance(described, CategoryColumn) and not (described.missing or described.other):
+        yield Finding(f"{empty} {advice}", refused=True)
+    elif is_level and words:
+        part = percent(words, column.rows)
+        yield Finding(
+            f"{what}: {part} of the cells hold a word such as NA and are missing. If it is a category, list it.", False
+        )
+
+
+def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:
+    codes = column.likely_codes
+    if not codes:
+        return
+    shown = f" ({listed_codes(codes[:_MOST_NAMES])})" if column.remembers else ""
+    part = percent(sum(column.outside[code] for code in codes), column.rows)
+    remedy = "Leave such rows out by a rule that is public."
+    if isinstance(column.described, NumberColumn):
+        remedy = "If the codebook says so, declare them, as in missing = [999, -9]; otherwise a fit clips them to the bound."
+    which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
+    yield Finding(
+        f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}",
+        False,
+    )
+
+
+def _of_target(column: ColumnCounts, what: str) -> Iterator[Finding]:
+    if column.unlisted:
+        yield Finding(
+            f"{what}: {percent(column.unlisted, column.rows)} of the cells are none of the labels of the schema. Correct "
+            "the "
+            f"labels, or leave these rows out by a rule that is public.",
+            refused=True,
+        )
+
+
+def _of_unlisted(column: ColumnCounts, what: str) -> Finding:
+    part = percent(column.unlisted, column.rows)
+    other = column.described.other if isinstance(column.described, CategoryColumn) else False
+    if other is False:
+        return Finding(
+            f"{what}: {part} of the cells hold no listed category, so they have no effect at all. Declare other = true.",
+            False,
+        )
+    where = "share one level" if other is True else f'count as "{other}"'
+    if share(column.unlisted, column.rows) > _LARGE_SHARE:
+        return Finding(
+            f"{what}: {part} of the cells hold no listed category; they {where}. Are frequent ones forgotten?", False
+        )
+    return Finding(f"{what}: {part} of the cells hold no listed category; they {where}.", refused=False)
+
+
+def _of_persons(check: TableCheck) -> Iterator[Finding]:
+    persons = check.persons
+    if persons is None:
+        return
+    if persons["rows_without_person"]:
+        yield Finding(f"{persons['rows_without_person']:,} rows name no person; a fit refuses them.", refused=True)
+    if persons["rounded_rows"]:
+        yield Finding(
+            f"{persons['rounded_rows']:,} rows name a person by a floating-point number so large that its type rounds it. "
+            f"Write identifiers as integers or as text.",
+            refused=True,
+        )
+    if persons["respelled"]:
+        yield Finding(
+            f"{persons['respelled']:,} of {persons['persons']:,} identifiers of persons are another one in another "
+            f"spelling, as 7, 7.0 and 007 are, or A1 and a1. Write each person in one way in all files; different persons "
+            f"need identifiers that differ in more than spelling.",
+            refused=True,
+        )
+    if persons["persons_above"]:
+        yield Finding(
+            f"{persons['persons_above']:,} of {persons['persons']:,} persons have more than {check.rows_per_person} row"
+            f"{'s' if check.rows_per_person > 1 else ''}; a fit leaves out {persons['rows_above']:,} rows, drawn at "
+            "random. The "
+            f"largest number of rows of one person is {persons['most_rows']:,}; choose --max-rows-per-person by what is "
+            "publicly "
+            f"known, not by this number.",
+            refused=False,
+        )
+    if persons["repeated_rows"]:
+        yield Finding(
+            f"{persons['repeated_rows']:,} rows repeat another row of the same person in every described column. Were rows "
+            f"copied?",
+            refused=False,
+        )
+
+
+# The check of a table as JSON for programs, and as a page for its curator. Both say that they are not for release.
+
+HEADS = ("column", "as described", "clipped", "unlisted", "missing", "unreadable")
+MOST_LEVELS_SHOWN = 20
+_STYLE = """
+:root { color-scheme: light dark; --text: #1b1f24; --paper: #fff; --line: #8c959f; --bad: #fff1f1; --warn: #fff8e6; }
+@media screen and (prefers-color-scheme: dark) {
+:root { --text: #e6edf3; --paper: #14181d; --line: #68727d; --bad: #33191b; --warn: #2e2615; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--paper); overflow-wrap: anywhere; }
+body { max-width: 62rem; margin: 1rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+.mark { border: .2rem solid #cf222e; padding: .3rem 1rem; font-weight: 600; }
+li { margin: .3rem 0; padding: .1rem .6rem; list-style: none; border-left: .35rem solid #9a6700; background: var(--warn); }
+li.refused { border-color: #cf222e; background: var(--bad); } ul { padding: 0; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .15rem .8rem .15rem 0; text-align: right; white-space: nowrap; }
+thead th { border-bottom: 1px solid var(--line); }
+th:first-child { text-align: left; } tbody th { font-weight: 400; }
+"""
+
+
+def rows_of_table(check: TableCheck) -> list[tuple[str, ...]]:
+    """One row of text for each column: its name, and the share of cells of each kind. The heads are `HEADS`."""
+    return [
+        (
+            f"{column.name} (target)" if isinstance(column.described, Target) else column.name,
+            percent(column.as_described, column.rows),
+            "" if column.bounds is None else percent(column.clipped, column.rows),
+            "" if column.bounds is not None else percent(column.unlisted, column.rows),
+            percent(column.missing, column.rows),
+            percent(column.unreadable + column.infinite, column.rows),
+        )
+        for column in check.counted
+    ]
+
+
+def verdict(findings: list[Finding]) -> str:
+    """One sentence: whether a fit would take the table."""
+    count = sum(finding.refused for finding in findings)
+    if not count:
+        return "A fit would take this table."
+    return f"A fit would refuse this table, for {count} reason{'s'[: count != 1]}."
+
+
+def check_document(check: TableCheck, findings: list[Finding]) -> dict[str, Any]:
+    """The check, for programs."""
+    document: dict[str, Any] = {
+        "note": NOT_FOR_RELEASE,
+        "verdict": verdict(findings),
+        "rows": check.n_rows,
+        "findings": [{"refused": finding.refused, "text": finding.text} for finding in findings],
+        "columns": {column.name: _counts(column) for column in check.columns},
+        "target": None if check.target is None else {"column": check.target.name, **_counts(check.target)},
+        "persons": check.persons,
+    }
+    if check.shows_values:
+        document["unlisted_levels"] = {name: dict(levels) for name, levels in unlisted_levels(check).items()}
+    return document
+
+
+def unlisted_levels(check: TableCheck) -> dict[str, list[tuple[str, int]]]:
+    """The most frequent unlisted levels of each column, if they were remembered to be shown."""
+    return {column.name: column.levels.most_common(MOST_LEVELS_SHOWN) for column in check.counted if column.levels}
+
+
+def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
+    """The check as a page of HTML.
+
+    Parameters
+    ----------
+    check : the counts
+    findings : what follows from them
+    title : what was checked
+    """
+    items = "".join(
+        f"<li class=refused><strong>Refused:</strong> {escape(each.text)}</li>"
+        if each.refused
+        else f"<li>{escape(each.text)}</li>"
+        for each in findings
+    )
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+        for name, *cells in rows_of_table(check)
+    )
+    levels = "".join(
+        f"<p><b>{escape(name)}</b>: {', '.join(f'{escape(level)} ({count:,})' for level, count in found)}</p>"
+        for name, found in unlisted_levels(check).items()
+    )
+    return printable_lines(
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body><main>\n<h1>{escape(title)}</h1>\n"
+        f'<p class="mark">{NOT_FOR_RELEASE}</p>\n<p>{escape(verdict(findings))} {check.n_rows:,} rows were read.</p>\n'
+        + (f"<h2>What was found</h2>\n<ul>{items}</ul>\n" if findings else "")
+        + f'<h2>Shares of the cells</h2>\n<div class="scroll" tabindex="0" role="region" aria-label="Shares of the cells">'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>\n"
+        + (f"<h2>Unlisted levels, with the number of their rows</h2>\n{levels}\n" if levels else "")
+        + "</main></body></html>\n"
+    )
+
+
+def _counts(column: ColumnCounts) -> dict[str, Any]:
+    """Counts and shares of a column."""
+    counts = {
+        "as_described": column.as_described,
+        "missing": column.missing,
+        "unreadable": column.unreadable,
+        "infinite": column.infinite,
+        "clipped_below": column.below,
+        "clipped_above": column.above,
+        "unlisted": column.unlisted,
+        "decimal_commas": column.decimal_commas,
+    }
+    return {"rows": column.rows, **{name: {"cells": n, "share": share(n, column.rows)} for name, n in counts.items()}}

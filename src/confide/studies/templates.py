@@ -1,0 +1,375 @@
+"""The files of a study that begins: all are checked before the first is written, and none replaces another unasked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confide.errors import FileError
+from confide.features.canonical_labels import BLANK
+from confide.features.toml_form import refuse_address, toml_key, toml_value
+from confide.files import check_output, write_text
+from confide.studies.drafts import ColumnDraft, SchemaDraft, StartedFiles, StudyDraft
+
+# The text of a schema that begins: TOML with comments for the person who fills it in.
+
+_FILLED = """\
+# What is publicly known of the columns. Bounds, levels and labels come from a codebook, the law or common sense, and
+# never from the rows: a maximum that was looked up in the data is a fact about one person.
+"""
+_FROM_ROWS = """\
+# Types, bounds and levels were suggested from the rows of {file}, which --public-file declared to be public.
+# If a row of that file is about a person who is to be protected, this page reveals it: write these values anew, by
+# what is publicly known. Correct them in any case.
+"""
+_BLANK = """\
+#
+# Replace each "{blank}". `confide plan` and `confide fit` name what is still to be filled in.
+#   a number:    {{ low = 0, high = 120 }}                      values outside are clipped to these bounds
+#                {{ low = 100, high = 1e6, scale = "log10" }}   only if values spread over powers of ten, all above 0
+#                {{ low = 0, high = 1e6, scale = "log" }}       only if values spread over powers of ten from 0 on
+#                {{ low = 0, high = 120, unit = "years" }}      the unit, for tables and pictures
+#   a category:  {{ categories = ["a", "b"] }}                  all levels that are known to occur
+#                {{ categories = ["a", "b"], other = true }}    all other levels together get a level of their own
+#   missing = true         in any of them: cells may be empty.
+#   missing = [999, -9]    the same, and these codes stand for empty cells.
+# Where nobody knows bounds, `confide bounds` releases private ones, at a price.
+# Delete the line of a column that the model does not need: every column adds noise.
+"""
+_TARGETS = """\
+# What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000, unit = "USD".
+"""
+_UNKNOWN_TARGET = """\
+# Take the line of this column out of [columns] below.
+"""
+
+
+def schema_text(draft: SchemaDraft) -> str:
+    """The text of the file, which reads as the schema when every blank is filled in."""
+    introduction = _FROM_ROWS.format(file=_in_a_comment(draft.from_rows)) if draft.from_rows else _FILLED
+    advice = _TARGETS + (_UNKNOWN_TARGET if draft.target["column"] == BLANK else "")
+    lines = [introduction + (_BLANK.format(blank=BLANK) if draft.n_blank else ""), advice + _target_line(draft)]
+    if draft.person is not None:
+        lines.append(f"# Identifies the person a row belongs to; it is not a feature.\nperson = {toml_value(draft.person)}")
+    kept = [column for column in draft.columns if column.description is not None]
+    left_out = [column for column in draft.columns if column.description is None]
+    lines.append("\n".join(["[columns]", *(_line(column) for column in kept)]))
+    if left_out:
+        lines.append("\n".join(f"# {_in_a_comment(column.name)}: {column.note or 'left out'}" for column in left_out))
+    return "\n\n".join(line.rstrip("\n") for line in lines) + "\n"
+
+
+def _target_line(draft: SchemaDraft) -> str:
+    return f"target = {toml_value(draft.target)}"
+
+
+def _line(column: ColumnDraft) -> str:
+    note = f"  # {_in_a_comment(column.note)}" if column.note else ""
+    return f"{toml_key(column.name)} = {toml_value(column.description)}{note}"
+
+
+def _in_a_comment(text: str) -> str:
+    """Text that cannot end a comment: a line break in a name would begin a line of TOML."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+# The text of a study file: everything that a colleague needs to repeat the study, in TOML.
+
+_TEXT = """\
+# A study: its data, its budget and what comes out of it. Paths are relative to this file.
+# Run it with `confide run study.toml`, after `{ledger_command}`.
+
+[study]
+name = {name}
+# analyst = "A. Name"            # shown in the report
+# purpose = "What it is for"     # written into the ledger
+
+[data]
+file = {data}
+schema = {schema}
+
+[budget]
+{amounts}
+neighbours = {neighbours}{bounds}
+max_rows_per_person = {rows_per_person}
+
+[ledger]
+file = {ledger}
+
+[model]
+kind = "additive"                # a curve for each number; the names of --model of `confide fit`
+
+[outputs]
+model = "model.json"
+report = "report.html"
+
+# Rates on rows kept aside, in a file of their own. If they are other people than those of the fit, they have a ledger of
+# their own, made by `{evaluation_ledger_command}`.
+# Without the line "ledger", the ledger of the study is charged, and must have room for both.
+# [evaluation]
+# file = "held_out.csv"
+# {evaluation} = 0.5
+# ledger = "held_out.db"
+"""
+
+
+def study_text(study: StudyDraft) -> str:
+    """The text of `study.toml`."""
+    bounds, evaluation = study.n_rows_bounds, next(iter(study.amounts))
+    return _TEXT.format(
+        ledger_command=ledger_command(study),
+        evaluation_ledger_command=f"confide ledger init held_out.db --{evaluation} 0.5{_relation(study)}",
+        evaluation=evaluation,
+        name=toml_value(study.name),
+        data=toml_value(study.data),
+        schema=toml_value(study.schema),
+        amounts="\n".join(f"{name} = {toml_value(amount)}" for name, amount in study.amounts.items()),
+        neighbours=toml_value(study.neighbours),
+        bounds="" if bounds is None else f"\nn_rows_bounds = {toml_value(list(bounds))}",
+        rows_per_person=study.max_rows_per_person,
+        ledger=toml_value(study.ledger),
+    )
+
+
+def ledger_command(study: StudyDraft) -> str:
+    """The command that creates the ledger of the study."""
+    return f"confide ledger init {study.ledger}{_options(study.limits)}{_relation(study)}"
+
+
+def _options(amounts: Mapping[str, float]) -> str:
+    return "".join(f" --{name} {amount:g}" for name, amount in amounts.items())
+
+
+def _relation(study: StudyDraft) -> str:
+    """The options that say whom a ledger protects."""
+    neighbours = "" if study.n_rows_bounds is None else " --neighbours add-or-remove-one"
+    rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+    return f"{neighbours}{rows}"
+
+
+def check_command(study: StudyDraft) -> str:
+    """The command that shows the curator how the table fits the schema."""
+    rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+    return f"confide check {shlex.quote(study.data)} --schema {shlex.quote(study.schema)}{rows}"
+
+
+def plan_command(study: StudyDraft) -> str:
+    """The command that shows what a fit would cost and yield. It reads no row."""
+    if study.n_rows_bounds is None:
+        rows = f"--rows {study.n_rows}"
+    else:
+        low, high = study.n_rows_bounds
+        rows = f"--neighbours add-or-remove-one --n-rows-bounds {low} {high}"
+    persons = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+    return f"confide plan --schema {shlex.quote(study.schema)} {rows}{_options(study.amounts)}{persons}"
+
+
+# The steps of a study as Python: what the script and the notebook both contain, so that they do the same.
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step.
+
+    Parameters
+    ----------
+    title : its heading
+    text : what it does, in Markdown
+    code : Python, without a line break at its end
+    spends : whether it uses rows and spends budget
+    """
+
+    title: str
+    text: str
+    code: str
+    spends: bool = False
+
+
+def steps_of(schema: SchemaDraft, study: StudyDraft) -> tuple[Step, ...]:
+    """The steps in order: those that read no row, then those that do. They expect the variable `folder`."""
+    return (
+        Step(
+            "The schema",
+            f"`{study.schema}` says what is publicly known of the columns. It is refused while something in it is still to "
+            f"be filled in.",
+            f"schema = confide.Schema.from_toml(folder / {_text(study.schema)})\nprint(schema)",
+        ),
+        Step(
+            "The plan",
+            "What a fit would cost, and how much noise it would add. It reads no row and spends nothing, so change the "
+            "budget or the columns and plan again, as often as you like.",
+            _model_code(schema, study) + f"\nn_rows = {_n_rows(study)}\nprint(model.plan(n_rows))",
+        ),
+        Step(
+            "A preview on simulated rows",
+            "Two public guesses, the error without privacy and the share of the second label, lead to a forecast of the "
+            "error with privacy. Take the guesses from the literature, not from the rows.",
+            "if len(schema.target.labels) == 2:\n"
+            "    forecast = confide.planning.simulate(model, n_rows, error=0.2, positive_rate=0.3)\n"
+            '    print("If a model without privacy erred by 0.20, and the rarer label had a share of 0.30")\n'
+            '    print("(both are guesses: put yours here), this one")\n'
+            '    print(f"would err by {forecast.error:.3f}, probably by {forecast.low:.3f} to {forecast.high:.3f}.")',
+        ),
+        Step(
+            "The fit",
+            f"This spends the budget. The ledger must exist: `{ledger_command(study)}`, once for each body of data.",
+            f"model.set_params(ledger=confide.Ledger(folder / {_text(study.ledger)}))\n"
+            f"model.fit(confide.open_rows(folder / {_text(study.data)}, schema))\n"
+            "print(model.guarantee_.statement())",
+            spends=True,
+        ),
+        Step(
+            "The model and its report",
+            "Both are made from the release and from public facts alone. Files that exist are not replaced.",
+            'model.save(folder / "model.json")\nconfide.report.write_report(model, folder / "report.html")',
+            spends=True,
+        ),
+    )
+
+
+def _model_code(schema: SchemaDraft, study: StudyDraft) -> str:
+    numbers = schema.predicts_numbers
+    before, kind = "", "confide.AdditiveRegressor" if numbers else "confide.AdditiveClassifier"
+    if numbers is None:
+        before = "Estimator = confide.AdditiveRegressor if schema.target.bounds else confide.AdditiveClassifier\n"
+        kind = "Estimator"
+    budget = f"confide.PureDP({study.epsilon!r})"
+    if study.rho is not None:
+        budget = f"confide.ZCDP({study.rho!r})"
+    elif study.delta is not None:
+        budget = f"confide.ApproxDP({study.epsilon!r}, {study.delta!r})"
+    parameters: dict[str, Any] = {"budget": budget, "schema": "schema"}
+    if study.n_rows_bounds is not None:
+        parameters |= {"neighbours": _text(study.neighbours), "n_rows_bounds": repr(study.n_rows_bounds)}
+    if study.max_rows_per_person > 1:
+        parameters["max_rows_per_person"] = study.max_rows_per_person
+    listed = ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return f"{before}model = {kind}({listed})"
+
+
+def _text(text: str) -> str:
+    """A literal of Python in double quotes; JSON escapes what has to be escaped."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _n_rows(study: StudyDraft) -> str:
+    if study.n_rows_bounds is not None:
+        return "None  # the number of rows is private; the model knows its bounds"
+    return f"{study.n_rows}  # about how many rows there are: a public guess, for the plan alone"
+
+
+# A study as a Python script: it plans, and fits only if it is asked to.
+
+_BEGIN = """\
+# {name}
+#
+#   python study.py          shows the plan; reads no row and spends nothing
+#   python study.py --fit    fits the model, charges the ledger, and writes model.json and report.html
+
+import sys
+from pathlib import Path
+
+import confide
+import confide.planning
+import confide.report
+
+folder = Path(__file__).resolve().parent
+"""
+
+
+def script_text(study: StudyDraft, steps: Sequence[Step]) -> str:
+    """The text of `study.py`."""
+    name = "".join(letter if letter.isprintable() else "?" for letter in study.name)
+    free = [f"# {step.title}.\n{step.code}\n" for step in steps if not step.spends]
+    spending = [f"    # {step.title}.\n{textwrap.indent(step.code, '    ')}\n" for step in steps if step.spends]
+    return "\n".join([_BEGIN.format(name=name), *free, 'if "--fit" in sys.argv[1:]:', "\n".join(spending)])
+
+
+# A study as a Jupyter notebook that was not run: the same steps as the script, in the format of notebooks, version 4.5.
+
+_INTRODUCTION = """\
+# {name}
+
+The cells up to the fit read no row and spend nothing. Run `confide check` first: it shows the curator how the table fits \
+the schema. Do not keep its answers in this notebook, because they are computed from the rows."""
+_IMPORTS = """\
+from pathlib import Path
+
+import confide
+import confide.planning
+import confide.report
+
+folder = Path()  # of the study; this notebook lies there"""
+
+
+def notebook_text(study: StudyDraft, steps: Sequence[Step]) -> str:
+    """The text of `study.ipynb`."""
+    cells = [_markdown(_INTRODUCTION.format(name=study.name)), _code(_IMPORTS)]
+    for step in steps:
+        cells += [_markdown(f"## {step.title}\n\n{step.text}"), _code(step.code)]
+    numbered = [cell | {"id": f"cell-{number}"} for number, cell in enumerate(cells, 1)]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    document = {"cells": numbered, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": text.splitlines(keepends=True)}
+
+
+def _code(text: str) -> dict[str, Any]:
+    source = text.splitlines(keepends=True)
+    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+
+
+def check_files(files: StartedFiles, inputs: Collection[Path], *, overwrite: bool) -> None:
+    """Refuse, before any question, files that could not be written or would replace others.
+
+    Parameters
+    ----------
+    files : where they are to be
+    inputs : files that must not be replaced in any case
+    overwrite : whether files that exist may be replaced
+
+    Raises
+    ------
+    FileError
+        If one of them exists, or its folder cannot be written to.
+    """
+    refuse_address(files.folder)
+    if not files.folder.is_dir():
+        if files.folder.exists():
+            raise FileError(f"{files.folder} is no folder; give another one as --out-dir.")
+        try:
+            files.folder.mkdir(parents=True)
+        except OSError as error:
+            raise FileError(f"cannot make the folder {files.folder}: {error.strerror}.") from None
+    for path in files.paths.values():
+        if any(path.resolve() == other.resolve() for other in inputs):
+            raise FileError(f"{path} is the table itself, and would be lost; give another folder as --out-dir.")
+        check_output(path, overwrite=overwrite)
+
+
+def write_files(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, *, overwrite: bool) -> None:
+    """Write the schema, the study file, the notebook and the script.
+
+    Raises
+    ------
+    FileError
+        If one cannot be written, or exists and `overwrite` is false.
+    """
+    steps = steps_of(schema, study)
+    texts = {
+        "schema": schema_text(schema),
+        "study": study_text(study),
+        "notebook": notebook_text(study, steps),
+        "script": script_text(study, steps),
+    }
+    for what, path in files.paths.items():
+        write_text(path, texts[what], overwrite=overwrite)

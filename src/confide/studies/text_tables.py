@@ -1,0 +1,398 @@
+"""The names of the columns of a table, and the types that its file declares. No value of a row is used.
+
+Of a file of text, the first 2**20 bytes are read and decoded, and only the cells of its first line are used. Of a Parquet or
+Feather file, only its description of its columns is read. If a file of text has no line of names, its first line is data: a
+line that looks like data is refused, and nothing of it is shown. No check recognises all data.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
+
+from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, attempt, opened
+from confide.errors import FileError, InputError, ParameterError
+from confide.features.cells import distinct_cells
+from confide.features.column_names import looks_like_number
+from confide.features.toml_form import refuse_address
+
+# How a table of text is written: its encoding, its separator, and whether it is compressed. Found from bytes, not asked.
+#
+# A decoded cell is never shown here.
+
+TEXT_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+"""Endings of the names of tables of text."""
+ENCODING_NAMES = {
+    "utf-8": "UTF-8",
+    "utf-8-sig": "UTF-8",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "latin-1": "Latin-1 (or Windows-1252)",
+}
+_FIRST_BYTES = 2**20
+"""Within so many bytes the first line must end."""
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How a table of text is written.
+
+    Parameters
+    ----------
+    encoding : a key of `ENCODING_NAMES`
+    separator : what stands between cells, a key of `SEPARATORS`
+    names : the cells of the first line that is not blank
+    """
+
+    encoding: str
+    separator: str
+    names: tuple[str, ...]
+
+
+def is_text_table(path: Path) -> bool:
+    """Whether the name of a file says that it is a table of text."""
+    return path.name.lower().endswith(TEXT_ENDINGS)
+
+
+def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextForm:
+    """How a table of text is written. The separator is the one that a fit finds (`confide.data.files.separator_of`).
+
+    Parameters
+    ----------
+    path : the file
+    wanted : names of columns that decide between separators
+    whole : whether all bytes are read to see whether they are UTF-8; otherwise the first line alone decides
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, is damaged, or begins with no text.
+    """
+    with opened(path) as stream:
+        first = stream.read(_FIRST_BYTES)
+        encoding = _marked_encoding(first)
+        if encoding is None:
+            seen = _chunks(first, stream) if whole else iter([first.partition(b"\n")[0]])
+            encoding = "utf-8" if _is_utf8(seen) else "latin-1"
+    text = first.decode(encoding, errors="replace")
+    only_tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
+    rows = {separator: _first_row(text, separator) for separator in (["\t"] if only_tabs else SEPARATORS)}
+    separator = max(rows, key=lambda each: (bool(wanted) and set(wanted) <= set(rows[each]), len(rows[each])))
+    if not rows[separator]:
+        raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
+    return TextForm(encoding, separator, tuple(rows[separator]))
+
+
+def _chunks(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
+    yield first
+    while chunk := stream.read(_CHUNK):
+        yield chunk
+
+
+def _marked_encoding(first: bytes) -> str | None:
+    """The encoding that a mark at the beginning, or zero bytes, give away."""
+    if first.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\0" in first[:1000]:
+        # Text of Latin letters in UTF-16 has a zero byte beside each letter.
+        return "utf-16-be" if first[:1] == b"\0" else "utf-16-le"
+    return None
+
+
+def _is_utf8(chunks: Iterator[bytes]) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for chunk in chunks:
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _first_row(text: str, separator: str) -> list[str]:
+    """The cells of the first line that is not blank; nothing if it is not text."""
+    csv.field_size_limit(sys.maxsize)
+    with suppress(csv.Error):
+        return next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row), [])
+    return []
+
+
+def text_endings() -> str:
+    """The endings of tables of text, for a sentence."""
+    return ", ".join(TEXT_ENDINGS)
+
+
+def stem_of(path: str | os.PathLike[str]) -> str:
+    """The name of a table without its folder and its endings: "people" for "data/people.csv.gz"."""
+    name = Path(path).name
+    return name.removesuffix(".gz").rpartition(".")[0] or name
+
+
+DeclaredType: TypeAlias = Literal["number", "text", "boolean", "other"]
+
+_ENDINGS_OF_TYPED_FILES = (".parquet", ".feather", ".arrow")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
+_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_ANSWERS = frozenset({"yes", "no", "true", "false", "male", "female"})
+_SIGNS = tuple("$€<>=")
+_LONGEST_NAME = 120
+"""In characters. A longer first cell is a text, not a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """The columns of a table by name, in order.
+
+    Parameters
+    ----------
+    names : all different, none blank
+    types : what the file declares of them; nothing for a file of text
+    n_unnamed : how many columns have no name, or are the index of a data frame; they are left out
+    """
+
+    names: tuple[str, ...]
+    types: dict[str, DeclaredType]
+    n_unnamed: int = 0
+
+
+def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
+    """The names in a file.
+
+    Parameters
+    ----------
+    path : the file
+    has_header : whether its curator says that its first line holds names; otherwise a line that looks like data is refused
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or its ending is not that of a table.
+    InputError
+        If its first line looks like data. The message shows nothing of it.
+    """
+    refuse_address(path)
+    if path.name.lower().endswith(_ENDINGS_OF_TYPED_FILES):
+        return _names_of_typed_file(path)
+    if not is_text_table(path):
+        advice = " Save the sheet as CSV first." if path.suffix.lower() in (".xls", ".xlsx", ".ods") else ""
+        raise FileError(
+            f"{path}: the name of a table must end in {text_endings()}, {', '.join(_ENDINGS_OF_TYPED_FILES)}.{advice}"
+        )
+    found = form_of(path, whole=False).names
+    names = [name for name in found if name.strip()]
+    if repeated := sorted({name for name in names if has_header and names.count(name) > 1}):
+        raise InputError(f'{path}: the first line has the name "{repeated[0]}" twice; every column needs a name of its own.')
+    if not has_header and looks_like_data(found):
+        raise InputError(
+            f"The first line of {path} looks like data: among its cells are numbers, dates, answers such as yes, texts "
+            f"that begin with a digit or a sign, line breaks, repeated or long texts. If the file has no line of names, put "
+            f"one above its rows. If these are names, say so with --header, or give them as --columns A,B,C."
+        )
+    return TableNames(tuple(names), {}, len(found) - len(names))
+
+
+def names_given(text: str) -> TableNames:
+    """The names that an option lists, with commas between them and quotes around names that hold commas.
+
+    Raises
+    ------
+    ParameterError
+        If a name is blank, or comes twice.
+    """
+    import csv
+
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not names or not all(names):
+        raise ParameterError("--columns needs the names of all columns, with commas between them, such as age,sex,income.")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ParameterError(f'--columns names "{repeated[0]}" twice; every column needs a name of its own.')
+    return TableNames(tuple(names), {})
+
+
+def looks_like_data(cells: Sequence[str]) -> bool:
+    """Whether the first line of a table is probably not a line of names.
+
+    Parameters
+    ----------
+    cells : its cells. A blank cell may be the head of an index column; more than one are no names
+    """
+    named = [cell for cell in cells if cell.strip()]
+    return len(set(named)) < len(named) or len(cells) - len(named) > 1 or not named or any(_is_data(cell) for cell in named)
+
+
+def _is_data(cell: str) -> bool:
+    """Whether a cell looks like one of a row."""
+    text = cell.strip()
+    return bool(
+        looks_like_number(cell)
+        or _DATE.fullmatch(cell)
+        or _MAIL.fullmatch(cell)
+        or len(cell) > _LONGEST_NAME
+        or text.casefold() in _ANSWERS
+        or text[0].isdigit()
+        or text.startswith(_SIGNS)
+        or any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in cell)
+    )
+
+
+def schema_of_typed_file(path: Path) -> Any:
+    """What a Parquet or Feather file says of its columns, as an Arrow schema.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    def damaged(_: str) -> FileError:
+        return FileError(f"{path} is damaged, or is not a file of the kind that its name says; get a fresh copy.")
+
+    with opened(path) as stream:
+        if path.suffix.lower() == ".parquet":
+            return attempt(lambda: parquet.read_schema(stream), damaged)
+        return attempt(lambda: pa.ipc.open_file(stream).schema, damaged)
+
+
+def _names_of_typed_file(path: Path) -> TableNames:
+    schema = schema_of_typed_file(path)
+    kept = [name for name in schema.names if name.strip() and not name.startswith("__index_level_")]
+    if len(set(kept)) < len(kept):
+        raise InputError(f"{path} has columns of the same name; give each column a name of its own.")
+    if not kept:
+        raise FileError(f"{path} has no named columns.")
+    return TableNames(
+        tuple(kept), {name: _declared(schema.field(name).type) for name in kept}, len(schema.names) - len(kept)
+    )
+
+
+def _declared(kind: Any) -> DeclaredType:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else "other"
+
+
+# A table read piece by piece for its curator, with every cell of a file of text as text, however the file is written.
+#
+# A fit reads numbers as numbers and refuses a file in which one cell is none. Here every cell is looked at, so that it can
+# be counted. Memory does not grow with the number of rows.
+
+_BLOCK_BYTES = 2**22
+
+
+@dataclass(slots=True)
+class Ragged:
+    """How many rows of a file have more or fewer cells than its first line has names. They are skipped."""
+
+    n_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows of a table. It holds data.
+
+    Parameters
+    ----------
+    table : Arrow table or record batch
+    from_text : whether it comes from a file of text, so that all cells are text
+    """
+
+    table: Any
+    from_text: bool
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.table.num_rows)
+
+    def cells(self, name: str) -> Any:
+        """The cells of a column, as one Arrow array."""
+        import pyarrow as pa
+
+        column = self.table.column(name)
+        if isinstance(column, pa.ChunkedArray):
+            return column.unify_dictionaries().combine_chunks()
+        return column
+
+    def distinct(self, name: str) -> list[tuple[object, int]]:
+        """The different cells of a column, None for a null, and in how many rows each is."""
+        import numpy as np
+
+        values, positions = distinct_cells(f'column "{name}"', self.cells(name))
+        counts = np.bincount(positions + 1, minlength=len(values) + 1).tolist()
+        return [(None, counts[0])] * bool(counts[0]) + list(zip(values, counts[1:], strict=True))
+
+
+def table_pieces(
+    path: Path, names: Sequence[str], form: TextForm | None = None, ragged: Ragged | None = None
+) -> Iterator[Piece]:
+    """The rows of a file, some at a time.
+
+    Parameters
+    ----------
+    path : a file of text, in any form that `form_of` finds, or a Parquet or Feather file
+    names : the columns to read
+    form : how a file of text is written; None to find out
+    ragged : counts rows that have more or fewer cells than the first line
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read. The message shows no cell.
+    """
+    if is_text_table(path):
+        form = form_of(path, whole=True) if form is None else form
+        batches = _text_batches(path, list(names), form, Ragged() if ragged is None else ragged)
+    else:
+        batches = FilePart(Stamp.of(path), dict.fromkeys(names, "text")).tables(list(names), BATCH_ROWS)
+    while (batch := attempt(partial(next, batches, None), partial(_unreadable, path))) is not None:
+        if batch.num_rows:
+            yield Piece(batch, is_text_table(path))
+
+
+def _unreadable(path: Path, _: str) -> FileError:
+    return FileError(f"{path} cannot be read: it is damaged, or a quote in it is not closed.")
+
+
+def _text_batches(path: Path, names: list[str], form: TextForm, ragged: Ragged) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    def skip(_: object) -> str:
+        ragged.n_rows += 1
+        return "skip"
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    # Decompression follows from the ending of the name.
+    with pa.input_stream(str(path)) as stream:
+        yield from arrow_csv.open_csv(
+            stream,
+            read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=form.encoding.removesuffix("-sig")),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip
+            ),
+            convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, text), include_columns=names),
+        )

@@ -1,0 +1,546 @@
+"""How many knots an additive model gives to each number column, where the user said nothing: from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, TypeGuard
+
+from confide.errors import ParameterError
+from confide.expected_noise import noise_on_a_weight
+from confide.features.checks import is_list
+from confide.features.columns import CategoryColumn, Column, NumberColumn
+from confide.features.encoder import Encoder
+from confide.features.fourier import RandomFeatures
+from confide.features.schema import Interaction, Schema
+from confide.known_words import suggestion
+from confide.privacy.bundles import Bundles
+from confide.privacy.lattice import LatticeGaussian
+from confide.privacy.mechanism import Plan
+from confide.training.alpha import usual_norm, usual_norm_of_rows
+from confide.training.plan import AnyPlan, make_plan
+from confide.training.settings import ScoreLoss, Settings
+
+NUMBERS_OF_KNOTS = (12, 6, 3)
+"""The numbers of knots that are tried beside straight lines, the largest first. One or two knots were worse than none or
+three on most data."""
+_LEAST_STRENGTH = {12: 10_000.0, 6: 150.0, 3: 100.0}
+"""A number of knots is taken if there are so many rows for each unit of noise on a weight. Compared by
+benchmarks/automatic_knots.py, as are the constants below."""
+_STRENGTH_OF_CHEAP = {12: 10_000.0, 6: 100.0, 3: 0.0}
+"""The same where the knots cost little."""
+_LEAST_OF_STRAIGHT = 0.5
+"""A number of knots is not tried if straight lines have less than this share of the strength that it needs. Strength with
+knots is seldom much larger than with straight lines, and a plan takes time."""
+_CHEAP = 0.83
+"""Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines. At 0.81,
+three knots were worse than straight lines on KDD Cup 99 with all its columns at a pure epsilon of 0.05 and 0.1, and at 0.855
+they were much better on Covertype."""
+_LEAST_OF_NUMBERS = 55.0
+"""Knots that cost little are taken if so many rows come for each unit of noise on a weight, bundles of columns included,
+times the share of the columns that are numbers: the others gain nothing by knots. Adult has 47 at a pure epsilon of 0.1,
+where straight lines are better, and Covertype 68 at 0.05, where curves are."""
+_TYPICAL_SLOPE = 0.5
+"""The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
+_BESIDE = ((600.0, 6, 1.0), (75.0, 3, 1.0), (45.0, 3, 0.5))
+"""Regressions have curves beside straight lines: from so many rows for each unit of noise on a weight of lines alone on, so
+many knots at this scale. Where few rows lie, the ridge draws a curve alone to 0, and one beside a line to the line. At half
+the scale it takes less of the norm of a row, and so of the noise (benchmarks/notes/which_knots_of_regressions.md)."""
+_MOST_WEIGHTS = 5000
+"""The largest number of weights of all curves together, as many as pairs of columns may have."""
+_MOST_NEAR_NUMBERS = 13
+"""Whole numbers between bounds as near as this get no more knots than there are numbers between the bounds."""
+
+
+def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]]) -> Schema:
+    """The schema with these knots in the number columns that say nothing about knots."""
+    by_name = {column.name: knots for column in schema.columns} if isinstance(knots, int) else knots
+    columns = tuple(
+        replace(column, knots=by_name.get(column.name, ())) if _is_open(column) else column for column in schema.columns
+    )
+    return replace(schema, columns=columns)
+
+
+def with_knots_of(schema: Schema, other: Schema) -> Schema:
+    """The schema in which number columns that say nothing about knots have those of the same columns of another schema."""
+    theirs = {column.name: column for column in other.columns if isinstance(column, NumberColumn)}
+
+    def found(column: Column) -> Column:
+        its = theirs.get(column.name)
+        return its if _is_open(column) and its is not None and replace(its, knots=()) == column else column
+
+    return replace(schema, columns=tuple(map(found, schema.columns)))
+
+
+def with_curves_of(schema: Schema, other: Schema) -> Schema:
+    """The schema with the curves beside straight lines of another one, where it says nothing about such a column itself."""
+    named = {name for interaction in schema.interact for name in interaction.columns if interaction.is_curve}
+    more = [each for each in other.interact if each.is_curve and each.columns[0] not in named]
+    return replace(schema, interact=(*schema.interact, *more)) if more else schema
+
+
+def with_interactions_of(schema: Schema, other: Schema) -> Schema:
+    """The schema with the interactions and the random features of another one."""
+    return replace(schema, interact=other.interact, random_features=other.random_features)
+
+
+def refuse_too_many(schema: Schema) -> None:
+    """Refuse curves with more weights in all than a fit can take in reasonable time."""
+    n_weights = sum(len(column.knots_with_bounds) for column in schema.columns if isinstance(column, NumberColumn))
+    if n_weights > _MOST_WEIGHTS:
+        raise ParameterError(
+            f"knots: the curves would have {n_weights:,} weights, and at most {_MOST_WEIGHTS:,} are allowed. Take fewer "
+            f"knots; more than 12 in a column seldom help."
+        )
+
+
+def _is_open(column: Column) -> TypeGuard[NumberColumn]:
+    """Whether the number of knots of a column is still to be chosen."""
+    return isinstance(column, NumberColumn) and column.knots == ()
+
+
+def with_chosen_knots(
+    schema: Schema, settings_of: Callable[[Encoder], Settings], count: Callable[[], int] | None, *, may_bend: bool = False
+) -> Schema:
+    """The schema in which every number column says its knots: those that said nothing get a chosen number.
+
+    A schema in which all columns say their knots stays as it is.
+
+    Parameters
+    ----------
+    schema : the public description of the columns
+    settings_of : the checked parameters of the fit, for the encoder of a schema
+    count : gives the number of rows, if it is public; None if the settings have public bounds on it
+    may_bend : whether curves may stand beside straight lines
+    """
+    if not any(map(_is_open, schema.columns)):
+        return schema
+    n_rows = None if count is None else count()
+
+    def tried(number: int) -> _Tried | None:
+        made = with_even_knots(schema, number)
+        encoder = Encoder(made)
+        settings = _with_noise_in_the_objective(settings_of(encoder))
+        try:
+            plan = make_plan(settings, encoder.n_features, n_rows)
+        except ParameterError:
+            # The plan of the chosen knots is made again, and then it says what is wrong.
+            return None
+        bundled = _without_bundles(plan)
+        noise = noise_on_a_weight(plan) * bundled
+        slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
+        strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
+        norm = usual_norm_of_rows(encoder)
+        share = sum(isinstance(column, NumberColumn) for column in schema.columns) / len(schema.columns)
+        of_numbers = strength * bundled * share if bundled > 1.0 else math.inf
+        by_itself = all(each.is_curve or each.knots is not None for each in schema.interact)
+        bends = may_bend and slope < 1.0 and by_itself and not settings.has_intervals
+        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers, bends)
+
+    straight = tried(0)
+    if straight is None:
+        # Curves have more columns, so there is no plan for them either.
+        return with_knots(schema, 0)
+    beside, scale = next(((k, scale) for least, k, scale in _BESIDE if straight.strength >= least), (0, 1.0))
+    for number in NUMBERS_OF_KNOTS:
+        if straight.bends and number < max(NUMBERS_OF_KNOTS):
+            return _beside(schema, straight.schema, beside, scale)
+        if straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
+            continue
+        curved = tried(number)
+        if curved is not None:
+            is_cheap = curved.signal >= _CHEAP * straight.signal
+            if is_cheap and curved.of_numbers < _LEAST_OF_NUMBERS:
+                continue
+            if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
+                return curved.schema
+    return straight.schema
+
+
+def _with_noise_in_the_objective(settings: Settings) -> Settings:
+    """The settings under which numbers of knots were compared: for two classes without noisy gradients."""
+    found = settings.minimised
+    of_two_classes = isinstance(found, ScoreLoss) and found.score_size is None and found.loss.n_outputs == 1
+    return replace(settings, mechanism="objective") if of_two_classes and settings.mechanism == "auto" else settings
+
+
+def _without_bundles(plan: Any) -> float:
+    """How much larger noise for all groups of columns at once would be: numbers of knots were compared with such noise."""
+    noise = getattr(plan, "noise", None)
+    if noise is None or not isinstance(noise.shape, Bundles):
+        return 1.0
+    together = min(shape.laplace_norm(1.0) for shape in plan.problem.shapes if not isinstance(shape, Bundles))
+    return float(together / noise.shape.laplace_norm(1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A schema with a number of knots, and how the rows compare with the noise of its plan.
+
+    Attributes
+    ----------
+    schema : the schema
+    strength : rows for each unit of noise on a weight
+    signal : norm of the sum of typical rows, over that of the noise
+    of_numbers : with bundles of columns, rows for each unit of noise as it is, times the share of columns that are numbers
+    bends : whether curves may stand beside straight lines
+    """
+
+    schema: Schema
+    strength: float
+    signal: float
+    of_numbers: float
+    bends: bool
+
+
+def _beside(schema: Schema, straight: Schema, number: int, scale: float) -> Schema:
+    """Straight lines, with curves beside those of the columns that say nothing about knots."""
+    bent = {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)}
+    named = {name for interaction in schema.interact for name in interaction.columns if interaction.is_curve}
+    made = [Interaction((name,), knots, scale) for name, knots in bent.items() if knots and name not in named]
+    return replace(straight, interact=(*schema.interact, *made)) if made else straight
+
+
+def with_even_knots(schema: Schema, number: int) -> Schema:
+    """The schema in which number columns that say nothing about knots get this number, or as many as they can use."""
+    return with_knots(schema, {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)})
+
+
+def _sensible(column: Column, number: int) -> int:
+    """At most so many knots as the column can use: of near whole numbers, those between the bounds."""
+    if not isinstance(column, NumberColumn) or column.scale != "linear":
+        return number
+    between = column.high - column.low - 1.0
+    is_near_and_whole = column.low.is_integer() and column.high.is_integer() and between < _MOST_NEAR_NUMBERS
+    return min(number, int(between)) if is_near_and_whole else number
+
+
+# The random features of kernels: over which length they change, and how many there are. Decided from public facts alone.
+
+NUMBERS_OF_KERNEL_FEATURES = (1000, 500, 250, 120)
+"""The numbers of random features that are tried, the largest first. Without privacy it is the largest."""
+LEAST_STRENGTH = {1000: 2500.0, 500: 1250.0, 250: 1000.0}
+"""A number of features is taken if there are so many rows for each unit of noise on one weight, in units of the norm of a
+row. The smallest number needs no such strength. Compared by benchmarks/defaults.py."""
+LEAST_SHARE_OF_NUMBERS = 2.0 / 3.0
+"""The least share of numbers among the columns of a table of numbers. Such tables gain most by random features."""
+MORE_ROWS_WITH_CATEGORIES = 1.5
+"""Other tables need so many times as many rows: Bank at a pure epsilon of 4 and Adult at (1, 1e-6) erred by .004 more with
+features, and Covertype at (0.5, 1e-6), a table of numbers, by .009 less with fewer rows for each column."""
+STRENGTH_UNDER_LAPLACE = 10.0
+"""Laplace noise grows faster with the number of features, so a number of features needs this many times as many rows. At a
+pure epsilon of 4, Covertype erred by .230 with 120 features and by .236 with 500, Skin by .003 with 120 and .007 with 1,000
+(one fit each)."""
+LENGTH_OVER_SQUARE = 0.27
+"""The length scale of a Gaussian kernel, over the squared norm of a typical row.
+
+Distances between rows grow with their norm. The length grows faster, because rows of many columns differ in many directions,
+and no more rows tell what happens there. Of lengths from 0.15 to 6, the best at (1, 1e-6) were 0.15 to 0.35 on Skin, where
+the squared norm is 1, 1 to 1.5 on Covertype (5.3), 1 on KDD Cup 99 (7.3), and 2 to 4.5 on Adult and Bank (9.4)."""
+LENGTH_OF_STANDARDISED = 0.5
+"""The length scale without a schema, over the square root of the number of columns.
+
+It is for columns of mean 0 and standard deviation 1, and a little shorter than that of scikit-learn's gamma="scale", 0.71.
+Chosen by benchmarks/kernel_lengths.py on rings, Skin, Covertype and clusters, confirmed on Adult, Diamonds, Flights, Bank
+and KDD Cup 99: 0.71 is better by .03 at most, except for rings in 8 columns (.06) and clusters (.04), and 0.5 by .06 on a
+spiral. Where every row has norm 1, both are as good. Where the longest row has norm 1, both are too long, and 0.71 errs
+by up to .2 more."""
+LONGEST_OVER_NORM = 1.0
+"""The largest such length, over the norm of a typical row. Two rows are about 1.4 norms apart, and with a much larger length
+all rows would have nearly the same features."""
+ENOUGH_ROWS = {"gaussian": 200.0, "laplace": 250.0}
+"""Random features stand beside encoded columns if so many rows come to each column for each unit of noise: the noise on one
+weight in units of the norm of a row. It depends on the law of the noise. Compared in benchmarks/defaults.py."""
+NORM_OVER_COLUMNS = 2.0
+"""The norm of the features over that of a typical encoded row, where the encoded columns of a row stand beside them."""
+_MEAN_SQUARE_OF_NUMBERS = 1.0 / 3.0
+"""The mean square of a number that is uniform in [-1, 1]."""
+
+
+def length_scale(kernel: str, n_inputs: int, encoder: Encoder | None) -> float:
+    """The length over which a kernel falls, for rows of so many columns.
+
+    It follows from the norm of a typical encoded row. Without a schema the columns are taken to have mean 0 and standard
+    deviation 1, as scikit-learn's users scale them.
+    """
+    if encoder is None:
+        length = LENGTH_OF_STANDARDISED * math.sqrt(n_inputs)
+    else:
+        square = _usual_square(encoder)
+        length = min(LENGTH_OVER_SQUARE * square, LONGEST_OVER_NORM * math.sqrt(square))
+    # Rounded, because people read this number.
+    return float(f"{_LENGTH_FOR[kernel](length):.3g}")
+
+
+def feature_norm(encoder: Encoder) -> float:
+    """The norm of the features of a row whose encoded columns stand beside them."""
+    # Rounded, because people read this number.
+    return float(f"{NORM_OVER_COLUMNS * usual_norm_of_rows(encoder):.3g}")
+
+
+def _usual_square(encoder: Encoder) -> float:
+    """The squared norm of a typical encoded row.
+
+    It is that of `usual_norm_of_rows`, except for categories of two levels without a level for other values. Their bound is
+    that of a number in [-1, 1], but they are -1 or +1, and two rows that differ there are far apart. On NLTCS, described by
+    15 such columns, 500 features at (1, 1e-6) err by .172 at the length that follows, and by .190 at 1.5, about the length
+    without this difference.
+    """
+    bound = encoder.row_bound
+    groups = zip(encoder.schema.columns, bound.sizes, bound.linked, strict=False)  # groups of interactions come last
+    signs = sum(isinstance(column, CategoryColumn) and size == 1 and not linked for column, size, linked in groups)
+    return usual_norm_of_rows(encoder) ** 2 + signs * (1.0 - _MEAN_SQUARE_OF_NUMBERS)
+
+
+_LENGTH_FOR: dict[str, Callable[[float], float]] = {
+    "rbf": lambda length: length,
+    # The L1 distance of two encoded rows is about the square of their L2 distance: two numbers in [-1, 1] differ by 2/3 in
+    # the mean and in the mean square, and two categories by 2 in both. So both kernels fall as much at the same two rows.
+    "laplacian": lambda length: 2.0 * length**2,
+    # The product of 1 / (1 + D_j^2 / s^2) is about exp(-|D|^2 / s^2).
+    "cauchy": lambda length: math.sqrt(2.0) * length,
+}
+"""For each kernel, the length at which it falls about as far as the Gaussian kernel of a given length."""
+
+
+def number_of_features(settings: Settings, kept: Encoder | None, count: Callable[[], int] | None) -> int:
+    """How many random features a kernel gets: the more, the more rows there are for each unit of noise.
+
+    Parameters
+    ----------
+    settings : the checked parameters of the fit
+    kept : the encoder whose columns stand beside the features, so that there may be no features; None if features are alone
+    count : gives the number of rows, if it is public; None if the settings have public bounds on it
+    """
+    largest, smallest = NUMBERS_OF_KERNEL_FEATURES[0], NUMBERS_OF_KERNEL_FEATURES[-1]
+    if not settings.budget.is_private:
+        return largest
+    n_rows = None if count is None else count()
+    beside = 0 if kept is None else kept.n_features
+    for number in NUMBERS_OF_KERNEL_FEATURES:
+        # Where there is no plan, that of the smallest number says what is wrong.
+        with suppress(ParameterError):
+            plan = make_plan(settings, beside + number, n_rows)
+            least = LEAST_STRENGTH.get(number, 0.0) * (1.0 if _law_of(plan) == "gaussian" else STRENGTH_UNDER_LAPLACE)
+            is_strong = _rows_for_noise(plan, plan.problem.row_bound.l2_norm) >= least
+            if is_strong and (kept is None or features_pay(plan, kept.schema)):
+                return number
+    return smallest if kept is None else 0
+
+
+def _rows_for_noise(plan: AnyPlan, norm: float) -> float:
+    """The number of rows for each unit of noise: the noise on one weight in units of this norm of a row."""
+    noise = noise_on_a_weight(plan)
+    return plan.problem.n_rows_low * norm / noise if noise else math.inf
+
+
+def features_pay(plan: AnyPlan, schema: Schema) -> bool:
+    """Whether the noise of a plan with random features is so small that they are better than none.
+
+    Parameters
+    ----------
+    plan : of a model with the encoded columns and features beside them
+    schema : the description of the columns
+    """
+    needed = ENOUGH_ROWS[_law_of(plan)] * (1.0 if is_of_numbers(schema) else MORE_ROWS_WITH_CATEGORIES)
+    return _rows_for_noise(plan, plan.problem.row_norm) >= needed * len(schema.columns)
+
+
+def is_of_numbers(schema: Schema) -> bool:
+    """Whether most columns are numbers."""
+    numbers = sum(isinstance(column, NumberColumn) for column in schema.columns)
+    return numbers >= LEAST_SHARE_OF_NUMBERS * len(schema.columns)
+
+
+def _law_of(plan: AnyPlan) -> str:
+    """The law of the noise in weights or in the objective."""
+    if isinstance(plan, Plan) and plan.noise is not None:
+        return plan.noise.law
+    return "gaussian" if isinstance(plan.lattice, LatticeGaussian) else "laplace"
+
+
+# Which interactions an additive model has: from public facts alone, written out in its schema.
+#
+# Pairs are products of coarse effects of two columns. "All" interactions are random Fourier features of the whole encoded
+# row (`confide.features.fourier`). Both take a part of the norm of a row, and so of the noise.
+
+CHOICES = ("pairs", "all", "auto")
+"""The interactions that a user may ask for by a word."""
+COARSE_KNOTS = 1
+"""The number of knots with which numbers enter products: three hats a number."""
+MOST_PRODUCTS = 16
+"""Pairs with more products are left out of "pairs", such as a number with a category of many levels."""
+MOST_WEIGHTS = 5000
+"""The largest number of weights of the pairs together."""
+NUMBERS_OF_FEATURES = {"gaussian": 1000, "laplace": 100}
+"""The number of random features, by the law of the noise. Laplace noise grows with the number of weights; 50, 100 and 200
+features were compared, and 500 and 1,000 under Gaussian noise, on the data of benchmarks/peers."""
+NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
+"""The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
+noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one."""
+KNOTS_WITH_FEATURES = 6
+"""The number of knots beside random features. It decides how far apart rows are, and so what a length scale means: with 12
+knots, 100 features erred twice as often on Skin as with 6. All lengths were compared with 6."""
+SettingsOf = Callable[[Encoder], Settings]
+
+
+def with_interactions(
+    described: Schema, schema: Schema, interactions: Any, settings_of: SettingsOf, count: Callable[[], int] | None
+) -> Schema:
+    """The schema in which the interactions of an additive model are written out.
+
+    Parameters
+    ----------
+    described : the public description of the columns, as the user gave it
+    schema : the same, in which knots are chosen
+    interactions : lists of names of columns, mappings as in a schema or `Interaction` objects; or one of `CHOICES`
+    settings_of : the checked parameters of the fit, for the encoder of a schema
+    count : gives the number of rows, if it is public; None if the settings have public bounds on it
+
+    Raises
+    ------
+    ParameterError
+        If the parameter cannot be used, or there would be too many weights.
+    SchemaError
+        If an interaction is of an unknown column, or of a column with itself.
+    """
+    if isinstance(interactions, str):
+        if interactions not in CHOICES:
+            raise ParameterError(
+                f"interactions must be a list of lists of names of columns, or {_listed_choices()}"
+                f"{suggestion(interactions, CHOICES)}."
+            )
+        if interactions == "pairs":
+            return with_pairs(schema)
+        if interactions == "all":
+            return schema if schema.random_features else with_features(described, settings_of, count)
+        return _with_automatic(described, schema, settings_of, count)
+    if not is_list(interactions):
+        raise ParameterError(f"interactions must be a list of lists of names of columns, or {_listed_choices()}.")
+    return _with_named(schema, list(interactions))
+
+
+def _listed_choices() -> str:
+    return ", ".join(f'"{choice}"' for choice in CHOICES[:-1]) + f' or "{CHOICES[-1]}"'
+
+
+def with_pairs(schema: Schema) -> Schema:
+    """The schema with coarse products of all pairs of columns that have few products, beside those that it names itself."""
+    sizes = {column.name: _coarse_size(column) for column in schema.columns}
+    named = {frozenset(interaction.columns) for interaction in schema.interact}
+    pairs = [pair for pair in combinations(schema.columns, 2) if frozenset(column.name for column in pair) not in named]
+    few = [pair for pair in pairs if math.prod(sizes[column.name] for column in pair) <= MOST_PRODUCTS]
+    n_weights = sum(math.prod(sizes[column.name] for column in pair) for pair in few)
+    if n_weights > MOST_WEIGHTS:
+        raise ParameterError(
+            f'interactions="pairs" would give {len(few):,} pairs of columns {n_weights:,} weights, and at most '
+            f"{MOST_WEIGHTS:,} are allowed. Name the pairs that matter, or take fewer columns."
+        )
+    scale = _scale_of(len(schema.columns), len(few))
+    bent = {name for interaction in schema.interact if interaction.is_curve for name in interaction.columns}
+    made = [Interaction(tuple(column.name for column in pair), _coarse_knots(pair, bent), scale) for pair in few]
+    return _with(schema, (*schema.interact, *made))
+
+
+def _with_named(schema: Schema, interactions: list[Any]) -> Schema:
+    """The schema with the interactions that a user named. Lists of names become coarse products."""
+    is_whole = [isinstance(entry, (Interaction, Mapping)) for entry in interactions]
+    scale = _scale_of(len(schema.columns), is_whole.count(False))
+    made = [
+        entry if whole else Interaction(_names(entry), COARSE_KNOTS, scale)
+        for entry, whole in zip(interactions, is_whole, strict=True)
+    ]
+    # The user's entries are checked with each other first. Then those that the schema describes stay as they are there.
+    checked = Schema(schema.columns, interact=made).interact
+    described = {frozenset(interaction.columns) for interaction in schema.interact}
+    more = [interaction for interaction in checked if frozenset(interaction.columns) not in described]
+    return _with(schema, (*schema.interact, *more)) if more else schema
+
+
+def _names(entry: Any) -> tuple[Any, ...]:
+    if not is_list(entry):
+        raise ParameterError('each interaction must be a list of names of columns, as in interactions=[["age", "hours"]].')
+    return tuple(entry)
+
+
+def with_features(described: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
+    """The schema with random features of all columns together, and knots where the user said nothing about them."""
+    return _planned_features(described, settings_of, None if count is None else count())[0]
+
+
+def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
+    """The schema with random features where they are expected to help, otherwise the schema itself.
+
+    A schema that names interactions stays as it is. Pairs are never taken: on the data sets where they helped much, random
+    features helped more (benchmarks/automatic_interactions.py). Neither are random features if intervals are asked for,
+    because there are none for random features.
+    """
+    if described.interact or schema.random_features or not is_of_numbers(schema):
+        return schema
+    if settings_of(Encoder(schema)).has_intervals:
+        return schema
+    n_rows = None if count is None else count()
+    with suppress(ParameterError):
+        made, plan = _planned_features(described, settings_of, n_rows)
+        if features_pay(plan, schema):
+            return made
+    return schema
+
+
+def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
+    """The schema with random features, and its plan. The number of features depends on the law of the noise of the plan.
+
+    Raises
+    ------
+    ParameterError
+        If there is no plan.
+    """
+    schema = with_even_knots(described, KNOTS_WITH_FEATURES)
+    with suppress(ParameterError):
+        made, plan = _planned_with(schema, "gaussian", settings_of, n_rows)
+        if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
+            return made, plan
+    return _planned_with(schema, "laplace", settings_of, n_rows)
+
+
+def _planned_with(schema: Schema, law: str, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
+    """The schema with the random features that suit a law of noise, and its plan, whose noise may have another law."""
+    number = NUMBERS_OF_FEATURES[law]
+    features = _features(schema, number, NORM_OF_FEATURES[law])
+    made = replace(schema, random_features=features)
+    encoder = Encoder(made)
+    return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
+
+
+def _features(schema: Schema, number: int, norm: float) -> RandomFeatures:
+    """Random features whose length scale and norm follow from the columns."""
+    bound = Encoder(schema).row_bound
+    # Distances between rows grow with the number of groups, though not quite with its root: in wide tables, many columns
+    # are the same in most rows. Rounded, because people read these numbers in the schema.
+    length_scale = round(0.5 * len(bound.sizes) ** 0.4, 2)
+    return RandomFeatures(number, length_scale, round(norm * usual_norm(bound, 0.0), 2))
+
+
+def _with(schema: Schema, interact: tuple[Interaction, ...]) -> Schema:
+    return replace(schema, interact=interact)
+
+
+def _scale_of(n_columns: int, n_products: int) -> float:
+    """The scale at which so many interactions take at most as much of the norm of a row as the columns do."""
+    return round(min(1.0, math.sqrt(n_columns / max(n_products, 1))), 2)
+
+
+def _coarse_knots(columns: Iterable[Column], bent: Collection[str]) -> int:
+    """The knots of a pair: none if all its numbers are straight lines alone. `bent` has curves beside their lines."""
+    numbers = [column for column in columns if isinstance(column, NumberColumn)]
+    straight = [column.knots == 0 and column.name not in bent for column in numbers]
+    return 0 if numbers and all(straight) else COARSE_KNOTS
+
+
+def _coarse_size(column: Column) -> int:
+    """How many columns a column enters a product with."""
+    coarse = replace(column, knots=COARSE_KNOTS) if isinstance(column, NumberColumn) else column
+    return Encoder(Schema([coarse])).n_features

@@ -1,0 +1,162 @@
+"""Which mechanism "auto" stands for, and the plan of the weights. Everything is decided from public facts."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from confide.data.arrays import summation_depth
+from confide.erm.losses import Loss
+from confide.erm.solver import Solver
+from confide.erm.source import RowSource
+from confide.erm.target_losses import TiltedLoss, has_kinks, unit_of_scores, with_joint
+from confide.erm.transformed_losses import DeclaredLoss
+from confide.errors import InsufficientRegularisation, ParameterError
+from confide.privacy.budgets import Budget, PureDP
+from confide.privacy.mechanism import ANOTHERS, Mechanism, Plan, Problem, Release, made_by, zero_weights
+from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
+from confide.training.alpha import AlphaRule, plan_with_alpha
+from confide.training.gradient_steps import gradient_mechanism
+from confide.training.settings import ScoreLoss, Settings
+
+# Fits without privacy: the same problem without noise, for comparison. Their guarantee is void and says so.
+
+_NARROW_JOINT = 2.0**-20
+"""Half the width of the joint that takes the place of a kink. The mean loss of a hinge is at most 2^-22 larger with it, and
+Newton's method finds its minimiser."""
+
+
+@dataclass(frozen=True, slots=True)
+class NonPrivate:
+    """Minimises as exactly as double precision allows, and releases the minimiser. See `Mechanism`."""
+
+    def plan(self, problem: Problem, budget: Budget) -> Plan:
+        if budget.is_private:
+            raise ParameterError("a finite budget needs a mechanism that adds noise.")
+        if has_kinks(problem.loss):
+            problem = replace(problem, loss=with_joint(problem.loss, _NARROW_JOINT * unit_of_scores(problem.loss)))
+        return Plan(
+            problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=problem.event(budget)
+        )
+
+    def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
+        if not made_by(plan, Plan, "none") or plan.budget.is_private:
+            raise ParameterError(ANOTHERS)
+        problem = plan.problem
+        objective = problem.objective(source, plan.l2, zero_weights(problem))
+        solution = solver.solve(objective.lent(), zero_weights(problem), tolerance=0.0)
+        if not np.isfinite(solution.gradient_norm).all():
+            raise ParameterError("sums over the rows overflow. Scale rows and targets, or give a finite row_norm.")
+        return Release(solution.weights, plan)
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    "objective": ObjectivePerturbation(),
+    "output": OutputPerturbation(),
+    "output-laplace": OutputPerturbation(laplace_alone=True),
+    "gradient": gradient_mechanism(AlphaRule(is_automatic=False, score_size=None, is_raised=False, for_intervals=False)),
+    "none": NonPrivate(),
+}
+"""Mechanisms for a loss of the score, by their names in plans. "none" is used if the budget is infinite."""
+MECHANISM_NAMES = ("auto", *(name for name in MECHANISMS if name != "none"))
+"""The names that users may give."""
+_MOST_NOISE_IN_THE_OBJECTIVE = 4.0
+"""For three or more classes, "auto" puts the noise on the weights if noise in the objective would be more than this many
+times as large at the same ridge. Below this ratio noise in the objective is better, because the curvature of the loss damps
+it (benchmarks/notes/objective_or_output.md)."""
+
+
+def mechanism_for(settings: Settings, loss: Loss) -> str:
+    """The name of the mechanism for this loss. For three or more classes, `plan_of_weights` compares plans afterwards.
+
+    Objective perturbation is better if the loss has curvature, which damps the noise. For a loss without curvature and a
+    small ridge, objective perturbation displaces the weights more than output perturbation: up to twice as much for pure and
+    approximate budgets, and many times as much for small concentrated ones.
+    """
+    if not settings.budget.is_private:
+        return "none"
+    if settings.mechanism == "auto" and settings.l1_ratio > 0.0:
+        # Noise in the objective has no theorem for an l1 penalty, and a pure budget has no Gaussian noise.
+        return "output" if isinstance(settings.budget, PureDP) else "gradient"
+    if settings.mechanism == "auto" and settings.own_penalty is not None and has_kinks(loss):
+        return "output"
+    if settings.mechanism == "auto" and isinstance(loss, TiltedLoss | DeclaredLoss) and has_kinks(loss):
+        # Noise on the weights is not damped by the curvature of the mean loss, as noise in gradients is: at (1, 1e-6) and
+        # 20,000 rows of 8 columns the absolute error is several times that without noise, and with gradients 1.01 times.
+        return "output" if isinstance(settings.budget, PureDP) else "gradient"
+    if settings.mechanism == "auto":
+        return "objective" if math.isfinite(loss.smoothness) else "output"
+    return settings.mechanism
+
+
+def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, budget: Budget) -> Plan:
+    """The plan of the weights alone, at this budget, for `n_rows` rows or for the declared bounds on their number."""
+    loss = score_loss.loss
+    problem = problem_of(settings, loss, n_features, n_rows)
+    rule = AlphaRule(
+        # Without privacy the automatic ridge is 1, which is scikit-learn's C = 1.
+        is_automatic=settings.alpha is None and settings.budget.is_private,
+        score_size=score_loss.score_size,
+        is_raised=score_loss.raises_alpha,
+        for_intervals=settings.has_intervals,
+        usual_norm=settings.usual_norm,
+        has_curves=settings.has_curves,
+        random_features=settings.random_features,
+    )
+    name = mechanism_for(settings, loss)
+    if name == "gradient":
+        return gradient_mechanism(rule).plan(problem, budget)
+    plan = plan_with_alpha(MECHANISMS[name], problem, budget, rule)
+    if settings.mechanism == "auto" and plan.perturbs_objective and loss.n_outputs > 1:
+        # The privacy bound for Gaussian noise in the objective of several scores is loose, above all for concentrated
+        # budgets.
+        with suppress(InsufficientRegularisation):
+            on_weights = MECHANISMS["output"].plan(replace(problem, l2=plan.l2), budget)
+            if plan.noise_norm > _MOST_NOISE_IN_THE_OBJECTIVE * on_weights.noise_norm:
+                return plan_with_alpha(MECHANISMS["output"], problem, budget, rule)
+    return plan
+
+
+def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
+    """The public facts of a fit with this loss, with the user's ridge if there is one."""
+    low, high = row_bounds(settings, n_rows)
+    # The ridge within the penalty, which is what proofs rest on.
+    convexity = 1.0 if settings.own_penalty is None else settings.own_penalty.strong_convexity
+    problem = Problem(
+        loss=loss,
+        row_bound=settings.row_bound,
+        intercept=settings.intercept,
+        n_features=n_features,
+        n_rows_low=low,
+        n_rows_high=high,
+        summation_depth=summation_depth(high, n_features),
+        l2=1.0 if settings.alpha is None else settings.alpha * low * convexity,
+        neighbours=settings.neighbours,
+        rows_per_person=settings.rows_per_person,
+        largest_weight=settings.largest_weight,
+        set_aside=settings.set_aside,
+        beside_mu=settings.beside_mu,
+        prior=settings.weights_of_prior(loss.n_outputs, n_features),
+    )
+    if settings.own_penalty is not None:
+        return PenalisedProblem.of(problem, settings.own_penalty)
+    if settings.keeps_groups and settings.penalty is not None:
+        return GroupedFormProblem.of(problem, settings.penalty)
+    if settings.l1_ratio == 0.0:
+        return problem
+    smooth = replace(problem, l2=problem.l2 * (1.0 - settings.l1_ratio))
+    return SparseProblem.of(smooth, settings.l1_ratio, has_levels=settings.has_schema)
+
+
+def row_bounds(settings: Settings, n_rows: int | None) -> tuple[int, int]:
+    """Public bounds on the number of rows. If the number is public, both bounds are the number itself."""
+    low, high = settings.n_rows_bounds or (n_rows, n_rows)
+    if low is None or high is None:
+        raise ParameterError("a plan needs the number of rows: give n_rows.")
+    return low, high

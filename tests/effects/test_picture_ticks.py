@@ -1,0 +1,70 @@
+"""Numbers on axes, and which levels are drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from confide.effects.effects import Effect, Points, Value
+from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
+from confide.features.codes import encoding_of
+from confide.features.columns import CategoryColumn, NumberColumn
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (17, 90, [20, 40, 60, 80]),
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (-1.3, 2.1, [-1, 0, 1, 2]),
+        (1e6, 3e6, [1e6, 1.5e6, 2e6, 2.5e6, 3e6]),
+    ],
+)
+def test_even_ticks_are_round_and_few(low, high, ticks):
+    assert even_ticks(low, high, 6) == pytest.approx(ticks)
+
+
+def test_log_scales_have_powers_of_ten_that_do_not_touch():
+    points = Points.of([encoding_of(NumberColumn("gain", 0, 99_999, scale="log", knots=6))])
+    assert ticks_of(points) == [0, 10, 100, 1000, 10_000]
+    narrow = Points.of([encoding_of(NumberColumn("x", 200, 900, scale="log", knots=2))])
+    assert ticks_of(narrow) == [200, 900]
+    assert ticks_of(Points.of([encoding_of(CategoryColumn("x", ("a", "b")))])) == []
+
+
+def test_the_scale_log10_has_round_numbers_from_its_low_on():
+    def ticks(low, high):
+        return ticks_of(Points.of([encoding_of(NumberColumn("pay", low, high, scale="log10", knots=2))]))
+
+    assert ticks(1000, 10**6) == [1000, 10_000, 100_000, 1_000_000]
+    assert ticks(100, 10**4) == [100, 1000, 10_000]
+    assert ticks(0.001, 10**4) == [0.001, 0.01, 0.1, 1, 10, 100, 1000, 10_000]
+    assert ticks(20_000, 500_000) == [20_000, 50_000, 100_000, 200_000, 500_000]
+
+
+def test_numbers_are_short():
+    assert [number_text(x) for x in (0.0, 0.25, 9000.0, 12_500.0, 2e6, 3e9)] == ["0", "0.25", "9000", "12.5k", "2M", "3G"]
+
+
+def levels(effects, bands=()):
+    points = Points.of([encoding_of(CategoryColumn("x", tuple(f"l{i}" for i in range(len(effects)))))])
+    values = [Value(f"l{i}", effect) for i, effect in enumerate(effects)]
+    if bands:
+        values = [replace(value, joint_low=-band, joint_high=band) for value, band in zip(values, bands, strict=True)]
+    return Effect(("x",), (points,), None, tuple(values))
+
+
+def test_levels_are_ranked_and_the_middle_is_left_out():
+    ranked = shown_levels(levels([0.0, 3.0, -1.0, 2.0, 1.0]), 3)
+    assert [value.effect for value in ranked] == [3.0, 2.0, -1.0]
+    assert len(shown_levels(levels([1.0, 2.0]), 3)) == 2
+
+
+def test_a_band_that_is_very_wide_does_not_hide_the_effects():
+    """Nor does one that is infinite."""
+    low, high = effect_limits([levels([-1.0, 1.0], bands=[100.0, math.inf])])
+    assert -2.5 < low < -1.9
+    assert 1.9 < high < 2.5
+    assert effect_limits([levels([0.0, 0.0])]) == (-0.5, 0.5)

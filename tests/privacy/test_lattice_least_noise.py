@@ -1,0 +1,64 @@
+"""The quieter of two exact laws: which is taken, and what it costs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.events import PureMechanism
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, event_of, least_noise
+
+
+def test_few_numbers_get_laplace_noise_and_many_gaussian():
+    """At a tiny delta for few entries; the curve that a ledger counts is that of the noise."""
+    laplace, curve = least_noise(3, 1.0, 1.0, ApproxDP(1.0, 1e-12))
+    assert isinstance(laplace, LatticeLaplace)
+    assert curve == PureMechanism(1.0)
+    gaussian, curve = least_noise(100, 1.0, 10.0, ApproxDP(1.0, 1e-6))
+    assert isinstance(gaussian, LatticeGaussian)
+    assert curve == GaussianMechanism(1.0 / gaussian.multiplier)
+
+
+@pytest.mark.parametrize("size", [1, 4, 30, 300])
+@pytest.mark.parametrize("budget", [ApproxDP(0.5, 1e-6), ApproxDP(8.0, 1e-3), ZCDP(0.02), ZCDP(2.0)])
+def test_no_other_law_is_quieter(size, budget):
+    """Each law alone, at the same budget, from its formula: sqrt(2) times the L1 distance over epsilon, and mu."""
+    found, curve = least_noise(size, 1.0, math.sqrt(size), budget)
+    pure = math.sqrt(2.0 * budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
+    laplace = math.sqrt(2.0 * size) / pure
+    assert found.deviation <= 1.002 * laplace
+    if isinstance(found, LatticeGaussian):
+        assert found.deviation == pytest.approx(1.0 / curve.mu, rel=2e-3)
+    else:
+        assert found.deviation == pytest.approx(laplace, rel=2e-3)
+        assert curve.epsilon == pytest.approx(pure)
+
+
+def test_a_pure_budget_has_laplace_noise_however_many_numbers_there_are():
+    """Gaussian noise has no pure epsilon."""
+    found, curve = least_noise(1000, 1.0, 30.0, PureDP(0.25))
+    assert isinstance(found, LatticeLaplace)
+    assert found.deviation == pytest.approx(math.sqrt(2.0) * 30.0 / 0.25, rel=2e-3)
+    assert curve == PureMechanism(0.25)
+
+
+@pytest.mark.parametrize("rho", [10.0, 100.0])
+def test_laplace_noise_under_rho_costs_rho_and_not_less(rho):
+    """Large budgets have Laplace noise; its pure epsilon is turned into rho by the formula epsilon tanh(epsilon / 2)."""
+    found, curve = least_noise(1, 1.0, 1.0, ZCDP(rho))
+    assert isinstance(found, LatticeLaplace)
+    assert 0.999 * rho <= curve.epsilon * math.tanh(0.5 * curve.epsilon) <= rho
+    assert found.deviation == pytest.approx(math.sqrt(2.0) / curve.epsilon, rel=2e-3)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("persons", [1, 3])
+def test_an_event_says_whom_it_protects(neighbours, persons):
+    """Relation and rows of a person are those that were given; a curve speaks of one row, and not of pure budgets."""
+    for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
+        event = event_of(budget, PureMechanism(0.3), persons, neighbours)
+        assert (event.budget, event.rows_per_person, event.neighbours) == (budget, persons, neighbours)
+        assert (event.curve is None) == (persons > 1 or isinstance(budget, PureDP))

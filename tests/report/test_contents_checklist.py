@@ -1,0 +1,46 @@
+"""The points that the signer confirms follow from the guarantee, the ledger and the schema."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from confide import LogisticRegression
+from confide.report.contents import contents_of, points_to_confirm
+from confide.report.ledger_facts import LedgerFacts
+from tests.report.released import logistic, people, without_privacy
+
+
+def test_persons_bounds_and_releases_are_asked_for():
+    model, ledger = logistic()
+    facts = LedgerFacts.of(ledger, model.guarantee_, "")
+    points = " ".join(points_to_confirm(model.guarantee_, facts, None))
+    assert "at most one row" in points
+    assert "without looking at the rows" in points
+    assert "is in the ledger" in points
+    alone = " ".join(points_to_confirm(model.guarantee_, None, "id"))
+    assert 'the column "id"' in alone
+    assert "is in the ledger" not in alone
+
+
+def test_labels_that_were_not_declared_and_several_rows_are_asked_for():
+    frame, y = people()
+    numbers = frame[["age"]].to_numpy() / 100
+    model = LogisticRegression(1.0, max_rows_per_person=3).fit(numbers, y)
+    points = " ".join(points_to_confirm(model.guarantee_, None, None))
+    assert "at most 3 rows" in points
+    assert "labels were not declared" in points
+
+
+def test_words_of_a_label_ask_for_nothing():
+    """A label may hold the word by which a sentence speaks of a prior, and one that says labels were not declared."""
+    frame, y = people()
+    named = np.where(y == "high", "prior conviction", "they were taken from the rows and are assumed to be public")
+    model = LogisticRegression(1.0, classes=sorted(set(named))).fit(frame[["age"]].to_numpy() / 100, named)
+    plain = points_to_confirm(logistic()[0].guarantee_, None, None)
+    assert points_to_confirm(model.guarantee_, None, None) == plain
+    again = model.refit(frame[["age"]].to_numpy() / 100, named)
+    assert any("used as a prior" in point for point in contents_of(again).points)
+
+
+def test_what_is_not_private_has_nothing_to_confirm():
+    assert points_to_confirm(without_privacy().guarantee_, None, None) == ()

@@ -1,0 +1,63 @@
+"""Drafts of schemas and studies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from confide.features.canonical_labels import BLANK
+from confide.studies.drafts import StartedFiles, draft_from_answers, draft_with_blanks
+from confide.studies.text_tables import TableNames
+from tests.starting.studies import SCHEMA, STUDY, TABLE
+
+
+def test_blanks_are_where_only_a_person_knows() -> None:
+    """Target and person are not among the columns; an identifier is left out."""
+    draft = draft_with_blanks(TABLE, "ill", "who")
+    found = {column.name: column.description for column in draft.columns}
+    assert found == {
+        "age": {"low": BLANK, "high": BLANK},
+        "sex": {"categories": [BLANK], "other": True},
+        "PAY_1": BLANK,
+        "PAY_2": BLANK,
+        "id": None,
+    }
+    assert (draft.n_blank, draft.predicts_numbers, draft.person) == (7, None, "who")
+
+
+def test_declared_types_are_used() -> None:
+    """Booleans need no answer; a column of dates is left out."""
+    table = TableNames(("flag", "day", "size"), {"flag": "boolean", "day": "other", "size": "number"})
+    found = {column.name: column.description for column in draft_with_blanks(table, None, None).columns}
+    assert found == {"flag": {"categories": [False, True]}, "day": None, "size": {"low": BLANK, "high": BLANK}}
+
+
+def test_suggested_answers_fill_a_draft() -> None:
+    """A column without a suggestion stays blank."""
+    answers = {"age": "1 9", "sex": "F, M", "PAY_1": "", "PAY_2": "skip", "id": "skip", "ill": "no, yes, empty"}
+    draft = draft_from_answers(TABLE, answers, "ill", None, "p.csv")
+    assert [column.description for column in draft.columns] == [
+        {"low": 1, "high": 9}, {"categories": ["F", "M"]}, BLANK, None, None,
+    ]  # fmt: skip
+    assert draft.target == {"column": "ill", "negative": "no", "positive": "yes"}
+    assert draft_from_answers(TABLE, answers, None, None, "p.csv").target["column"] == BLANK
+
+
+def test_what_is_predicted() -> None:
+    """A number, labels, or not known."""
+    assert SCHEMA.predicts_numbers is False
+    assert replace(SCHEMA, target={"column": "y", "low": 0, "high": 1}).predicts_numbers is True
+
+
+def test_a_ledger_has_delta_for_as_many_fits_as_its_epsilon_pays_for() -> None:
+    """Otherwise the second fit would be refused."""
+    assert STUDY.limit_delta == 4e-6
+    assert replace(STUDY, delta=None).limit_delta is None
+    assert STUDY.neighbours == "replace-one"
+    assert replace(STUDY, n_rows_bounds=(1, 9)).neighbours == "add-or-remove-one"
+
+
+def test_files_lie_in_one_folder() -> None:
+    """By fixed names beside that of the schema."""
+    names = [path.name for path in StartedFiles(Path("x"), "p.toml").paths.values()]
+    assert names == ["p.toml", "study.toml", "study.ipynb", "study.py"]
