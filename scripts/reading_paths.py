@@ -5,7 +5,8 @@ The section "Reading paths" of src/confide/privacy/README.md has three tables:
 - "Module": the modules in reading order, and a column for each mechanism. A cell that is not empty puts the module on the
   path of that mechanism, and holds the number of code lines to read there.
 - "Left out": definitions that belong to something else, and the paths that leave them out.
-- "Path": what lies outside of every mechanism, each with its modules.
+- "Path": what lies outside of every mechanism, each with its modules. Definitions in brackets behind a module are what the
+  path reads of it; without brackets it reads the whole module.
 
 A proof page of a mechanism that has no column there gives its path in a line that begins with "Reading path:".
 
@@ -38,6 +39,7 @@ _LAYOUT = {
     tokenize.NL,
 }
 _QUOTED = re.compile(r"`([^`]+)`")
+_ENTRY = re.compile(r"`([^`]+\.py)`(?: \(([^)]*)\))?")
 _EVERY_PATH = "all"
 _SUM = "**together**"
 
@@ -66,7 +68,7 @@ def paths(text: str) -> dict[str, list[tuple[str, int]]]:
         modules = [_QUOTED.findall(row[0])[0] for row in mechanisms[2:] if row[column] and row[0] != _SUM]
         found[title] = [(module, _n_lines(module, _names(left_out, module, title))) for module in modules]
     for row in others[2:]:
-        found[row[0]] = [(module, _n_lines(module, set())) for module in _QUOTED.findall(row[1])]
+        found[row[0]] = _listed(row[1])
     return found
 
 
@@ -76,8 +78,16 @@ def paths_of_pages() -> dict[str, list[tuple[str, int]]]:
     for page in sorted(PACKAGE.glob("*/proofs/*.md")):
         for line in page.read_text(encoding="utf-8").splitlines():
             if line.startswith("Reading path:"):
-                found[page.stem] = [(module, _n_lines(module, set())) for module in _QUOTED.findall(line)]
+                found[page.stem] = _listed(line)
     return found
+
+
+def _listed(text: str) -> list[tuple[str, int]]:
+    """Modules of a list such as "`a/b.py` (`one`, `two`), `c/d.py`", with the number of code lines to read of each."""
+    return [
+        (module, _n_lines_of(module, set(_QUOTED.findall(names))) if names else _n_lines(module, set()))
+        for module, names in _ENTRY.findall(text)
+    ]
 
 
 def left_out(text: str) -> list[tuple[str, set[str], set[str]]]:
@@ -135,18 +145,49 @@ def _names(table: list[list[str]], module: str, title: str) -> set[str]:
 
 
 def _n_lines(module: str, without: set[str]) -> int:
-    """Code lines of a module without some definitions of it."""
+    """Code lines of a module without some definitions of it, and without what only those use."""
+    text, known = _definitions(module, without)
+    left = {name for name in known if "." not in name} - without
+    while idle := {name for name in left if _is_inner(name) and not any(name in _used(known[other]) for other in left - {name})}:
+        left -= idle
+    gone = [known[name] for name in {name for name in known if "." not in name} - left] + [known[name] for name in without]
+    return len(_code_lines(text).difference(*map(_place, gone)))
+
+
+def _n_lines_of(module: str, names: set[str]) -> int:
+    """Code lines of some definitions of a module, and of its private definitions and constants that they use."""
+    text, known = _definitions(module, names)
+    read = set(names)
+    while more := {name for name in known if _is_inner(name) and any(name in _used(known[other]) for other in read)} - read:
+        read |= more
+    return len(_code_lines(text).intersection(*[set().union(*(_place(known[name]) for name in read))]))
+
+
+def _definitions(module: str, names: set[str]) -> tuple[str, dict[str, ast.stmt]]:
+    """The text of a module, and its definitions by name, among which all of `names` must be."""
     text = (PACKAGE / module).read_text(encoding="utf-8")
-    lines, tree = _code_lines(text), ast.parse(text)
+    tree = ast.parse(text)
     known: dict[str, ast.stmt] = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     known |= proof_hashes.definitions(tree)
-    for name in without:
-        if name not in known:
-            raise LookupError(f"{module} has no definition {name}")
-        node = known[name]
-        begin = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
-        lines = lines - set(range(begin, (node.end_lineno or begin) + 1))
-    return len(lines)
+    for name in names - known.keys():
+        raise LookupError(f"{module} has no definition {name}")
+    return text, known
+
+
+def _is_inner(name: str) -> bool:
+    """Whether a definition is read with what uses it: a private function or class of the module, or a constant."""
+    return "." not in name and (name.startswith("_") or name.isupper())
+
+
+def _used(node: ast.stmt) -> set[str]:
+    """All names that a definition uses."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _place(node: ast.stmt) -> range:
+    """The lines of a definition, its decorators included."""
+    begin = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+    return range(begin, (node.end_lineno or begin) + 1)
 
 
 @cache
