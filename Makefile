@@ -62,7 +62,7 @@ CHECK := $(STAMP)all,test,check$(more)
 DOCS := $(STAMP)docs$(more)
 RELEASE := $(STAMP)release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release docs clean
+.PHONY: help demo test check lint types layers project house bench bench-peers data experiments audit audit-long faults fuzz mutants sanitize lock oldest release docs clean
 
 help: ## list these commands
 	@sed -nE 's/^([a-z-]+):.* ## (.*)/\1 \2/p' Makefile | while read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
@@ -74,7 +74,7 @@ demo: $(CORE) ## train a private model on real data and print its guarantee
 test: $(TEST) ## run the tests, on all cores
 	$(RUN) pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
-check: lint types layers project ## run every check that needs no data
+check: lint types layers project house ## run every check that needs no data
 
 lint: $(CHECK) ## style of the code
 	$(RUN) ruff check
@@ -88,6 +88,9 @@ layers: $(CHECK) ## direction of the imports
 
 project: $(CHECK) ## rules of the project, such as the size of the trusted code
 	$(RUN) pytest -q tests/test_project.py
+
+house: $(CHECK) ## how much code there is to know, beside its limits
+	$(RUN) scripts.house
 
 bench: $(BENCH) ## run the benchmarks
 	$(VENV)/bin/python benchmarks/run.py

@@ -57,7 +57,7 @@ def main() -> None:
 
 def count_code_lines(text: str) -> int:
     """Lines with code on them: no blank lines, no lines of comments alone, no docstrings."""
-    return len(_code_lines(text))
+    return len(code_lines(text))
 
 
 def paths(text: str) -> dict[str, list[tuple[str, int]]]:
@@ -148,10 +148,10 @@ def _n_lines(module: str, without: set[str]) -> int:
     """Code lines of a module without some definitions of it, and without what only those use."""
     text, known = _definitions(module, without)
     left = {name for name in known if "." not in name} - without
-    while idle := {name for name in left if _is_inner(name) and not any(name in _used(known[other]) for other in left - {name})}:
+    while idle := {name for name in left if _is_inner(name)} - set().union(*(_used(known[name]) - {name} for name in left)):
         left -= idle
     gone = [known[name] for name in {name for name in known if "." not in name} - left] + [known[name] for name in without]
-    return len(_code_lines(text).difference(*map(_place, gone)))
+    return len(code_lines(text).difference(*map(_place, gone)))
 
 
 def _n_lines_of(module: str, names: set[str]) -> int:
@@ -160,7 +160,7 @@ def _n_lines_of(module: str, names: set[str]) -> int:
     read = set(names)
     while more := {name for name in known if _is_inner(name) and any(name in _used(known[other]) for other in read)} - read:
         read |= more
-    return len(_code_lines(text).intersection(*[set().union(*(_place(known[name]) for name in read))]))
+    return len(code_lines(text).intersection(*[set().union(*(_place(known[name]) for name in read))]))
 
 
 def _definitions(module: str, names: set[str]) -> tuple[str, dict[str, ast.stmt]]:
@@ -191,7 +191,7 @@ def _place(node: ast.stmt) -> range:
 
 
 @cache
-def _code_lines(text: str) -> frozenset[int]:
+def code_lines(text: str) -> frozenset[int]:
     """Numbers of the lines that `count_code_lines` counts."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
