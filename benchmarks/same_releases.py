@@ -51,6 +51,18 @@ SENTENCES = {"assumptions", "void", "cautions", "version", "checksum"}
 """Of documents: what may be said otherwise without a number that differs."""
 REFUSED = "refused: "
 MOST_SHOWN = 4
+MECHANISMS = ("auto", "objective", "output", "gradient")
+PLANNED: dict[str, dict[str, Any]] = {
+    "LogisticRegression": {"row_norm": 1.0},
+    "LinearSVC": {"row_norm": 1.0},
+    "HuberRegressor": {"row_norm": 1.0, "target_bound": 1.0},
+    "PoissonRegressor": {"row_norm": 1.0, "target_bound": 20.0},
+    "Ridge": {"row_norm": 1.0, "target_bound": 1.0},
+    "KernelSVC": {},
+    "AdditiveClassifier": {},
+    "AdditiveRegressor": {"target_low": 0.0, "target_high": 10.0},
+}
+"""The estimators whose plans are compared over a grid."""
 
 
 class Rows(NamedTuple):
@@ -739,6 +751,43 @@ def planned() -> Fit:
     return run
 
 
+def plans() -> Table:
+    """Plans without a fit, over a grid of budgets, rows and columns: one entry a setting, with all its plans."""
+    own: Table = {}
+    for name, parameters in PLANNED.items():
+        for mechanism in MECHANISMS:
+            own[f"plans of {name} {parameters}, {mechanism}".replace(" {}", "")] = grid_of_plans(
+                name, mechanism, **parameters
+            )
+    return own
+
+
+def grid_of_plans(name: str, mechanism: str, **parameters: Any) -> Fit:
+    """Every plan of the grid, or the kind of its refusal."""
+
+    def run(folder: Path) -> Facts:  # noqa: ARG001 - writes nothing
+        import confide
+
+        kind, found = getattr(confide, name), dict[str, Any]()
+        budgets = [1.0 * each for each in (0.1, 0.5, 1.0, 3.0)]
+        budgets += [confide.ApproxDP(each, 1e-6) for each in (0.1, 0.5, 1.0, 3.0)] + [
+            confide.ZCDP(each) for each in (0.02, 0.5)
+        ]
+        for budget in budgets:
+            for n_rows in (300, 3_000, 30_000, 300_000):
+                for width in (None,) if name.startswith("Additive") else (2, 12, 60):
+                    known = {"schema": schema_of("ill" if "Classifier" in name else None)} if width is None else {}
+                    model = kind(budget, mechanism=mechanism, **known, **parameters)
+                    try:
+                        plan = without_sentences(model.plan(n_rows, width).to_dict())
+                    except Exception as error:  # noqa: BLE001 - whatever is raised is compared
+                        plan = type(error).__name__
+                    found[f"{budget}, {n_rows} rows, {width} columns"] = plan
+        return Facts(found, {})
+
+    return run
+
+
 def named(name: str) -> Any:
     """An object without a public place, where older and newer revisions have it."""
     for place in ("confide", "confide.federated", "confide.data.federated", "confide.estimators.federated"):
@@ -902,7 +951,7 @@ def run_all(only: str) -> dict[str, Any]:
     imported = Path(importlib.import_module("confide").__file__ or "").resolve()
     assert imported.is_relative_to(Path(os.environ["PYTHONPATH"]).resolve()), imported
     table: Table = {}
-    for more in (arrays_and_files(), classifiers(), regressors(), other_releases(), other_places(), refusals()):
+    for more in (arrays_and_files(), classifiers(), regressors(), other_releases(), other_places(), refusals(), plans()):
         assert not table.keys() & more.keys(), table.keys() & more.keys()
         table |= more
     found = {}
