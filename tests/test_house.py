@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from scripts import house
 
+import confide
 from tests.test_project import PACKAGE, count_code_lines, module_paths
 
 LARGEST_SHARE_OF_A_ROOM = 0.13
@@ -203,3 +205,20 @@ def test_nothing_of_the_whole_process_is_changed() -> None:
                 places, kept = map(ast.unparse, node.targets), ("os.environ", "sys.std", "sys.excepthook")
                 found += [f"{name}: {place}" for place in places if place.startswith(kept)]
     assert found == []
+
+
+def test_how_much_there_is_to_know_stays_within_its_limits() -> None:
+    """What scripts/house.py counts without running anything; make check counts calls too."""
+    figures = house.figures_of_text()
+    assert {name: count for name, count in figures.items() if count > house.LIMITS[name][0]} == {}
+    assert all(goal <= limit for limit, goal in house.LIMITS.values())
+
+
+def test_a_call_is_followed_through_functions_and_files() -> None:
+    """Two functions of one file, which is left once for another file and entered again."""
+    budget = confide.PureDP(1.0)
+    own, other = (lambda: str(budget), lambda: confide.errors.checked_flag("cache", True))
+    assert house.traced(own)[1:] == (1, 0)
+    functions, files, returns = house.traced(lambda: [own(), other(), own()])
+    assert functions == house.traced(own)[0] + house.traced(other)[0]
+    assert (files, returns) == (2, 1)
