@@ -25,6 +25,7 @@ fails, nothing is released and the charge can be finished."""
 OUTSIDE = ("confide", "sklearn", "narwhals", "pandas", "polars", "pyarrow")
 """Where a call would be seen that is in no room."""
 HOLDING = {
+    "confide.threads": {"one_blas_thread", "_Limit.__enter__", "_Limit.__exit__"},
     "confide.expected_noise": {
         "alpha",
         "_convexity",
@@ -74,7 +75,7 @@ HOLDING = {
     },
     "confide.intake.rows": {"_RowsInMemory.checked", "_RowsElsewhere.checked", "_RowsElsewhere._as_taken_by"},
     "confide.intake.specification": {"CheckedRows.part"},
-    "confide.accounting.batches": {"Shared.last_charge"},
+    "confide.accounting.batches": {"Shared.last_charge", "Shared.last_attempt"},
     "confide.accounting.ledger": {"Ledger.identity"},
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
     "confide.estimators.linear_classifier": {"LinearClassifier._hold"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import multiprocessing
 import os
 import pickle
@@ -199,8 +200,12 @@ def test_of_two_runs_under_one_charge_one_releases(path, monkeypatch):
         return release(*given)
 
     monkeypatch.setattr(training_fit, "released", slow)
-    with pytest.raises(LedgerError, match="was taken up by another attempt while this one went on, so nothing of this one"):
+    late = "was taken up by another attempt while this one went on, so nothing of this one"
+    with pytest.raises(LedgerError, match=late) as refusal:
         fitted(Ledger(path))
+    gc.collect()
+    assert refusal.value.__traceback__ is not None
+    assert not any(isinstance(each, training_fit.Fit) for each in gc.get_objects())
     assert len(models) == 1
     assert Ledger(path).spent() == PureDP(0.5)
     assert Ledger(path).unfinished() == []

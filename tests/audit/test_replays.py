@@ -19,6 +19,7 @@ from confide.privacy.certificate import certified_minimiser
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.training import fit as training_fit
 from tests.audit.attacks import ADD
 
 RNG = np.random.default_rng(0)
@@ -193,6 +194,21 @@ def test_a_way_that_depends_on_a_row_is_caught():
     assert "fewer" in found.difference
     assert "different ways" in str(found)
     assert "more" in replay(count, -np.ones(1), neighbour=np.ones(1)).difference
+
+
+def test_a_way_of_a_fit_that_depends_on_a_row_is_caught(monkeypatch):
+    """Also after the charge, where no words of an error are shown."""
+    whole, runs = training_fit.released, []
+
+    def other(plan, source, entropy):
+        runs.append(plan)
+        if len(runs) == 2:
+            entropy.below(3)
+        return whole(plan, source, entropy)
+
+    monkeypatch.setattr(training_fit, "released", other)
+    found = replay(CLASSIFIERS["objective, pure"], X, Y, neighbour=CHANGED)
+    assert "on the neighbour it is" in found.difference
 
 
 def test_sums_of_others_are_compared():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -65,7 +67,90 @@ def test_a_release_that_fails_stays_charged_and_shows_nothing_of_the_rows(on_pur
         charge_and_release(failing, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit"))
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert "row 7" not in "".join(traceback.format_exception(caught.value))
+    assert "failing" not in functions_of(caught.value)
     assert ledger.spent() == PureDP(1.0)
+
+
+def functions_of(error):
+    """The functions whose frames, with all that they hold, are reached from an error."""
+    return [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+class Panic(BaseException):
+    """No `Exception`, as those of libraries that are written in Rust."""
+
+
+@pytest.mark.parametrize(
+    "stops", [Panic("row 7"), SystemExit("row 7"), GeneratorExit("row 7"), MemoryError("row 7")], ids=repr
+)
+def test_whatever_ends_a_release_by_itself_is_a_failure_that_is_marked(stops):
+    """Its words are not shown, and nobody takes the charge up, since that it failed was seen."""
+    ledger = Ledger(limit=2.0)
+
+    def failing(entropy):
+        raise stops
+
+    with pytest.raises(NotCertified, match=f"failed with {type(stops).__name__}") as caught:
+        charge_and_release(failing, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit", intent="ab"))
+    assert "row 7" not in "".join(traceback.format_exception(caught.value))
+    assert ledger.unfinished() == []
+
+
+def test_an_interrupt_passes_alone_and_marks_nothing():
+    """Neither its words, nor what was handled when it came, nor a frame of the release can be read from it."""
+    ledger = Ledger(limit=2.0)
+
+    def interrupted(entropy):
+        try:
+            raise ValueError("row 7")
+        except ValueError:
+            raise KeyboardInterrupt("row 7")  # noqa: B904 - what was handled is what the test is about
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        charge_and_release(interrupted, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit", intent="ab"))
+    assert (caught.value.args, caught.value.__cause__, caught.value.__context__) == ((), None, None)
+    assert "interrupted" not in functions_of(caught.value)
+    assert ledger.unfinished() == [1]
+
+
+class Made:
+    """What a release makes."""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("stops", [LedgerError("no space"), KeyboardInterrupt()], ids=repr)
+def test_an_attempt_whose_end_is_refused_drops_what_it_made(monkeypatch, stops, fails):
+    """Whoever holds the error cannot read it from a frame."""
+    ledger, held = Ledger(limit=2.0), []
+
+    def release(entropy):
+        made = Made()
+        held.append(weakref.ref(made))
+        if fails:
+            raise NotCertified("no certificate")
+        return made
+
+    def refuse(*_):
+        raise stops
+
+    monkeypatch.setattr(Ledger, "end", refuse)
+    with pytest.raises(type(stops)) as caught:
+        charge_and_release(release, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit", intent="ab"))
+    gc.collect()
+    assert caught.value is stops
+    assert held[0]() is None
+    assert ledger.unfinished() == [1]
+
+
+def test_a_release_ends_its_own_charge_whatever_is_charged_meanwhile():
+    """Code of the user's runs during a release, and may charge the same ledger in the same thread."""
+    ledger = Ledger(limit=2.0)
+
+    def charging(entropy):
+        ledger.charge(0.5, details={"intent": "by hand"})
+
+    charge_and_release(charging, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit", intent="ab"))
+    assert ledger.unfinished() == [2]
 
 
 def test_whoever_looks_for_a_fault_may_see_the_error(monkeypatch):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from confide.audit.attacks import AuditResult, attack
 from confide.audit.densities import Density, log_density, mechanisms, replaced, shape_norm, whitened
 from confide.audit.releases import contents, unfitted
 from confide.audit.worst_pairs import Pair
-from confide.errors import ParameterError
+from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
@@ -67,7 +67,7 @@ class Step:
 
 
 class ControlFlowDiffers(BaseException):
-    """The second run asked for something else than the first: which way is taken depends on a row. No release catches it."""
+    """The second run asked for something else than the first: which way is taken depends on a row."""
 
 
 @dataclass
@@ -83,6 +83,13 @@ class Tape:
     contexts: list[tuple[Any, Any]] = field(default_factory=list)
     """Plan and rows of the mechanisms that are running."""
     depth: int = 0
+    difference: str | None = None
+    """How the second run went another way. A release shows no words of an error that stops it, so they are kept here."""
+
+    def differs(self, what: str) -> NoReturn:
+        """Stop a run that goes another way."""
+        self.difference = what
+        raise ControlFlowDiffers(what)
 
     def meet(self, what: str, facts: Any, data: Any, make: Callable[[], Any], compare: Callable[[Any], list[Step]]) -> Any:
         """Record a step, or replay it: compare its data with those of the first run and give the first run's result."""
@@ -95,13 +102,11 @@ class Tape:
             self.entries.append((what, facts, data, result))
             return result
         if self.position == len(self.entries):
-            raise ControlFlowDiffers(f"the run on the neighbour has one step more than the first run: {what}.")
+            self.differs(f"the run on the neighbour has one step more than the first run: {what}.")
         before, known, recorded, result = self.entries[self.position]
         self.position += 1
         if (before, known) != (what, facts):
-            raise ControlFlowDiffers(
-                f"step {self.position} of the first run was {before}, and on the neighbour it is {what}."
-            )
+            self.differs(f"step {self.position} of the first run was {before}, and on the neighbour it is {what}.")
         self.steps += compare(recorded)
         return result
 
@@ -224,7 +229,7 @@ def _draw(tape: Tape, old: Callable[..., Any], noise: Noise, entropy: Entropy) -
     if tape.depth or not tape.is_replayed or not _perturbs_objective(tape.plan):
         return drawn
     if tape.position == len(tape.entries):
-        raise ControlFlowDiffers("the first run ended with noise in an objective and no seal.")
+        tape.differs("the first run ended with noise in an objective and no seal.")
     weights, behind, logarithm = tape.entries[tape.position][2]
     density = Density(*tape.contexts[-1])
     own = density.noise_behind(weights)
@@ -432,22 +437,23 @@ def replay(release: Any, *data: Any, neighbour: Any, rows_changed: int = 1) -> R
 
 def replayed(release: Any, data: tuple[Any, ...], neighbour: tuple[Any, ...], rows_changed: int) -> tuple[Any, Any, Any]:
     """The result of a replay, and what either run gave; None for a run that went another way."""
-    tape, found, difference = Tape(rows_changed), [], None
+    tape, found = Tape(rows_changed), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for given in (data, neighbour):
             try:
                 with running(tape):
                     found.append(unfitted(release).fit(*given) if hasattr(release, "fit") else release(*given))
-            except ControlFlowDiffers as error:
-                difference = str(error)
+            except (ControlFlowDiffers, NotCertified):
+                if tape.difference is None:
+                    raise
                 found.append(None)
             if not tape.is_replayed:
                 tape.is_replayed, tape.depth = True, 0
-    if difference is None and tape.position < len(tape.entries):
-        difference = f"the run on the neighbour has {len(tape.entries) - tape.position} steps fewer than the first run."
-    is_same = difference is None and contents(found[0]) == contents(found[1])
-    return ReplayResult(tuple(tape.steps), difference, is_same), found[0], found[1]
+    if tape.difference is None and tape.position < len(tape.entries):
+        tape.difference = f"the run on the neighbour has {len(tape.entries) - tape.position} steps fewer than the first run."
+    is_same = tape.difference is None and contents(found[0]) == contents(found[1])
+    return ReplayResult(tuple(tape.steps), tape.difference, is_same), found[0], found[1]
 
 
 # Attacks on the order of rows: a table is sorted by what it holds, so one row may move all others.

@@ -162,44 +162,53 @@ def charge_and_release(
         not shown, unless CONFIDE_DEBUG=1 asks for it.
     """
     entropy = entropy_of(charge.seed)
+    ledger, made, failure = charge.ledger, list[Released](), None
+    begun: tuple[int | None, int] = None, 1
     # Floating-point warnings would depend on the data, so they are switched off.
     with np.errstate(all="ignore"), one_blas_thread():
-        if charge.ledger is not None:
+        if ledger is not None:
             void = "" if charge.seed is None else VOID_MARK
             # When this call returns, the charge is recorded for good. If it raises, no row has been used.
             details = {"details": {INTENT: charge.intent}} if charge.intent else {}
-            charge.ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours, **details)
-        kind, refusal, shown = "", None, None
+            ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours, **details)
+            # Read at once: code of the user's may charge the same ledger during the release.
+            begun = ledger.last_charge, ledger.last_attempt
         try:
-            made = release(entropy)
-        except Exception as error:  # noqa: BLE001 - its message may tell of rows; raised below in words that do not
-            kind = type(error).__name__
-            refusal = error if isinstance(error, ConfideError) else None
-            shown = error if os.environ.get("CONFIDE_DEBUG") == "1" else None
-        # No error is handled here, so one of the ledger carries none of the release, and is the same whether that failed.
-        _end(charge)
-    if not kind:
-        return made
-    if shown is not None:
-        raise shown
-    if refusal is None:
-        refusal = NotCertified(
-            f"the release failed with {kind}, so nothing is released; what was charged stays charged. Its message may tell "
-            f"of rows and is not shown: set CONFIDE_DEBUG=1 to see it where they are made up. Please report this."
+            try:
+                made.append(release(entropy))
+            except BaseException as error:  # noqa: BLE001 - its message may tell of rows; raised below in words that do not
+                failure = error
+            # No error is handled here, so what is raised carries none of the release, and is the same whether that failed.
+            if isinstance(failure, KeyboardInterrupt):
+                raise KeyboardInterrupt
+            _end(charge, *begun)
+        except BaseException:
+            # Whoever gets the error can read this frame.
+            made.clear()
+            failure = None
+            raise
+    if failure is None:
+        return made[0]
+    if os.environ.get("CONFIDE_DEBUG") == "1":
+        raise failure
+    if not isinstance(failure, ConfideError):
+        failure = NotCertified(
+            f"the release failed with {type(failure).__name__}, so nothing is released; what was charged stays charged. Its "
+            f"message may tell of rows and is not shown: set CONFIDE_DEBUG=1 to see it where they are made up. Please "
+            f"report this."
         )
-    # What was handled on the way may tell of rows.
-    refusal.__context__ = None
-    raise refusal from None
+    # What was handled on the way, and the frames that the error passed, may tell of rows.
+    failure.__context__ = None
+    raise failure.with_traceback(None) from None
 
 
-def _end(charge: Charge) -> None:
-    """Mark that this attempt has ended, if it is the one that the release states and nobody took its charge up since."""
-    ledger = charge.ledger
-    if not charge.intent or not isinstance(ledger, Ledger) or ledger.last_charge is None:
+def _end(charge: Charge, number: int | None, attempt: int) -> None:
+    """Mark that this attempt under a charge of this number has ended, if it is the one that the release states."""
+    if not charge.intent or not isinstance(charge.ledger, Ledger) or number is None:
         return
-    if ledger.last_attempt != charge.attempt:
+    if attempt != charge.attempt:
         raise LedgerError("another run took up this charge meanwhile, so nothing is released. Try again.")
-    ledger.end(ledger.last_charge, charge.attempt)
+    charge.ledger.end(number, attempt)
 
 
 def entropy_of(seed: int | None) -> Entropy:
