@@ -11,9 +11,20 @@ import typer
 
 import confide
 from confide.cli.application import app
-from confide.cli.option_values import OPTION_OF, WITHOUT_OPTION, classes_of_kinds
+from confide.cli.option_values import OPTION_OF, classes_of_kinds
 from confide.cli.options import ModelOptions
 from tests.cli.commands import PRICES, fit, refused, run, spent
+
+WITHOUT_OPTION = {
+    "bounds": "a command needs a schema, which has the bounds of each column",
+    "classes": "the schema declares the labels of its target",
+    "max_sample_weight": "the schema names the column of weights and its cap: weight = { column = ..., high = ... }",
+    "mean_sample_weight": "the schema says the mean of the weights: weight = { column = ..., high = ..., mean = ... }",
+    "estimator": "--model and its options describe it",
+    "target_high": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
+    "target_low": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
+}
+"""Parameters that have no option, and the reason."""
 
 
 def test_fit_passes_its_options_on(folder):

@@ -186,20 +186,6 @@ OPTION_OF = {
 }
 """The option that stands for a parameter."""
 
-WITHOUT_OPTION = {
-    "bounds": "a command needs a schema, which has the bounds of each column",
-    "classes": "the schema declares the labels of its target",
-    "max_sample_weight": "the schema names the column of weights and its cap: weight = { column = ..., high = ... }",
-    "mean_sample_weight": "the schema says the mean of the weights: weight = { column = ..., high = ..., mean = ... }",
-    "estimator": "--model and its options describe it",
-    "target_high": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
-    "target_low": "the schema has the range of its target: target = { column = ..., low = ..., high = ... }",
-}
-"""Parameters that have no option, and the reason."""
-
-OF_FITS_ALONE = ("ledger", "random_state")
-"""Parameters of a release. A plan has none, so `confide plan` has no options for them."""
-
 
 # The estimator that `--model` names: an additive model unless another is asked for.
 
