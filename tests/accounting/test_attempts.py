@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import multiprocessing
@@ -21,6 +22,7 @@ from confide.errors import LedgerError
 from confide.privacy.budgets import PureDP
 from confide.training import charge as training_charge
 from confide.training import fit as training_fit
+from tests.estimators.own_losses import Hyperbola, Pseudo
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning", "ignore::confide.BudgetWarning")
 
@@ -169,6 +171,116 @@ def test_other_releases_with_a_seed_are_not_finished(path, monkeypatch, work):
     model()
     killed(path, monkeypatch, *STEPS[0], functools.partial(work, random_state=1))
     assert Ledger(path).unfinished() == []
+
+
+NUMBERS = np.random.default_rng(0).uniform(-0.5, 0.5, size=(200, 3))
+LABELS = (NUMBERS[:, 0] > 0).astype(int)
+BY_PERSON = {"max_rows_per_person": 2}
+
+
+def people(person="p", weight=None):
+    """A schema whose rows are those of persons, and may have weights."""
+    weights = None if weight is None else {"column": weight, "high": 2.0}
+    return confide.Schema(SCHEMA.columns, target=SCHEMA.target, person=person, weight=weights)
+
+
+def of_people(**names):
+    """A fit to a table that has persons and weights twice."""
+    rows = table().assign(p=np.arange(600) % 350, q=np.arange(600) % 400, v=1.0, w=1.5)
+    return lambda ledger: LogisticRegression(2.0, schema=people(**names), ledger=ledger, **BY_PERSON).fit(rows, rows["ill"])
+
+
+def of_prior(weights):
+    return lambda ledger: fitted(ledger, prior=(weights, 0.0))
+
+
+def search_with_prior(weights):
+    estimator, grid = LogisticRegression(classes=[0, 1], prior=(weights, 0.0)), {"alpha": [0.1, 1.0]}
+    return lambda ledger: confide.PrivateSearchCV(estimator, grid, budget=0.5, ledger=ledger).fit(NUMBERS, LABELS)
+
+
+def description_of_people(person):
+    rows = table().assign(p=np.arange(600) % 350, q=np.arange(600) % 400)
+    return lambda ledger: confide.describe(rows, people(person), budget=0.5, ledger=ledger, **BY_PERSON)
+
+
+def bounds_of_people(person):
+    rows = table().assign(p=np.arange(600) % 350, q=np.arange(600) % 400)
+    return lambda ledger: confide.private_bounds(
+        rows, {"age": (0, 200)}, schema=people(person), budget=0.5, ledger=ledger, **BY_PERSON
+    )
+
+
+def interrupted(work, monkeypatch, rows_per_person=1):
+    """A ledger in memory with the charge of this work, which was interrupted; it finishes."""
+    ledger = Ledger(limit=5.0, max_rows_per_person=rows_per_person)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "end", stop)
+        with contextlib.suppress(KeyboardInterrupt):
+            work(ledger)
+    ledger.finish = True
+    return ledger
+
+
+ALIKE = {
+    "a prior": (of_prior([0.5, 0.0, 0.0]), of_prior([0.0, 0.5, 0.0])),
+    "a search with a prior": (search_with_prior([0.5, 0.0, 0.0]), search_with_prior([0.0, 0.5, 0.0])),
+    "persons": (of_people(person="p"), of_people(person="q")),
+    "weights": (of_people(weight="v"), of_people(weight="w")),
+    "a description of persons": (description_of_people("p"), description_of_people("q")),
+    "bounds of persons": (bounds_of_people("p"), bounds_of_people("q")),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_release_that_only_looks_alike_is_not_made_under_the_charge(monkeypatch, name):
+    """Where the text of what decides it is the same but for a name of a column, or a weight of a prior."""
+    work, other = ALIKE[name]
+    ledger = interrupted(work, monkeypatch, 2 if "person" in name or name == "weights" else 1)
+    with pytest.raises(LedgerError, match="nothing to be finished"):
+        other(ledger)
+    work(ledger)
+    assert (ledger.unfinished(), ledger.verify()) == ([], 1)
+
+
+def test_another_number_of_threads_finishes_a_fit(monkeypatch):
+    """No release depends on it."""
+    ledger = interrupted(lambda ledger: fitted(ledger, n_jobs=1), monkeypatch)
+    assert fitted(ledger, n_jobs=2).guarantee_.circumstances.attempts == 2
+
+
+def with_own_penalty(ledger):
+    own = confide.StronglyConvex(lambda w: 0.5 * float(w @ w), lambda w: w, 1.0, 1.1)
+    return fitted(ledger, penalty=own)
+
+
+def with_own_loss(ledger):
+    return confide.ERMClassifier(0.5, loss=Hyperbola(), classes=[0, 1], ledger=ledger).fit(NUMBERS, LABELS)
+
+
+def with_own_loss_of_numbers(ledger):
+    own = confide.ERMRegressor(0.5, loss=Pseudo(), target_bound=1.0, ledger=ledger)
+    return own.fit(NUMBERS, NUMBERS[:, 0])
+
+
+def search_with_own_loss(ledger):
+    own = confide.ERMClassifier(loss=Hyperbola(), classes=[0, 1])
+    return confide.PrivateSearchCV(own, {"alpha": [0.5, 1.0]}, budget=0.5, ledger=ledger).fit(NUMBERS, LABELS)
+
+
+@pytest.mark.parametrize("work", [with_own_penalty, with_own_loss, with_own_loss_of_numbers, search_with_own_loss])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_that_functions_of_the_users_decide_is_not_finished(monkeypatch, work):
+    """Other functions may have the same name and constants."""
+    ledger = interrupted(work, monkeypatch)
+    assert (ledger.verify(), ledger.unfinished()) == (1, [])
+    with pytest.raises(LedgerError, match="functions of your own"):
+        work(ledger)
 
 
 def test_a_fit_that_was_killed_after_its_release_was_marked_is_not_finished(path, monkeypatch):

@@ -103,12 +103,16 @@ class Attempts:
         for number in sorted(self._going_on, reverse=True):
             entry = entries[number - 1]
             # Events of records do not state the relation, which is that of the ledger.
-            if entry.details[INTENT] == intent and [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]:
+            if (
+                intent
+                and entry.details[INTENT] == intent
+                and [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]
+            ):
                 return Mark(number, self._last[number] + 1, ended=False)
         raise LedgerError(
             "this ledger has no charge for this very release that released nothing, so there is nothing to be finished: it "
-            "was never charged, it has released, or data, schema, parameters or version differ. Nothing was used or charged."
-            " To charge a new release, do not ask to finish one."
+            "was never charged, it has released, it is decided by a seed or by functions of your own, or data, schema, "
+            "parameters or version differ. Nothing was used or charged. To charge a new release, do not ask to finish one."
         )
 
     @property

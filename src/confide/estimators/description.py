@@ -161,7 +161,7 @@ def describe(
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
-    deciding = (layout.columns, layout.cross, plan.sizes, plan.budget, relation, persons, n_rows)
+    deciding = (layout.columns, layout.cross, plan.sizes, plan.budget, relation, persons, schema.person, n_rows)
     charge = charge.of_release(plan.event, *deciding)
     interrupted = attempts_sentence(charge.attempt)
     before_charge(charge, allowed, [plan.lattice], wasted=waste)

@@ -44,6 +44,7 @@ from confide.training.charge import (
     Charge,
     before_charge,
     charge_and_release,
+    deciding_fit,
     divided,
     mistakes,
     refuse_persons,
@@ -361,7 +362,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
-            charge = charge.of_release(plan.event, *_deciding(plan, grid, settings, encoders, rows))
+            candidates_decided = map(deciding_fit, settings, rows_of_all)
+            decided = plan.method, plan.n_rows, plan.part_sizes, grid, [each.to_dict() for each in plan.plans]
+            charge = charge.of_release(plan.event, *decided, *candidates_decided)
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [
@@ -678,16 +681,6 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
         return tags
-
-
-def _deciding(
-    plan: SearchPlan, grid: object, settings: object, encoders: Sequence[Any], rows: CheckedRows
-) -> tuple[object, ...]:
-    """The public facts that decide a search."""
-    columns = [None if encoder is None else encoder.schema.columns for encoder in encoders]
-    plans = [each.to_dict() for each in plan.plans]
-    sizes = plan.method, plan.n_rows, plan.part_sizes
-    return *sizes, grid, plans, settings, columns, rows.target_sentence, rows.domain
 
 
 def _of_the_search(plan: Plan, budget: Budget, n_rows: int) -> Plan:

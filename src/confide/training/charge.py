@@ -14,6 +14,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.accounting.records import INTENT
 from confide.array_types import Indices
 from confide.budget_warnings import SEEDED, of_learned_steps, tell_of_repeats, warn
+from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
@@ -27,9 +28,12 @@ from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.second_account import confirms
 from confide.threads import one_blas_thread
+from confide.training.settings import Settings
 
 VOID_MARK = " (void: random_state was set)"
 """How the purpose of a charge ends whose release has no guarantee. Readers of the ledger must see it."""
+OF_USERS_CODE = "decided by functions of the user's own"
+"""In place of what decides a release where no text says all of it: an interrupted one cannot be known again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,19 @@ class Charge:
         if not isinstance(ledger, Ledger):
             return self
         facts = "\n".join([self.purpose, *map(repr, deciding)])
-        can_be_finished = ledger.keeps_intents and self.seed is None
+        can_be_finished = ledger.keeps_intents and self.seed is None and OF_USERS_CODE not in deciding
         intent = hashlib.sha256(facts.encode(errors="replace")).hexdigest() if can_be_finished else ""
         return replace(self, intent=intent, attempt=ledger.attempts(event, intent))
+
+
+def deciding_fit(settings: Settings, rows: CheckedRows) -> tuple[object, ...] | str:
+    """What decides a fit beside its plan, all of it public."""
+    if settings.own_penalty is not None or isinstance(getattr(settings.minimised, "loss", None), DeclaredLoss):
+        return OF_USERS_CODE
+    schema, prior = None if rows.encoder is None else rows.encoder.schema.to_dict(), settings.prior
+    weights = None if prior is None else (prior.coef, prior.intercept)
+    # The number of threads changes neither plan nor release, and a prior shows its weights in no text.
+    return replace(settings, n_threads=1), weights, schema, rows.target_sentence, rows.domain, rows.fourier
 
 
 def before_charge(

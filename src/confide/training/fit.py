@@ -43,7 +43,7 @@ from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
 from confide.training.auto_mechanism import MECHANISMS
-from confide.training.charge import Charge, before_charge, charge_and_release
+from confide.training.charge import Charge, before_charge, charge_and_release, deciding_fit
 from confide.training.least_squares import weights_of_sums
 from confide.training.plan import AnyPlan, plan_for
 from confide.training.settings import WITHOUT_MEAN, Settings
@@ -66,9 +66,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
-        columns = None if rows.encoder is None else rows.encoder.schema.columns
-        deciding = (plan.to_dict(), settings, columns, rows.target_sentence, rows.domain, rows.fourier)
-        charge = charge.of_release(plan.event, *deciding)
+        charge = charge.of_release(plan.event, plan.to_dict(), deciding_fit(settings, rows))
         facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
