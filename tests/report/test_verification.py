@@ -28,7 +28,7 @@ from confide import (
 from confide.features.forms import ShortenedInNorm
 from confide.files import document_text
 from confide.report import verification
-from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plan_again, verify
+from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plans_again, verify
 from confide.training.assumptions import PENALISED
 from tests.report.released import COLUMNS, additive, logistic, of_two_rows, people, schema, with_intervals, without_privacy
 
@@ -98,7 +98,7 @@ def test_the_plan_of_every_kind_is_made_again(kind, tmp_path):
     findings = verify(model)
     assert is_verified(findings), [finding for finding in findings if finding.outcome == FAILED]
     assert any("plan was made again" in each.sentence for each in findings if each.outcome == VERIFIED)
-    assert plan_again(model).alpha == model.alpha_
+    assert plans_again(model)[0].alpha == model.alpha_
 
 
 def smaller_budget(content):

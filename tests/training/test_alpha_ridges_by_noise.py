@@ -18,7 +18,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.penalised_problem import ProblemWithRidges, ridge_factors
-from confide.report.verification import failures_of_plan, plan_again
+from confide.report.verification import failures_of_plan, plans_again
 from confide.training import alpha
 from confide.training.alpha import (
     SHARE_OF_BALANCED,
@@ -157,5 +157,5 @@ def test_plans_state_the_ridges_and_fits_have_them(tmp_path):
 
     loaded = confide.load(tmp_path / "model.json")
     assert loaded.alpha_ == plan.alpha
-    assert ridge_factors(plan_again(loaded).problem) == ridge_factors(plan.problem)
+    assert ridge_factors(plans_again(loaded)[0].problem) == ridge_factors(plan.problem)
     assert not failures_of_plan(loaded)

@@ -362,9 +362,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
-            candidates_decided = map(deciding_fit, settings, rows_of_all)
-            decided = plan.method, plan.n_rows, plan.part_sizes, grid, [each.to_dict() for each in plan.plans]
-            charge = charge.of_release(plan.event, *decided, *candidates_decided)
+            facts = plan.method, plan.n_rows, plan.part_sizes, grid, [each.to_dict() for each in plan.plans]
+            charge = charge.of_release(plan.event, *facts, *map(deciding_fit, settings, rows_of_all))
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [

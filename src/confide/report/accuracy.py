@@ -328,11 +328,6 @@ def guess_probability(budget: Budget) -> float:
     return min(1.0, math.ceil((1.0 + delta * smaller) / (1.0 + smaller) * _DECIMALS * (1.0 - 1e-12)) / _DECIMALS)
 
 
-def odds_after(guarantee: Guarantee) -> float | None:
-    """The probability of a right guess after the release; None without a guarantee."""
-    return None if guarantee.void is not None else guess_probability(guarantee.budget)
-
-
 def question_of(guarantee: Guarantee) -> str:
     """What the attacker guesses at, in words."""
     several = guarantee.max_rows_per_person > 1

@@ -177,19 +177,16 @@ def is_verified(findings: tuple[Finding, ...]) -> bool:
     return all(finding.outcome != FAILED for finding in findings)
 
 
-def plan_again(model: Any) -> AnyPlan:
-    """The plan of the fit, made again from the public facts in the model's file.
+def plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
+    """The plan by which the model was trained, and the one that its guarantee speaks of: another one for a search.
+
+    They are made again from the public facts in the model's file.
 
     Raises
     ------
     ParameterError
         If these facts allow no plan.
     """
-    return _plans_again(model)[0]
-
-
-def _plans_again(model: Any) -> tuple[AnyPlan, AnyPlan]:
-    """The plan by which the model was trained, and the one that its guarantee speaks of: another one for a search."""
     facts, released = model.guarantee_.circumstances, released_model(model)
     n_features = None if model.schema is not None else model.n_features_in_
     if facts.search is not None:
@@ -210,7 +207,7 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
     if not guarantee.budget.is_private:
         return [Finding(UNCHECKED, "The plan was not made again: there is no privacy that it could show.")]
     try:
-        plan, whole = _plans_again(model)
+        plan, whole = plans_again(model)
         expected = _guarantee_again(model, whole)
     except (ConfideError, KeyError) as error:
         return [Finding(FAILED, f"The facts in the file allow no such plan: {error}{advice}")]
