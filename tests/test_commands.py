@@ -25,6 +25,7 @@ PARTS_OF_PROGRAMS = {
     "scripts.mutation_tests": "test",
     "scripts.sanitize_kernel": "test",
     "benchmarks.audit.run": "test",
+    "scripts.house": "check",
     "ruff": "check",
     "mypy": "check",
     "lint-imports": "check",

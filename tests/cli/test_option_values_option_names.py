@@ -56,6 +56,7 @@ NOT_BY_A_COMMAND = {
     "data/partitions.py": "commands refuse a schema without a target",
     "data/spark.py": "commands read files",
     "threads.py": "commands show progress by themselves",
+    "accounting/attempts.py": "commands end the attempts that they began",
     "displays/counts.py": "no command draws with Matplotlib",
     "displays/plans.py": "no command draws with Matplotlib",
     "displays/coefficients.py": "no command draws with Matplotlib",

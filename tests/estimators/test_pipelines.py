@@ -21,7 +21,7 @@ def test_predictions_are_those_of_the_model(name):
     model, rows = example(name)
     pipeline = pickle.loads(pickle.dumps(model.to_sklearn()))
     assert type(pipeline) is Pipeline
-    assert pipeline[-1].__class__.__module__.startswith(("sklearn", "confide.exports"))
+    assert pipeline[-1].__class__.__module__.startswith(("sklearn", "confide.estimators.pipelines"))
     if not hasattr(model, "classes_"):
         np.testing.assert_allclose(pipeline.predict(rows), model.predict(rows), rtol=1e-9)
         assert np.ptp(model.predict(rows)) > 0.01
