@@ -60,7 +60,7 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
     "data.partitions": {"_SAMPLE_REDUCTION": (2,), "FAN_IN": (2,)},
     "data.streams": {"_CHUNKS_AT_ONCE": (1,), "_PIECE_BYTES": (2**13,), "_READ_AHEAD": (3,)},
     "erm.clipped_rows": {"MANY_SCORES": (1,), "_FARTHEST": (1.0,)},
-    "erm.coded_rows": {"BLOCKS_IN_JOINED": (2,), "_MOST": (60,)},
+    "erm.coded_rows": {"BLOCKS_IN_JOINED": (2,), "_MOST_JOINED": (60,)},
     "erm.group_bounds": {"_BAND_GROUPS": (1,)},
     "erm.row_bounds": {"LONG_ROW": (1,)},
     "erm.source": {"_PASSES_KEPT": (1,)},

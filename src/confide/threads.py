@@ -1,4 +1,4 @@
-"""Passes over the rows: who is told how many rows were used, and how fast that is.
+"""Threads that share passes over the rows, and who is told how many rows were used, and how fast that is.
 
 The number of passes depends on the rows, so it may be shown on the curator's screen only. The line that `progress` writes by
 itself therefore numbers passes only on a terminal, and never tells how many rows there are, which may be private.

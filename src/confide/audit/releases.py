@@ -1,4 +1,4 @@
-"""One release, whoever made the library: estimators and plain callables become callables of the data."""
+"""Releases of estimators, callables and files, and their outcomes: numbers, or a statistic that is learned."""
 
 from __future__ import annotations
 

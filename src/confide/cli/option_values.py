@@ -1,4 +1,4 @@
-"""Values of options that are more than a number or a name: the text that was typed, read as the value that Python takes."""
+"""Names and values of options: the text that was typed, read as the value that Python takes."""
 
 from __future__ import annotations
 
@@ -271,8 +271,8 @@ def _check_suited(kind: str, schema: Schema | None, *, predicts_numbers: bool) -
 
 # Refusals of the library in the words of the command line: options in place of parameters and classes of Python.
 #
-# `parameters.OPTION_OF` names the option of each parameter. A test collects every refusal that the library can raise, puts
-# it into these words, and looks for names of Python that are left.
+# `option_values.OPTION_OF` names the option of each parameter. A test collects every refusal that the library can raise,
+# puts it into these words, and looks for names of Python that are left.
 
 _PHRASES = {
     " If targets are far from 0, give target_low and target_high in its place.": "",

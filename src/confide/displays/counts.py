@@ -1,4 +1,4 @@
-"""What pictures of private counts have in common: where counts come from, and what is refused before a charge."""
+"""Pictures of private counts: calibration and ROC curves, and what is refused before a charge."""
 
 from __future__ import annotations
 

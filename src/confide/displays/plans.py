@@ -1,4 +1,4 @@
-"""A picture of the accuracy that is to be expected at several budgets, before any row is read."""
+"""Pictures of plans and of ledgers: the accuracy to be expected at several budgets, and what was spent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities of rows, and how fast they change, as the slopes of two losses: sums of them are entries of gradients.
+"""Losses for the sake of their gradients: sums of rows, of their probabilities and of the rates of these.
 
 Both are losses for the sake of these sums alone. They look at no label, and nothing minimises them.
 """

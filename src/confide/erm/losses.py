@@ -1,4 +1,4 @@
-"""What proofs need to know of a loss, and the logistic loss.
+"""What proofs need to know of a loss, the logistic loss, and the hinge with smooth losses in its place.
 
 A loss of the margin z = y (w . x) takes arrays of any shape and returns arrays of that shape, in float64. Labels are -1 and
 +1. Each such loss is convex and falls with the margin. `hinges` has more of them; `target_losses` has the losses of a score

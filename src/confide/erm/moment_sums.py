@@ -1,4 +1,4 @@
-"""Sums over rows of second moments of curvature and slope, at given weights."""
+"""Sums over rows of second moments, spreads, directions and least squares, and the closed list of all sums."""
 
 from __future__ import annotations
 

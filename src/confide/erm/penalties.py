@@ -1,4 +1,4 @@
-"""A penalty that a user wrote in place of |w|^2 / 2. The user declares its constants, and the guarantee says so."""
+"""Penalties in place of |w|^2 / 2: one that a user wrote, and the subgradients of an l1 penalty."""
 
 from __future__ import annotations
 

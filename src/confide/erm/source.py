@@ -1,4 +1,4 @@
-"""Sums over rows that are remembered where a solver, which asks for them, cannot change them."""
+"""Where rows live, as trusted code sees it: the protocol of a source, read-only rows for solvers, remembered sums."""
 
 from __future__ import annotations
 

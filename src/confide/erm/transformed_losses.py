@@ -1,4 +1,4 @@
-"""Losses of rows that have weights: constants that hold for every row, whatever its weight."""
+"""Losses made of other losses: weighted, with clipped or joined slopes, or declared by a user."""
 
 from __future__ import annotations
 

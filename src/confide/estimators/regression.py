@@ -1,4 +1,4 @@
-"""Private ridge regression, from a perturbed objective or from noisy sums over rows."""
+"""Private regression: ridge regression, Huber's loss, quantiles, and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tables an evaluation releases: public facts alone, decided before a row is used.
+"""Which tables an evaluation releases, and how rows fall into them: decided before a row is used.
 
 Every row lies in exactly one cell of each table, or spreads one unit over the cells of one block of it. Groups are the first
 axis of a table, so a row touches no more cells where there are many groups.

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Released models as values, as files, and as models of other libraries."""

@@ -1,4 +1,4 @@
-"""A released model as a document: what was released, and the public parameters of its estimator. Nothing else is written."""
+"""A released model as a document, written and read again: what was released, and public parameters. Nothing else."""
 
 from __future__ import annotations
 

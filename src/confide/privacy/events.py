@@ -1,4 +1,4 @@
-"""What can be charged to a ledger, and the events that stand for it."""
+"""What one release costs: the events that a ledger adds up, and what stands for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rényi divergences of Gaussian objective perturbation, and the rho of its concentrated privacy.
+"""What Gaussian objective perturbation costs: its curve, its Rényi divergences, and its rho.
 
 Symbols inside formulas: mu shift over standard deviation, c_J the logarithm that the curvature may cost, a an order.
 Proofs: proofs/gaussian.md, theorems 5 and 6.

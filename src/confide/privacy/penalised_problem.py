@@ -1,4 +1,4 @@
-"""An l1 penalty beside the ridge, for noise on the weights. Proof: proofs/elastic_net.md.
+"""Problems with a penalty beside or in place of |w|^2 / 2. Proofs: proofs/elastic_net.md, proofs/strongly_convex.md.
 
 Output perturbation needs strong convexity alone, so its sensitivity is that of the ridge. The minimiser is certified by the
 least subgradient in place of the gradient. Noise in the objective needs a differentiable penalty, and is refused.

@@ -1,1 +1,1 @@
-"""A study as one file: its data, budget, ledger, model, evaluation and outputs, and how far it has come."""
+"""A study as one file: its first questions, its checks, its steps, and how far it has come."""

@@ -1,4 +1,4 @@
-"""How the cells of one column fit its description, counted piece by piece: what a fit would do with each cell."""
+"""How cells fit the description of their column, and rows their persons, counted piece by piece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left to do of a study: decided from its state, the charges in its ledger and the files that are there."""
+"""What was done of a study, and what is left: from its state, the charges in its ledger and the files that are there."""
 
 from __future__ import annotations
 

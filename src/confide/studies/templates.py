@@ -1,4 +1,4 @@
-"""The files of a study that begins: all are checked before the first is written, and none replaces another unasked."""
+"""The texts and files of a study that begins: all are checked before one is written, and none replaces another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many knots an additive model gives to each number column, where the user said nothing: from public facts alone."""
+"""How many knots, interactions and random features a model has where the user said nothing: public facts alone."""
 
 from __future__ import annotations
 

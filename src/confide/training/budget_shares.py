@@ -1,4 +1,4 @@
-"""Which share of a budget is kept for intervals, and the plan of weights and moments together."""
+"""Which parts of a budget go to intervals, centres and means, and whether gradients are noisy."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Thresholds:
     ----------
     losses : the losses, the one with the smallest threshold first
     shares : the threshold of each, as a share of the bound on targets
-    aim : what the threshold is to balance, a name of `threshold_choice.AIMS`
+    aim : what the threshold is to balance, a name of `auto_loss.AIMS`
     """
 
     losses: tuple[Loss, ...]
@@ -124,7 +124,7 @@ class Settings:
     ----------
     minimised : what a fit minimises
     budget : the privacy budget
-    mechanism : a name of `mechanism_choice.MECHANISM_NAMES`, or "sufficient-statistics"
+    mechanism : a name of `auto_mechanism.MECHANISM_NAMES`, or "sufficient-statistics"
     alpha : ridge of the mean objective, or None for the automatic one
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
