@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
     "lines of code": (37_020, 27_500),
-    "files": (245, 240),
+    "files": (248, 240),
     "files of fewer than 40 lines": (41, 40),
     "classes": (565, 330),
     "calls of isinstance": (1_020, 450),

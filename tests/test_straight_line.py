@@ -25,8 +25,8 @@ SCHEMA = Schema(
 FRAME = pd.DataFrame({"a": ROWS[:, 0], "c": np.where(ROWS[:, 1] > 0.0, "u", "v"), "who": np.arange(2_000) // 2})
 BEFORE = confide.LogisticRegression(1.0, classes=[0, 1]).fit(ROWS, LABELS)
 PUBLIC = confide.PublicPrior(confide.LogisticRegression(float("inf"), schema=SCHEMA).fit(FRAME, LABELS))
-COMPUTED_WITH = ("confide.privacy.", "confide.accounting.")
-"""Rooms that compute with a budget, wherever the numbers of it are needed."""
+COMPUTED_WITH = ("confide.privacy.", "confide.accounting.", "confide.budget_warnings")
+"""Rooms that compute with a budget, wherever the numbers of it are needed, and what is said of it in plans and warnings."""
 
 
 def entries(travellers, run):
@@ -116,7 +116,7 @@ def test_a_fit_in_memory_is_a_straight_line(name):
         travellers["prior"] = model.prior
     found = entries(travellers, lambda: model.fit(X, y))
     if model.prior is not None:
-        assert found["prior"]["confide.estimators.linear_model"] == 1
+        assert found["prior"]["confide.intake.specification"] == 1
     assert found["X"]["confide.intake.rows"] == found["y"]["confide.intake.targets"] == 1
     if name.startswith("an additive"):
         # Plans with several numbers of knots are compared before the fit; its rows and targets go straight all the same.
