@@ -19,7 +19,7 @@ from confide import ConfideError, GroupBound, InputError, Ledger, LogisticRegres
 from confide.data.arrays import ArrayBlocks, SparseBlocks
 from confide.errors import InputTypeError
 from confide.features.encoder import Encoder
-from confide.intake.arrays import numeric_blocks, rows_to_score, table_of
+from confide.intake.arrays import _sound_sparse, numeric_blocks, rows_to_score, table_of
 from tests.intake.refusals import GOOD_X, GOOD_Y, SECRET, SECRET_TEXT, refusal, with_entry
 from tests.intake.specifications import specification
 
@@ -361,3 +361,23 @@ def test_numbers_that_are_not_finite_are_found_in_any_order_of_memory(kind, dtyp
                 numeric_blocks(X, BaseEstimator(), is_fit=True, accepts_sparse=False)
             X[row, column] = 0.0
     numeric_blocks(X, BaseEstimator(), is_fit=True, accepts_sparse=False)
+
+
+@pytest.mark.parametrize("kind", ["csc", "bsr", "coo"])
+def test_indices_that_another_thread_changes_after_the_check_are_not_followed(kind, monkeypatch):
+    """Whatever follows reads a copy that was checked: compiled code follows indices without a check."""
+    numbers = np.arange(1.0, 13.0).reshape(4, 3)
+    X = scipy.sparse.coo_array(numbers).asformat(kind)
+    name = "_check" if kind == "coo" else "check_format"
+    check = getattr(type(X), name)
+    given = [X.row, X.col] if kind == "coo" else [X.indices]
+
+    def then_changed(self, *options, **more):
+        check(self, *options, **more)
+        for indices in given:
+            indices[:] = 0
+
+    monkeypatch.setattr(type(X), name, then_changed)
+    rows = _sound_sparse(X)
+    assert np.array_equal(rows.toarray(), numbers)
+    assert not any(np.shares_memory(rows.indices, indices) for indices in given)

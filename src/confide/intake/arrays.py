@@ -256,13 +256,13 @@ def _sound_sparse(X: Any) -> Any:
         raise InputError(f"Expected 2D array, got {X.ndim}D array instead. X must be (rows, features).")
     try:
         if X.format in ("csr", "csc", "bsr"):
-            # A new object around the same arrays, because the check may change the object that it is called on.
-            # It has its own row pointers: nobody else can change them once they are checked.
-            X = type(X)((X.data, X.indices, X.indptr.copy()), shape=X.shape)
+            # A new object around the same numbers, because the check may change the object that it is called on. It has its
+            # own pointers and indices, which nobody else can change once they are checked. Sums look at those of rows again.
+            X = type(X)((X.data, X.indices if X.format == "csr" else X.indices.copy(), X.indptr.copy()), shape=X.shape)
             X.check_format(full_check=True)
         elif X.format == "coo":
             # The constructor checks the indices. They may have been changed since X was made, so a new object is made.
-            X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
+            X = type(X)((X.data, (X.row.copy(), X.col.copy())), shape=X.shape)
         rows = X.tocsr()
         rows.check_format(full_check=True)
         return rows
