@@ -156,6 +156,10 @@ def test_other_releases_that_were_killed_are_finished_under_their_charge(path, m
         assert found.to_dict()["interrupted"] == list(found.interrupted) != []
     if work is bounded:
         assert "# An earlier attempt at this release" in found.to_toml()
+        column = confide.Schema.from_dict(found.schema.to_dict()).columns[0]
+        assert column.released.attempts == 2
+        later = LogisticRegression(1.0, schema=found.schema, classes=["no", "yes"]).fit(table()[["age"]], table()["ill"])
+        assert "by attempt 2 under its charge. What ended each earlier one" in later.guarantee_.statement()
     assert Ledger(path).spent() == PureDP(0.5)
     assert (Ledger(path).verify(), Ledger(path).unfinished()) == (1, [])
     with pytest.raises(LedgerError, match="nothing to be finished"):

@@ -20,10 +20,10 @@ def schema(**changes):
 def test_it_survives_files_and_copies(tmp_path):
     """The key of a TOML file, read by the reader of schemas and written again."""
     path = tmp_path / "a.toml"
-    path.write_text(schema(ledger="abc", max_rows_per_person=3).to_toml())
+    path.write_text(schema(ledger="abc", max_rows_per_person=3, attempts=2).to_toml())
     again = Schema.from_toml(path)
     assert again.columns[0].released == BoundsRelease(
-        (0.01, 0.99), (0.0, 10.0), ("a", "b"), "replace-one", 0.5, max_rows_per_person=3, ledger="abc"
+        (0.01, 0.99), (0.0, 10.0), ("a", "b"), "replace-one", 0.5, max_rows_per_person=3, attempts=2, ledger="abc"
     )
     assert again.to_toml() == path.read_text()
     assert "released bounds" in str(again)
@@ -46,6 +46,9 @@ def test_the_sentence_names_columns_price_and_ledger():
     assert "the same ledger" in same[1]
     assert "its cost adds to" in other[1]
     assert other == alone
+    (finished, _), (first, _) = (schema(attempts=count).columns[0].released.sentences(None) for count in (3, 1))
+    assert "by attempt 3 under its charge. What ended each earlier one depended neither on rows" in finished
+    assert "attempt" not in first
     (void,) = schema(void="A seed.").columns[0].released.sentences(None)
     assert "without a guarantee" in void
     assert schema(epsilon=None, rho=0.1).columns[0].released.price == "rho = 0.1 (replace-one)"
@@ -63,6 +66,8 @@ def test_the_sentence_names_columns_price_and_ledger():
         ({"rho": 0.1}, "give its price"),
         ({"neighbours": 3}, "neighbours must be text"),
         ({"max_rows_per_person": True}, "must be a whole number"),
+        ({"attempts": 0}, "attempts must be a whole number of at least 1"),
+        ({"attempts": 2.0}, "attempts must be a whole number of at least 1"),
         ({"epsilom": 1}, 'did you mean "epsilon"'),
         ({"neighbours": None}, 'the key "neighbours" is missing'),
     ],

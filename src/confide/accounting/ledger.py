@@ -319,8 +319,7 @@ class Ledger(Shared):
         return {**self._notes.get(charge, {}), **self._entries[charge - 1].details}
 
     def _contradicts(self, charge: int, details: Mapping[str, str]) -> bool:
-        known = self._known(charge)
-        return any(known.get(name, text) != text for name, text in details.items())
+        return any(self._known(charge).get(name, text) != text for name, text in details.items())
 
     def _checked(self, details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
         if (details and not self.keeps_details) or (INTENT in details and not self.keeps_intents):

@@ -227,7 +227,7 @@ def private_bounds(
     n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and person is None else math.inf
     waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
     charge = charge.of_release(plan.event, described, grids, inner, allowed, relation, persons, person, n_rows)
-    interrupted = attempts_sentence(charge.attempt)
+    release, interrupted = replace(release, attempts=charge.attempt), attempts_sentence(charge.attempt)
     before_charge(charge, allowed, (), wasted=waste)
     found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)
     return PrivateBounds(described, shares, found, plan, release, schema, interrupted)

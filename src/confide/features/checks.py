@@ -111,6 +111,8 @@ def check_fields(where: str, description: Mapping[Any, Any], kind: type[Any], gi
 
 # What a schema says of bounds that were released from rows: how, and at which price.
 
+_EARLIER = "What ended each earlier one depended neither on rows nor on noise; any other counts as one more release."
+
 
 @dataclass(frozen=True, slots=True)
 class BoundsRelease:
@@ -124,6 +126,7 @@ class BoundsRelease:
     neighbours : the relation under which the release is private
     epsilon, delta, rho : the price of the release, as epsilon, epsilon and delta, or rho
     max_rows_per_person : the release protects a person with at most so many rows
+    attempts : the number of this attempt under its charge; above 1 if earlier ones were interrupted
     ledger : identity of the ledger that was charged, or None
     void : why the release has no guarantee; None if it has one
 
@@ -141,6 +144,7 @@ class BoundsRelease:
     delta: float | None = None
     rho: float | None = None
     max_rows_per_person: int = 1
+    attempts: int = 1
     ledger: str | None = None
     void: str | None = None
 
@@ -161,8 +165,9 @@ class BoundsRelease:
                 raise SchemaError(f"{where}: {key} must be a positive number.")
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}: give its price, as epsilon or as rho.")
-        if isinstance(self.max_rows_per_person, bool) or not isinstance(self.max_rows_per_person, int):
-            raise SchemaError(f'{where}: "max_rows_per_person" must be a whole number.')
+        for key in ("max_rows_per_person", "attempts"):
+            if type(getattr(self, key)) is not int or getattr(self, key) < 1:
+                raise SchemaError(f"{where}: {key} must be a whole number of at least 1.")
         for key in ("neighbours", "ledger", "void"):
             if not isinstance(getattr(self, key), str | None):
                 raise SchemaError(f"{where}: {key} must be text.")
@@ -184,7 +189,8 @@ class BoundsRelease:
         bounds = f"The bounds of {names} were not declared"
         if self.void is not None:
             return (f"{bounds}; they came from rows by a release without a guarantee, which may reveal these rows.",)
-        released = f"{bounds}; they came from rows by a private release that cost {self.price}."
+        which = "" if self.attempts == 1 else f" by attempt {self.attempts} under its charge. {_EARLIER}"
+        released = f"{bounds}; they came from rows by a private release that cost {self.price}{which or '.'}"
         if ledger is not None and self.ledger == ledger:
             return released, "The release of these bounds was charged to the same ledger."
         uncovered = "is not covered here: where it used some of these rows, its cost adds to that of this release."
