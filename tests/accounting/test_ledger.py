@@ -847,3 +847,34 @@ def test_a_check_of_nothing_finds_nothing_and_one_of_too_much_raises():
     with pytest.raises(BudgetExceeded):
         ledger.check([PureDP(0.5), PureDP(0.6)])
     assert ledger.spent() == PureDP.of_sum(0.0)
+
+
+class Stops(list):
+    """Interrupts whoever has added something to it."""
+
+    def append(self, each):
+        super().append(each)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_a_charge_is_counted_loses_no_ledger_in_memory():
+    """The charge counts, and so do those that follow."""
+    ledger = Ledger(limit=1.0)
+    ledger.charge(0.25)
+    ledger._entries = Stops(ledger._entries)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(0.25)
+    ledger.charge(0.125)
+    assert ledger.spent() == PureDP(0.625)
+    assert ledger.verify() == 3
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(0.5)
+
+
+def test_a_record_that_cannot_be_understood_after_it_was_written_is_not_called_uncharged(monkeypatch):
+    """It stands in the ledger, and counts for whoever can read it."""
+    ledger = Ledger(limit=1.0)
+    monkeypatch.setattr(Ledger, "_take", lambda self, record: False)
+    with pytest.raises(LedgerError, match="What its records charge stays charged") as refused:
+        ledger.charge(0.25)
+    assert "Nothing was" not in str(refused.value)

@@ -74,10 +74,10 @@ class Ledger(Shared):
         "auto" is fixed by the first charge: "renyi" for a ZCDP charge, "sum" for others and for a plan. It is fixed once,
         because whoever could take the better of the two after seeing outcomes might spend delta twice.
     finish : bool, default False
-        Whether fits through this object finish charges in place of making new ones. A fit is then refused unless the ledger
-        holds a charge for this very fit whose run was interrupted before it released anything, such as by a kill. Its
-        guarantee says so, and rests on an interruption that depended neither on the rows nor on the noise
-        (confide/accounting/proofs/finishing.md).
+        Whether releases through this object finish charges in place of making new ones: fits, searches, evaluations,
+        descriptions and bounds. One is then refused unless the ledger holds a charge for this very release whose run was
+        interrupted before anything of it was seen, such as by a kill. What it shows says so, and rests on an interruption
+        that depended neither on the rows nor on the noise (confide/accounting/proofs/finishing.md).
 
     Raises
     ------
@@ -124,13 +124,9 @@ class Ledger(Shared):
             self._records = RecordsInMemory(header.text)
         else:
             raise ParameterError("give a limit for a ledger in memory, or the path of a ledger that exists.")
-        self._last: Record | None = None
-        self._entries: list[Entry] = []
-        self._notes: dict[int, dict[str, str]] = {}
-        self._attempts = Attempts()
+        self._forget()
         super().__init__()
         self.dated_like: str | None = None  # the time that charges through this object are given
-        self._total = filters.Amount()
         with self._up_to_date():
             self._check_agreement(header, relation, rows, accounting)
 
@@ -173,11 +169,13 @@ class Ledger(Shared):
 
     @property
     def keeps_intents(self) -> bool:
-        """Whether interrupted fits can be finished. Ledgers that older versions of confide made cannot do that."""
+        """Whether interrupted releases can be finished. Ledgers that older versions of confide made cannot do that."""
         return self.keeps_details and self._header.format > 2
 
     def unfinished(self) -> list[int]:
-        """The numbers of the charges whose fits released nothing: they were interrupted, or still go on.
+        """The numbers of the charges under which nothing was released: the runs were interrupted, or still go on.
+
+        A charge without an intent, such as one by hand, is not among them.
 
         Returns
         -------
@@ -249,7 +247,7 @@ class Ledger(Shared):
         details : mapping or None
             What was bought, as texts: "release", "user", "model" (a file) and "sha256" (its checksum). Public like the
             purpose; they change no amount, and nothing checks that they are true. "intent", a checksum of what decides the
-            release, is for fits: whoever gives it calls `end` before the release is seen.
+            release, is for releases of confide: whoever gives it calls `end` before the release is seen.
 
         Raises
         ------
@@ -471,17 +469,28 @@ class Ledger(Shared):
         session.append(record)
         self._count(record)
 
+    def _forget(self) -> None:
+        """Have counted nothing, so that the next session counts all records."""
+        self._last: Record | None = None
+        self._entries, self._notes = list[Entry](), dict[int, dict[str, str]]()
+        self._attempts, self._total = Attempts(), filters.Amount()
+
     def _count(self, record: Record) -> None:
         try:
-            understood = self._take(record)
+            if understood := self._take(record):
+                self._last = record
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
             understood = False
+        except BaseException:
+            # An interrupt may leave a record half counted. A file is refused then, and can be opened anew.
+            if self._records.path is None:
+                self._forget()
+            raise
         if not understood:
             raise LedgerError(
                 f"record {record.number} of {self._records.path} cannot be understood. Use the version of confide that "
-                f"wrote it, or a newer one. Nothing was used or charged."
+                f"wrote it, or a newer one. What its records charge stays charged."
             )
-        self._last = record
 
     def _take(self, record: Record) -> bool:
         """Count a record. False unless this version would have written the same record."""

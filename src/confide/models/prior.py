@@ -202,10 +202,8 @@ class Prior:
     @classmethod
     def from_dict(cls, value: dict[str, Any], fitted_to: FittedTo) -> Prior:
         """Read the form written by `to_dict`, in the file of a model, whose columns and classes were those of the prior."""
-        keys, found = (
-            {"source", "coef", "intercept", "guarantee", "of_model"},
-            cls.of_numbers(value["coef"], value["intercept"]),
-        )
+        keys = {"source", "coef", "intercept", "guarantee", "of_model"}
+        found = cls.of_numbers(value["coef"], value["intercept"])
         guarantee = None if value["guarantee"] is None else Guarantee.from_dict(value["guarantee"])
         fits_source = (guarantee is not None) == (value["source"] == "release")
         if set(value) != keys or value["source"] not in SOURCES or not fits_source:

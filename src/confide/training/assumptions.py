@@ -12,6 +12,7 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes, RisingSlopes
 from confide.expected_noise import l1_ratio
+from confide.features.checks import BoundsRelease
 from confide.features.columns import NumberColumn, codes_sentence
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
@@ -183,20 +184,19 @@ def _bound(problem: Any, *, is_private: bool, some_released: bool) -> str:
 
 def _released_bounds(encoder: Encoder | None, ledger: NamedLedger | None) -> tuple[str, ...]:
     """Which bounds of the schema came from rows, by releases of their own."""
-    releases = [column.released for column in _with_released_bounds(encoder) if column.released is not None]
     identity = None if ledger is None else ledger.identity
+    releases = _released_by_column(encoder).values()
     return tuple(dict.fromkeys(sentence for release in releases for sentence in release.sentences(identity)))
 
 
-def _with_released_bounds(encoder: Encoder | None) -> tuple[NumberColumn, ...]:
+def _released_by_column(encoder: Encoder | None) -> dict[str, BoundsRelease]:
     columns = () if encoder is None else encoder.schema.columns
-    return tuple(each for each in columns if isinstance(each, NumberColumn) and each.released is not None)
+    return {each.name: each.released for each in columns if isinstance(each, NumberColumn) and each.released is not None}
 
 
 def _void_bounds(encoder: Encoder | None) -> str | None:
     """Why the bounds of the schema leave no guarantee; None if they were declared, or released privately."""
-    columns = _with_released_bounds(encoder)
-    names = [f'"{each.name}"' for each in columns if each.released is not None and each.released.void is not None]
+    names = [f'"{name}"' for name, release in _released_by_column(encoder).items() if release.void is not None]
     if not names:
         return None
     return f"The bounds of {' and '.join(names)} came from a release without a guarantee, which may reveal rows."
