@@ -257,14 +257,11 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
     names = [column.name for column in found]
     if len(set(names)) < len(names):
         raise ParameterError("columns must name each column once.")
-    taken = {} if schema is None or schema.target is None else {schema.target.column: "target"}
-    if schema is not None and schema.person is not None:
-        taken[schema.person] = "person"
-    if schema is not None and schema.weight is not None:
-        taken[schema.weight.column] = "weight"
-    for name in names:
-        if name in taken:
-            raise ParameterError(f'column "{name}" is the {taken[name]} of the schema; bounds are for its other columns.')
+    taken = {} if schema is None else {schema.person: "person"}
+    for what in ("target", "weight"):
+        taken[getattr(getattr(schema, what, None), "column", None)] = what
+    for name in taken.keys() & names:
+        raise ParameterError(f'column "{name}" is the {taken[name]} of the schema; bounds are for its other columns.')
     return found
 
 

@@ -196,10 +196,9 @@ def _released_by_column(encoder: Encoder | None) -> dict[str, BoundsRelease]:
 
 def _void_bounds(encoder: Encoder | None) -> str | None:
     """Why the bounds of the schema leave no guarantee; None if they were declared, or released privately."""
-    names = [f'"{name}"' for name, release in _released_by_column(encoder).items() if release.void is not None]
-    if not names:
-        return None
-    return f"The bounds of {' and '.join(names)} came from a release without a guarantee, which may reveal rows."
+    releases = _released_by_column(encoder).items()
+    names = " and ".join(f'"{name}"' for name, release in releases if release.void is not None)
+    return f"The bounds of {names} came from a release without a guarantee, which may reveal rows." if names else None
 
 
 def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
