@@ -24,7 +24,7 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (37_024, 27_500),
+    "lines of code": (37_020, 27_500),
     "files": (248, 240),
     "files of fewer than 40 lines": (41, 40),
     "classes": (565, 330),
