@@ -458,13 +458,13 @@ def test_a_fit_whose_charge_is_in_doubt_uses_no_row(network, url, monkeypatch):
 def test_a_commit_that_recorded_nothing_is_no_charge(url, monkeypatch):
     """Some poolers, and transactions that failed before, answer COMMIT without an error and without a commit."""
     ledger = Ledger(url, limit=1.0)
-    append = database_storage._DatabaseSession.append
+    commit = database_storage.RecordsInDatabase.commit
 
-    def append_and_roll_back(self, record):
-        append(self, record)
-        self._run("ROLLBACK")
+    def roll_back_and_commit(self, connection, last):
+        self.run(connection, "ROLLBACK")
+        commit(self, connection, last)
 
-    monkeypatch.setattr(database_storage._DatabaseSession, "append", append_and_roll_back)
+    monkeypatch.setattr(database_storage.RecordsInDatabase, "commit", roll_back_and_commit)
     with pytest.raises(LedgerError, match="in doubt"):
         ledger.charge(0.5)
     assert ledger.verify() == 0
