@@ -47,8 +47,8 @@ ATTRIBUTES = (
     "best_index_", "best_params_", "best_score_", "best_score_deviation_",
 )  # fmt: skip
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba")
-SENTENCES = {"assumptions", "void", "cautions", "version", "checksum"}
-"""Of documents: what may be said otherwise without a number that differs."""
+SENTENCES = {"assumptions", "void", "cautions", "version", "checksum", "identity"}
+"""Of documents: what may be said otherwise, and what is drawn anew, without a number that differs."""
 REFUSED = "refused: "
 MOST_SHOWN = 4
 MECHANISMS = ("auto", "objective", "output", "gradient")
@@ -719,7 +719,7 @@ def counted_by(ledger: Any) -> Facts:
     """What a ledger says, but for the time."""
     entries = ledger.entries()
     numbers = {"spent": ledger.spent().to_dict(), "remaining": ledger.remaining().to_dict()}
-    numbers["entries"] = {name: entries[name].to_numpy() for name in entries if name not in ("time", "purpose")}
+    numbers["entries"] = {name: entries[name].to_numpy() for name in entries if name not in ("time", "purpose", "sha256")}
     return Facts(numbers, {"purposes": "\n".join(entries["purpose"])})
 
 
@@ -739,7 +739,9 @@ def planned() -> Fit:
         of_kernel = planning.optimal_privacy_of_kernel(10_000, 2, 0.01, accuracy=0.5)
         numbers = {
             "forecasts": [[each.error, each.low, each.high, each.constant_error] for each in forecasts],
-            "plans": [without_sentences(each.plan.to_dict()) for each in planning.compare_mechanisms(model, 5_000, 8)],
+            "plans": [
+                without_sentences(each.plan.to_dict()) for each in planning.compare_mechanisms(model, 5_000, 8) if each.plan
+            ],
             "equivalent": [budget.to_dict() for budget in planning.equivalent_budgets(model, 5_000, 8)],
             "enough": [enough.n_rows, enough.plan.alpha],
             "optimal": [bounds.lower, bounds.upper, of_kernel.lower, of_kernel.upper],
