@@ -162,7 +162,7 @@ def describe(
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
     deciding = (layout.columns, layout.cross, plan.sizes, plan.budget, relation, persons, schema.person, n_rows)
-    charge = charge.of_release(plan.event, *deciding)
+    charge = charge.of_release(plan.event, lambda: deciding)
     interrupted = attempts_sentence(charge.attempt)
     before_charge(charge, allowed, [plan.lattice], wasted=waste)
     released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)

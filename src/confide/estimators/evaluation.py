@@ -470,7 +470,7 @@ def evaluate(
         if not allows_hidden:
             refuse_hidden(planned.plan, planned.n_cells, n_rows, planned.plan_at)
         deciding = (checksums, planned.n_bins, planned.groups, clip, allowed, relation, persons, n_rows)
-        charge = charge.of_release(planned.plan.event, *deciding)
+        charge = charge.of_release(planned.plan.event, lambda: deciding)
         interrupted = attempts_sentence(charge.attempt)
         release = partial(_released, prepared, [each.source for each in rows])
         released = charge_and_release(release, planned.plan.event, relation, charge)

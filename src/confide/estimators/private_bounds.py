@@ -226,7 +226,7 @@ def private_bounds(
     checked = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
     n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and person is None else math.inf
     waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
-    charge = charge.of_release(plan.event, described, grids, inner, allowed, relation, persons, person, n_rows)
+    charge = charge.of_release(plan.event, lambda: (described, grids, inner, allowed, relation, persons, person, n_rows))
     release, interrupted = replace(release, attempts=charge.attempt), attempts_sentence(charge.attempt)
     before_charge(charge, allowed, (), wasted=waste)
     found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)

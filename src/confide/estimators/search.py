@@ -363,7 +363,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
             facts = plan.method, plan.n_rows, plan.part_sizes, grid, [each.to_dict() for each in plan.plans]
-            charge = charge.of_release(plan.event, *facts, *map(deciding_fit, settings, rows_of_all))
+            charge = charge.of_release(plan.event, lambda: (*facts, *map(deciding_fit, settings, rows_of_all)))
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [

@@ -55,7 +55,7 @@ class Charge:
     intent: str = ""
     attempt: int = 1
 
-    def of_release(self, event: Event, *deciding: object) -> Charge:
+    def of_release(self, event: Event, deciding: Callable[[], Iterable[object]]) -> Charge:
         """The charge of one release, from all public facts that decide it: by them an interrupted one is known again.
 
         Raises
@@ -66,9 +66,9 @@ class Charge:
         ledger = self.ledger
         if not isinstance(ledger, Ledger):
             return self
-        facts = "\n".join([self.purpose, *map(repr, deciding)])
-        can_be_finished = ledger.keeps_intents and self.seed is None and OF_USERS_CODE not in deciding
-        intent = hashlib.sha256(facts.encode(errors="replace")).hexdigest() if can_be_finished else ""
+        facts = tuple(deciding()) if ledger.keeps_intents and self.seed is None else (OF_USERS_CODE,)
+        text = "\n".join([self.purpose, *map(repr, facts)])
+        intent = "" if OF_USERS_CODE in facts else hashlib.sha256(text.encode(errors="replace")).hexdigest()
         return replace(self, intent=intent, attempt=ledger.attempts(event, intent))
 
 

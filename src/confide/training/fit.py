@@ -66,7 +66,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
-        charge = charge.of_release(plan.event, plan.to_dict(), deciding_fit(settings, rows))
+        charge = charge.of_release(plan.event, lambda: (plan.to_dict(), deciding_fit(settings, rows)))
         facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
