@@ -10,6 +10,7 @@ functions of the package run in one fit, in how many files, and how often contro
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -108,12 +109,15 @@ def figures_of_calls() -> dict[str, int]:
 
 def traced(call: Callable[[], object]) -> tuple[int, int, int]:
     """(functions, files, returns to a file that control had left) of the package in one call."""
+    import confide
+
     functions: set[Any] = set()
     path: list[str] = []
+    package = f"{Path(confide.__file__).parent}{os.sep}"
 
     def note(frame: Any, event: str, _: Any) -> None:
         name = frame.f_code.co_filename
-        if event != "call" or "/confide/" not in name:
+        if event != "call" or not name.startswith(package):
             return
         functions.add(frame.f_code)
         if not path or path[-1] != name:
