@@ -30,6 +30,9 @@ to be predicted.
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+from typing import TypeGuard
+
 __all__ = [
     "AccuracyWarning",
     "BudgetExceeded",
@@ -104,6 +107,41 @@ def checked_flag(name: str, value: object) -> bool:
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     raise ParameterError(f"{name} must be True or False.")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether this is one real number. Text and truth values are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether this is one whole number, of Python or of NumPy. Truth values are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def checked_number(
+    what: str, value: object, low: float, high: float, shown: str, refusal: type[ParameterError] = ParameterError
+) -> float:
+    """A number from low to high, as a float.
+
+    Parameters
+    ----------
+    what : how the message begins
+    value : what was given
+    low, high : the range
+    shown : the range in words, for example "2^-20 to 1"
+    refusal : the error that is raised
+    """
+    if not is_number(value) or not low <= value <= high:
+        raise refusal(f"{what} must be a number from {shown}.")
+    return float(value)
+
+
+def checked_whole(what: str, value: object, low: int, high: int, refusal: type[ParameterError] = ParameterError) -> int:
+    """A whole number from low to high, as an int of Python; parameters as for `checked_number`."""
+    if not is_whole(value) or not low <= value <= high:
+        raise refusal(f"{what} must be a whole number from {low} to {high}.")
+    return int(value)
 
 
 def lacking(what: str, needed: str, extra: str) -> ParameterError:

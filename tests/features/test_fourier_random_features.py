@@ -10,7 +10,7 @@ import pytest
 
 from confide.errors import SchemaError
 from confide.features.encoder import Encoder
-from confide.features.fourier import RandomFeatures, random_features_of
+from confide.features.fourier import RandomFeatures
 from confide.features.schema import Schema
 
 COLUMNS = {"age": {"low": 0, "high": 100, "knots": 3}, "job": {"categories": ["a", "b", "c"], "other": True}}
@@ -46,7 +46,7 @@ def test_a_schema_with_random_features_comes_back_from_a_file(tmp_path):
     assert Schema.from_toml(path) == schema != Schema(COLUMNS)
     assert str(schema).endswith("\n  10 random features of all columns, length scale 1.5, norm 4")
     assert repr(schema) == "Schema(2 columns, 10 random features)"
-    assert random_features_of(None) is None
+    assert Schema({"a": {"low": 0, "high": 1}}, random_features=None).random_features is None
 
 
 def test_the_encoder_says_how_models_append_them():

@@ -102,7 +102,7 @@ def sentences_of_interactions(chosen: Schema | None) -> list[str]:
 
 
 def _numbers(schema: Schema) -> list[NumberColumn]:
-    return [column for column in schema.columns if isinstance(column, NumberColumn)]
+    return [column for column in schema.columns if column.is_number]
 
 
 def _beside(schema: Schema) -> dict[str, int]:

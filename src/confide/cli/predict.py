@@ -145,6 +145,5 @@ def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Litera
 
 
 def _kinds_by_schema(schema: Schema) -> dict[str, Literal["number", "text"]]:
-    from confide.features.columns import NumberColumn
 
-    return {column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns}
+    return {column.name: "number" if column.is_number else "text" for column in schema.columns}

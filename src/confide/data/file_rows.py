@@ -32,7 +32,6 @@ from confide.erm.row_sums import Totals
 from confide.erm.source import BlockwiseSum, SummableRows
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import CellNumbers, Levels
-from confide.features.columns import NumberColumn
 from confide.features.schema import Schema
 from confide.features.table import RawTable, RowsPerPerson, read_identities
 from confide.threads import Pass, Progress
@@ -322,9 +321,7 @@ def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -
 
 
 def _of_files(paths: Any, schema: Schema, rows_per_person: RowsPerPerson) -> CheckedColumns:
-    kinds: dict[str, Kind] = {
-        column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns
-    }
+    kinds: dict[str, Kind] = {column.name: "number" if column.is_number else "text" for column in schema.columns}
     if schema.person is not None:
         kinds[schema.person] = "text"
     files = FileRows(schema, tuple(FilePart(Stamp.of(path), kinds) for path in files_of(paths)))

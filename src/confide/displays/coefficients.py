@@ -107,7 +107,7 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
 
 
 def _numbers(schema: Schema | None) -> list[NumberColumn]:
-    return [] if schema is None else [each for each in schema.columns if isinstance(each, NumberColumn)]
+    return [] if schema is None else [each for each in schema.columns if each.is_number]
 
 
 def _without(label: Any, name: str) -> str:
@@ -465,7 +465,7 @@ def _common_effects(
 
 
 def _without_knots(column: Column) -> Column:
-    return replace(column, knots=()) if isinstance(column, NumberColumn) else column
+    return replace(column, knots=()) if column.is_number else column
 
 
 def _common_coefficients(

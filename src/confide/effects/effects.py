@@ -24,7 +24,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.features.canonical_labels import canonical_label, is_missing
-from confide.features.codes import CategoryEncoding, ColumnEncoding, NumberEncoding, is_plain
+from confide.features.codes import ColumnEncoding
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number, with_unit
 from confide.features.encoder import Encoder
 from confide.inference.debiased import with_known_zeros
@@ -74,9 +74,9 @@ class Points:
         """The points of a column from its encodings: their knots together, if they have different ones."""
         encodings = tuple(encodings)
         first = encodings[0]
-        if isinstance(first, CategoryEncoding):
+        if not first.is_number:
             return _of_category(first.column)
-        numbers = {value for each in encodings if isinstance(each, NumberEncoding) for value in _ends_and_knots(each.column)}
+        numbers = {value for each in encodings if each.is_number for value in _ends_and_knots(each.column)}
         return _of_number(_column_of(first), tuple(sorted(numbers)))
 
     @property
@@ -100,7 +100,7 @@ class Points:
 
     def effects(self, encoding: ColumnEncoding, weights: Array) -> Array:
         """(n_points, ...): the effect at each point, from the weights (size, ...) of a column's encoded columns."""
-        if isinstance(encoding, CategoryEncoding):
+        if not encoding.is_number:
             levels = np.arange(len(self.values))
             if len(self.weights) > len(levels):
                 levels = np.append(levels, -1)
@@ -110,7 +110,7 @@ class Points:
             return padded[levels]
         column = _column_of(encoding)
         numbers = np.array([*self.values[: self.n_numbers], *([math.nan] if column.missing else [])], dtype=np.float64)
-        codes = column.stretched(numbers) if is_plain(encoding) else encoding.codes(numbers)
+        codes = column.stretched(numbers) if encoding.is_plain else encoding.codes(numbers)
         encoded = np.empty((len(weights), len(numbers)))
         encoding.write(codes, encoded)
         answer: Array = np.tensordot(encoded, weights, axes=(0, 0))
@@ -134,7 +134,7 @@ class Points:
             if MISSING not in self.values:
                 raise ParameterError(f'column "{self.column.name}": missing cells are not declared, so they have no effect.')
             mixture[self.values.index(MISSING)] = 1.0
-        elif isinstance(self.column, NumberColumn):
+        elif self.column.is_number:
             place = self._place_of(self.column, value)
             mixture[: self.n_numbers] = [np.interp(place, self.positions, row) for row in np.eye(self.n_numbers)]
         else:
@@ -168,7 +168,7 @@ def _text_of(value: Any, digits: int) -> str:
 
 
 def _column_of(encoding: ColumnEncoding) -> NumberColumn:
-    if not isinstance(encoding, NumberEncoding):
+    if not encoding.is_number:
         raise TypeError("the encodings of one column must all be those of a number, or all those of a category.")
     return encoding.column
 
@@ -744,7 +744,7 @@ def encoded_units(encoder: Encoder) -> tuple[str, ...]:
 
 def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
     column = points.column
-    if not isinstance(column, NumberColumn):
+    if not column.is_number:
         return _axis_of_category(points)
     n, everywhere = points.n_numbers, np.eye(len(points.weights))
     size, unit = _step_of(column)
@@ -815,10 +815,9 @@ def _named(key: tuple[str, ...], axes: list[_Axis]) -> list[NamedUnit]:
 
 
 def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:
-    column = getattr(encoding, "column", None)
-    if not isinstance(column, NumberColumn):
-        size = len(encoding.names)
-        return ("half of the difference",) if getattr(encoding, "single", np.zeros(0)).size == 3 else ("the level",) * size
+    if not encoding.is_number:
+        return ("half of the difference",) if encoding.single.size == 3 else ("the level",) * len(encoding.names)
+    column = encoding.column
     missing = ("if missing",) * bool(column.missing)
     if column.knots_with_bounds:
         return (*("at the value",) * (len(encoding.names) - len(missing)), *missing)

@@ -23,7 +23,6 @@ from scipy.optimize import isotonic_regression, nnls
 from confide.array_types import Array, Indices
 from confide.effects.effects import has_effects
 from confide.errors import ParameterError
-from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.inference.debiased import with_known_zeros
@@ -69,7 +68,7 @@ def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0
             )
         if direction not in DIRECTIONS:
             raise ParameterError(f'monotone: say "up" or "down" for column "{name}"{suggestion(direction, DIRECTIONS)}.')
-        if not isinstance(columns[name], NumberColumn):
+        if not columns[name].is_number:
             raise ParameterError(f'monotone: column "{name}" is a category, whose levels have no order; leave it out.')
         if schema is not None and any(name in interaction.columns for interaction in schema.interact):
             raise ParameterError(
@@ -140,7 +139,7 @@ def _steps(encoder: Encoder, directions: Mapping[str, float]) -> list[tuple[Indi
     """For each monotone column, the places of its weights that are in order, and 1 or -1."""
     found = []
     for column, group in zip(encoder.schema.columns, encoder.groups, strict=False):
-        if column.name in directions and isinstance(column, NumberColumn):
+        if column.name in directions and column.is_number:
             places = np.arange(group.start, group.start + group.size - bool(column.missing))
             found.append((places, directions[column.name]))
     return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from confide.effects.effects import MISSING, Effect, Points, Value
 from confide.errors import ParameterError, lacking
-from confide.features.columns import NumberColumn, shown_number, with_unit
+from confide.features.columns import shown_number, with_unit
 
 # Where the axes of a picture of effects have numbers, and which levels of a category it shows.
 
@@ -31,7 +31,7 @@ def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
 def ticks_of(points: Points) -> list[float]:
     """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten."""
     column = points.column
-    if not isinstance(column, NumberColumn):
+    if not column.is_number:
         return []
     if not points.is_log:
         return even_ticks(column.low, column.high)
@@ -253,7 +253,7 @@ def _explain(axes: list[Any], effects: Sequence[Effect], outcome: str, bands: st
 
 def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
     points = effect.points[0]
-    assert isinstance(points.column, NumberColumn)  # noqa: S101  # a curve is that of a number
+    assert points.column.is_number  # noqa: S101  # a curve is that of a number
     column, numbers = points.column, [value.value for value in effect.curve]
     if points.is_log:
         # Below low there is only the margin of the axis.
@@ -321,7 +321,7 @@ def _draw_point(
 def _number_at(points: Points, place: float) -> float:
     """The number at a place of the column's own scale, on which low is at -1 and high at 1."""
     column = points.column
-    assert isinstance(column, NumberColumn)  # noqa: S101  # asked of numbers alone
+    assert column.is_number  # noqa: S101  # asked of numbers alone
     return float(column.numbers_at(np.array([0.5 * (place + 1.0)]))[0])
 
 
@@ -365,4 +365,4 @@ def _with_its_unit(value: object, points: Points) -> str:
     if isinstance(value, float):
         text = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
     column = points.column
-    return with_unit(text, column.unit) if isinstance(column, NumberColumn) and value != MISSING else text
+    return with_unit(text, column.unit) if column.is_number and value != MISSING else text

@@ -358,7 +358,7 @@ def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]
 
 def _checked_knots(knots: Any, schema: Schema) -> Any:
     """The parameter `knots`: a number for all columns, or a mapping from the names of columns to a number or a list."""
-    names = [column.name for column in schema.columns if isinstance(column, NumberColumn)]
+    names = [column.name for column in schema.columns if column.is_number]
     if isinstance(knots, Mapping):
         if unknown := [name for name in knots if name not in names]:
             raise ParameterError(f"knots: {listed_unknown(unknown, names)} is no number column of the schema; take it out.")

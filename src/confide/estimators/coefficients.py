@@ -14,7 +14,7 @@ from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import LogisticLoss
 from confide.errors import ParameterError, checked_flag
-from confide.features.columns import NumberColumn, with_unit
+from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.inference.debiased import Combination, InterestEvidence, supposed_of, uncertainty_of_interest, with_known_zeros
@@ -522,14 +522,14 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
             f'interest names "{name}", whose effect depends on other columns: the schema has an interaction with it. Leave '
             f"out the interaction, or the name."
         )
-    if isinstance(column, NumberColumn) and column.knots_with_bounds:
+    if column.is_number and column.knots_with_bounds:
         raise ParameterError(
             f'interest names "{name}", whose effect is a curve, and a curve has no single coefficient. Give the column '
             f"knots = 0 in the schema for a straight line, or leave out the name."
         )
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
-    found, has_levels = [], not isinstance(column, NumberColumn)
+    found, has_levels = [], not column.is_number
     own, base = _places_of_levels(name, encoder, combinations[-1]) if has_levels else ((), ())
     n_levels = sum(unit.columns == (name,) for unit in units) + 1
     for unit, row in zip(units, combinations, strict=True):

@@ -225,7 +225,7 @@ def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int,
     if len(found) != 2 or len(list(pair)) != 2 or found[0] == found[1]:
         raise ParameterError("each of cross_tables must name two different columns among those that are described.")
     for place in found:
-        if not isinstance(chosen[place], CategoryColumn):
+        if chosen[place].is_number:
             raise ParameterError(f'column "{chosen[place].name}" is a number; cross tables count rows by categories.')
     return found[0], found[1]
 
@@ -240,11 +240,11 @@ def _column_of_target(schema: Schema) -> Column:
 
 
 def _line_of(column: Column) -> NumberColumn | None:
-    return NumberColumn(column.name, column.low, column.high) if isinstance(column, NumberColumn) else None
+    return NumberColumn(column.name, column.low, column.high) if column.is_number else None
 
 
 def _table_of(column: Column) -> CategoryTable | NumberTable:
-    if isinstance(column, NumberColumn):
+    if column.is_number:
         even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
         return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, bool(column.missing), column.unit)
     return CategoryTable(column.name, levels_shown(column))

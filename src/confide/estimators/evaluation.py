@@ -270,7 +270,7 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
     if isinstance(groups, CategoryColumn) and columns.get(groups.name, groups) != groups:
         raise ParameterError("the model's schema describes this column in another way; give groups its name alone.")
     if not isinstance(column, CategoryColumn):
-        near = suggestion(groups, [name for name, each in columns.items() if isinstance(each, CategoryColumn)])
+        near = suggestion(groups, [name for name, each in columns.items() if not each.is_number])
         raise ParameterError(
             'groups must be the name of a column of categories of the model\'s schema, such as "sex", or a CategoryColumn '
             f"for a column that the model does not use{near}."

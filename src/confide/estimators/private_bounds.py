@@ -249,7 +249,7 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
             )
     else:
         raise ParameterError("columns must map names to outer bounds (low, high), or list names of columns of the schema.")
-    if not found or not all(isinstance(column, NumberColumn) for column in found):
+    if not found or not all(column.is_number for column in found):
         raise ParameterError("columns must name one or more columns of numbers; categories have no bounds.")
     for column in found:
         if column.released is not None:

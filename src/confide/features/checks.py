@@ -8,18 +8,17 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import math
-import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from confide.errors import SchemaError
+from confide.errors import SchemaError, is_number
 from confide.features.canonical_labels import Label, canonical_label
 from confide.known_words import suggestion
 
+Described = TypeVar("Described")
 LONGEST_UNIT = 30
 """Units stand in headings and on axes."""
 
@@ -44,7 +43,7 @@ def column_title(name: object, what: str = "the name of a column") -> str:
 
 def finite_bound(where: str, key: str, value: object) -> float:
     """A finite real number, as a float."""
-    if not isinstance(value, bool) and isinstance(value, numbers.Real):
+    if is_number(value):
         try:
             bound = float(value)
         except OverflowError:  # an integer beyond the range of doubles
@@ -102,11 +101,34 @@ def check_fields(where: str, description: Mapping[Any, Any], kind: type[Any], gi
     kind : the dataclass
     given : fields that do not come from the mapping
     """
-    fields = [field for field in dataclasses.fields(kind) if field.name not in given]
-    check_keys(where, description, tuple(field.name for field in fields))
-    for field in fields:
+    expected = [field for field in fields(kind) if field.name not in given]
+    check_keys(where, description, tuple(field.name for field in expected))
+    for field in expected:
         if field.default is dataclasses.MISSING and field.name not in description:
             raise SchemaError(f'{where}: the key "{field.name}" is missing; add it.')
+
+
+def made_of(kind: type[Described], where: str, described: object, shape: str) -> Described | None:
+    """An object of a dataclass: as it was given, or from a mapping with its fields as in a TOML file; None if there is none.
+
+    Parameters
+    ----------
+    kind : the dataclass
+    where : how messages about the fields begin
+    described : an object of the class, a mapping or None
+    shape : the message if it is none of them
+
+    Raises
+    ------
+    SchemaError
+        If the description contradicts itself.
+    """
+    if described is None or isinstance(described, kind):
+        return described
+    if not isinstance(described, Mapping):
+        raise SchemaError(shape)
+    check_fields(where, described, kind)
+    return kind(**described)
 
 
 # What a schema says of bounds that were released from rows: how, and at which price.
@@ -160,8 +182,7 @@ class BoundsRelease:
         object.__setattr__(self, "columns", tuple(self.columns))
         for key in ("epsilon", "delta", "rho"):
             amount = getattr(self, key)
-            is_amount = isinstance(amount, Real) and not isinstance(amount, bool) and 0.0 < float(amount) < math.inf
-            if amount is not None and not is_amount:
+            if amount is not None and not (is_number(amount) and 0.0 < float(amount) < math.inf):
                 raise SchemaError(f"{where}: {key} must be a positive number.")
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}: give its price, as epsilon or as rho.")
@@ -211,13 +232,8 @@ def release_of(where: str, described: object) -> BoundsRelease | None:
     SchemaError
         If the description is none. The message begins with `where`.
     """
-    if described is None or isinstance(described, BoundsRelease):
-        return described
-    if not isinstance(described, Mapping):
-        raise SchemaError(f"{where}: released must be a table, as `confide bounds` writes it.")
-    check_fields(f"{where}, released", described, BoundsRelease)
     try:
-        return BoundsRelease(**described)
+        return made_of(BoundsRelease, "released", described, "released must be a table, as `confide bounds` writes it.")
     except SchemaError as error:
         message = str(error)
     raise SchemaError(f"{where}, {message}")

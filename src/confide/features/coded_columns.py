@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,10 @@ from confide.compiled.stored_rows import CURVE, LEVELS, LINE, StoredCodes, Store
 from confide.erm.coded_rows import CodedLayout, CodedRows, unchangeable
 from confide.features.codes import (
     HAT_HEIGHT,
-    CategoryEncoding,
     Codes,
     ColumnEncoding,
     NumberEncoding,
     PlainNumbers,
-    is_kept_as_is,
     rows_of,
 )
 from confide.features.groups import Group
@@ -49,41 +48,34 @@ class CodedColumns:
         encoded: Sequence[tuple[ColumnEncoding, Group]],
         beside: Sequence[tuple[int, NumberEncoding, Group]] = (),
     ) -> None:
-        kept = [(each, group) for each, group in encoded if isinstance(each, NumberEncoding) and each.is_kept_as_is]
-        others = [(each, group) for each, group in encoded if not (isinstance(each, NumberEncoding) and each.is_kept_as_is)]
-        straight = [(row, each, group) for row, (each, group) in enumerate(kept) if not each.column.knots]
-        raw_curves = [(row, each, group) for row, (each, group) in enumerate(kept) if each.column.knots]
+        # Each column with its row among the codes of its kind, which are the numbers as they are or other codes.
+        n_kept = list(accumulate((each.is_kept_as_is for each, _ in encoded), initial=0))
+        rows = [n_kept[j] if each.is_kept_as_is else j - n_kept[j] for j, (each, _) in enumerate(encoded)]
+        numbers = [(row, each, group) for row, (each, group) in zip(rows, encoded, strict=True) if each.is_number]
+        straight = [part for part in numbers if part[1].is_kept_as_is and not part[1].column.knots]
+        lines = [part for part in numbers if not part[1].is_kept_as_is and not part[1].column.knots]
+        raw_curves = [part for part in numbers if part[1].is_kept_as_is and part[1].column.knots]
+        curves = [part for part in numbers if not part[1].is_kept_as_is and part[1].column.knots]
         # The codes of a straight number are the number itself, or that number stretched to [-1, 1].
-        rows = [_row_of(encoded, place) for place, _, _ in beside]
         self._n_raw_alone = len(raw_curves)
-        raw_curves += [(row, each, group) for (row, raw), (_, each, group) in zip(rows, beside, strict=True) if raw]
-        lines = [(row, each, group) for row, (each, group) in enumerate(others) if _is_line(each)]
-        curves = [(row, each, group) for row, (each, group) in enumerate(others) if _is_curve(each)]
-        of_lines = [(row, each, group) for (row, raw), (_, each, group) in zip(rows, beside, strict=True) if not raw]
-        self._categories = [
-            (row, each, group) for row, (each, group) in enumerate(others) if isinstance(each, CategoryEncoding)
-        ]
+        raw_curves += [(rows[j], each, group) for j, each, group in beside if encoded[j][0].is_kept_as_is]
+        of_lines = [(rows[j], each, group) for j, each, group in beside if not encoded[j][0].is_kept_as_is]
+        categories = zip(rows, encoded, strict=True)
+        self._categories = [(row, each, group) for row, (each, group) in categories if not each.is_number]
         self._straight, self._lines = [row for row, _, _ in straight], [row for row, _, _ in lines]
-        self._stretch = PlainNumbers([(each.column, 0) for _, each, _ in straight if isinstance(each, NumberEncoding)])
+        self._stretch = PlainNumbers([(each.column, 0) for _, each, _ in straight])
         self._raw_curves, self._curves = [row for row, _, _ in raw_curves], [row for row, _, _ in (*curves, *of_lines)]
-        self._gaps = tuple(
-            bool(each.column.missing) for _, each, _ in (*straight, *lines) if isinstance(each, NumberEncoding)
-        )
-        bent = [(each, group) for _, each, group in (*raw_curves, *curves, *of_lines) if isinstance(each, NumberEncoding)]
+        self._gaps = tuple(bool(each.column.missing) for _, each, _ in (*straight, *lines))
+        bent = [(each, group) for _, each, group in (*raw_curves, *curves, *of_lines)]
         # The position of a number among even knots is an affine function of it; codes of other curves are positions already.
-        n_raw, n_own = len(raw_curves), len(raw_curves) + len(curves)
-        self._lows = tuple(
-            each.column.low if place < n_raw else 0.0 if place < n_own else -1.0 for place, (each, _) in enumerate(bent)
-        )
-        self._steps = tuple(
-            each.steps_per_unit if place < n_raw else 1.0 if place < n_own else 0.5 * (each.n_hats - 1)
-            for place, (each, _) in enumerate(bent)
-        )
+        scales = [(each.column.low, each.steps_per_unit) for _, each, _ in raw_curves] + [(0.0, 1.0)] * len(curves)
+        scales += [(-1.0, 0.5 * (each.n_hats - 1)) for _, each, _ in of_lines]
+        self._lows, self._steps = tuple(low for low, _ in scales), tuple(step for _, step in scales)
         # Just below the last position, so that its whole part is that of the last but one.
         self._most = tuple(math.nextafter(each.n_hats - 1.0, 0.0) for each, _ in bent)
         self._middles = tuple(0.5 * (each.n_hats - 1) for each, _ in bent)
         self._starts = tuple(float(group.start) for _, group in bent)
-        self._indicators = {j: group.start + group.size - 1 for j, (each, group) in enumerate(bent) if each.column.missing}
+        self._indicators = {j: _indicator(each, group) for j, (each, group) in enumerate(bent) if each.column.missing}
         singles = [group for _, _, group in (*straight, *lines, *self._categories)]
         self._layout = CodedLayout(
             n_features,
@@ -166,26 +158,12 @@ class CodedColumns:
     def _write_categories(self, codes: Codes, rows: slice, columns: NDArray[np.int32], entries: Array) -> None:
         for place, (other, encoding, _) in enumerate(self._categories, start=len(self._gaps)):
             levels = codes.others[other][rows]
-            if isinstance(encoding, CategoryEncoding) and encoding.single.size:
+            if encoding.single.size:
                 entries[:, place] = encoding.single[levels]
             else:
                 # A category without a level has an entry of 0.
                 entries[:, place] = levels >= 0
                 columns[:, place] += np.maximum(levels, 0)
-
-
-def _row_of(encoded: Sequence[tuple[ColumnEncoding, Group]], place: int) -> tuple[int, bool]:
-    """The row of a column among the codes of its kind, and whether these are the numbers as they are."""
-    is_raw = [isinstance(each, NumberEncoding) and each.is_kept_as_is for each, _ in encoded]
-    return is_raw[:place].count(is_raw[place]), is_raw[place]
-
-
-def _is_line(encoding: ColumnEncoding) -> bool:
-    return isinstance(encoding, NumberEncoding) and not encoding.column.knots
-
-
-def _is_curve(encoding: ColumnEncoding) -> bool:
-    return isinstance(encoding, NumberEncoding) and bool(encoding.column.knots)
 
 
 @lru_cache(maxsize=32)
@@ -215,10 +193,9 @@ class StoredColumns:
     """
 
     def __init__(self, n_features: int, encoded: Sequence[tuple[ColumnEncoding, Group]]) -> None:
-        kept = [(each, group) for each, group in encoded if is_kept_as_is(each)]
-        others = [(each, group) for each, group in encoded if not is_kept_as_is(each)]
         self._n_features = n_features
-        self._columns = tuple(_stored(each, group) for each, group in (*kept, *others))
+        kept_first = sorted(encoded, key=lambda pair: not pair[0].is_kept_as_is)
+        self._columns = tuple(_stored(each, group) for each, group in kept_first)
 
     @property
     def is_certified(self) -> bool:
@@ -243,9 +220,9 @@ def _is_read(array: NDArray[Any], types: str, largest: int) -> bool:
 
 
 def _stored(encoding: ColumnEncoding, group: Group) -> StoredColumn:
-    if isinstance(encoding, NumberEncoding):
+    if encoding.is_number:
         return _curve(encoding, group) if encoding.column.knots else _line(encoding, group)
-    if isinstance(encoding, CategoryEncoding) and encoding.single.size:
+    if encoding.single.size:
         # The entry for no level comes last there, and first for the kernel.
         return StoredColumn(LEVELS, group.start, encoding.single.size, values=unchangeable(np.roll(encoding.single, 1)))
     return StoredColumn(LEVELS, group.start, group.size + 1, linked=encoding.linked)

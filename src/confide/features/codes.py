@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeGuard
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,37 +69,9 @@ HAT_HEIGHT = 1.0 - 2.0**-36
 """Two hats add up to 1 except for rounding. With this height, the row bound sees at once that it need not clip any row."""
 
 
-class ColumnEncoding(Protocol):
-    """How one column becomes one group of encoded columns."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the encoded columns."""
-
-    @property
-    def linked(self) -> bool:
-        """Whether in every row exactly one of the encoded columns is 1 and the others are 0."""
-
-    def codes(self, values: Any) -> Any:
-        """The checked values of the column (n,) in a compact form (n,) from which blocks of encoded columns are made."""
-
-    def write(self, codes: Any, out: Array) -> None:
-        """Fill `out`, the encoded columns of one block (size, m), from the codes of the block (m,)."""
-
-
 def encoding_of(column: Column) -> ColumnEncoding:
     """The encoding of a column."""
-    return NumberEncoding(column) if isinstance(column, NumberColumn) else CategoryEncoding(column)
-
-
-def is_kept_as_is(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
-    """Whether the codes of a column are its numbers as they are: a linear scale, straight or with even knots."""
-    return isinstance(encoding, NumberEncoding) and encoding.is_kept_as_is
-
-
-def is_plain(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
-    """Whether an encoding is that of a plain number, which is encoded together with all others (`PlainNumbers`)."""
-    return isinstance(encoding, NumberEncoding) and encoding.column.is_straight
+    return NumberEncoding(column) if column.is_number else CategoryEncoding(column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +83,19 @@ class NumberEncoding:
     number.
     """
 
+    is_number: ClassVar[Literal[True]] = True
     column: NumberColumn
     linked: ClassVar[bool] = False
+    """Whether in every row exactly one of the encoded columns is 1 and the others are 0."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is encoded together with all other plain numbers (`PlainNumbers`)."""
+        return self.column.is_straight
 
     @property
     def is_kept_as_is(self) -> bool:
-        """Whether the codes are the numbers as they are."""
+        """Whether the codes are the numbers as they are: a linear scale, straight or with even knots."""
         even = self.column.scale == "linear" and isinstance(self.column.knots, int)
         return self.column.is_straight or (even and math.isfinite(self.steps_per_unit))
 
@@ -132,11 +111,13 @@ class NumberEncoding:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
         name = self.column.name
         names = tuple(f"{name}~{value}" for value in _shown_points(self.column)) or (name,)
         return (*names, f"{name}=(missing)") if self.column.missing else names
 
     def codes(self, values: CellNumbers) -> NDArray[np.floating[Any]]:
+        """The checked values of the column (n,) in a compact form (n,) from which blocks of encoded columns are made."""
         column = self.column
         if self.is_kept_as_is:
             return values
@@ -154,7 +135,8 @@ class NumberEncoding:
         positions: Array = np.interp(stretched, points, np.arange(float(points.size)))
         return positions
 
-    def write(self, codes: Array, out: Array) -> None:
+    def write(self, codes: NDArray[Any], out: Array) -> None:
+        """Fill `out`, the encoded columns of one block (size, m), from the codes of the block (m,)."""
         if self.column.knots:
             self.write_hats(self._positions(codes) if self.is_kept_as_is else codes, out)
         else:
@@ -202,8 +184,11 @@ def _shown_points(column: NumberColumn) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CategoryEncoding:
-    """Categories, as levels. Their codes are the levels."""
+    """Categories, as levels. Their codes are the levels. Names are as for `NumberEncoding`."""
 
+    is_number: ClassVar[Literal[False]] = False
+    is_plain: ClassVar[Literal[False]] = False
+    is_kept_as_is: ClassVar[Literal[False]] = False
     column: CategoryColumn
     names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     single: Array = field(init=False, compare=False, repr=False)
@@ -225,13 +210,16 @@ class CategoryEncoding:
     def codes(self, values: Levels) -> Levels:
         return values
 
-    def write(self, codes: Levels, out: Array) -> None:
+    def write(self, codes: NDArray[Any], out: Array) -> None:
         if self.single.size:
             out[0] = self.single[codes]
         else:
             out[...] = 0.0
             known = np.flatnonzero(codes >= 0)
             out[codes[known], known] = 1.0
+
+
+ColumnEncoding: TypeAlias = NumberEncoding | CategoryEncoding
 
 
 # Plain numbers: those on a linear scale without knots. Those of one block are encoded together.

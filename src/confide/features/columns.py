@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import SchemaError
+from confide.errors import SchemaError, is_whole
 from confide.features.canonical_labels import Label, canonical_label
 from confide.features.cells import CellNumbers
 from confide.features.checks import (
@@ -60,6 +59,8 @@ class NumberColumn:
         If a value contradicts this description. The message names the column.
     """
 
+    is_number: ClassVar[Literal[True]] = True
+    labels: ClassVar[tuple[Label, ...]] = ()
     name: str
     low: float
     high: float
@@ -105,6 +106,11 @@ class NumberColumn:
             )
         if math.isinf((self.high - self.low) / self.low):
             raise SchemaError(f'{where}: low is too close to 0 for scale = "log10"; give a larger low.')
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Low and high."""
+        return self.low, self.high
 
     @property
     def missing_codes(self) -> tuple[float, ...]:
@@ -176,16 +182,7 @@ class NumberColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
-        described: dict[str, Any] = {"low": shown_number(self.low), "high": shown_number(self.high)}
-        described |= {} if self.unit is None else {"unit": self.unit}
-        if self.scale != "linear":
-            described["scale"] = self.scale
-        if self.knots != ():
-            knots = self.knots
-            described["knots"] = knots if isinstance(knots, int) else [shown_number(knot) for knot in knots]
-        codes = [shown_number(code) for code in self.missing_codes]
-        described |= {"missing": codes or True} if self.missing else {}
-        return described | ({} if self.released is None else {"released": self.released.to_dict()})
+        return described_fields(self, "low", "high", "unit", "scale", "knots", "missing", "released")
 
     def __str__(self) -> str:
         log = f", {self.scale} scale" if self.is_log else ""
@@ -228,6 +225,8 @@ class CategoryColumn:
         If a value contradicts this description. The message names the column.
     """
 
+    is_number: ClassVar[Literal[False]] = False
+    bounds: ClassVar[None] = None
     name: str
     categories: tuple[Label, ...]
     other: bool | str = False
@@ -256,6 +255,11 @@ class CategoryColumn:
                 raise SchemaError(
                     f"{where}: {code!r} is a category and a code for missing cells; keep it in one of the lists."
                 )
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The listed categories."""
+        return self.categories
 
     @property
     def missing_codes(self) -> tuple[Label, ...]:
@@ -313,15 +317,15 @@ def codes_sentence(columns: Iterable[Column]) -> tuple[str, ...]:
     return (f"Codes count as missing cells: {'; '.join(declared)}. They were declared without looking at the rows.",)
 
 
-def _checked_knots(where: str, knots: object) -> tuple[float, ...] | int:
+def _checked_knots(where: str, knots: Any) -> tuple[float, ...] | int:
     """Knots as a tuple of numbers, or the number of evenly spaced knots."""
-    if isinstance(knots, Integral) and not isinstance(knots, bool):
+    if is_whole(knots):
         if not 0 <= int(knots) <= MOST_EVEN_KNOTS:
             raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_EVEN_KNOTS}.")
         return int(knots)
     if not is_list(knots):
         raise SchemaError(f"{where}: knots must be a list of numbers, or the number of evenly spaced knots.")
-    listed = tuple(finite_bound(where, "each of the knots", knot) for knot in knots)  # type: ignore[attr-defined]  # a list
+    listed = tuple(finite_bound(where, "each of the knots", knot) for knot in knots)
     if len(listed) > MOST_EVEN_KNOTS:
         raise SchemaError(f"{where}: there are more than {MOST_EVEN_KNOTS} knots; leave some of them out.")
     return listed
@@ -371,6 +375,22 @@ def _listed_category(where: str, other: object, listed: Mapping[str | None, Labe
     if label is None or label not in listed:
         raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
     return label
+
+
+def described_fields(described: Any, *names: str) -> dict[str, Any]:
+    """These fields of a dataclass as in a TOML file: JSON-able, without those that have their default value."""
+    defaults = {field.name: field.default for field in fields(described)}
+    values = {name: getattr(described, name) for name in names}
+    return {name: _plain(value) for name, value in values.items() if value != defaults[name]}
+
+
+def _plain(value: Any) -> Any:
+    """A field as TOML and JSON have it."""
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, BoundsRelease):
+        return value.to_dict()
+    return shown_number(value) if isinstance(value, float) else value
 
 
 def with_unit(text: str, unit: str | None) -> str:

@@ -28,9 +28,10 @@ from confide.compiled.stored_rows import StoredCodes
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
-from confide.features.cells import CellNumbers, Levels
+from confide.features.cells import CellNumbers, Levels, read_numbers
 from confide.features.coded_columns import CodedColumns, StoredColumns
-from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, is_kept_as_is, is_plain, rows_of
+from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, rows_of
+from confide.features.columns import Column, shown_number
 from confide.features.fourier import CurvesAndFeatures
 from confide.features.groups import Group, Layout, Product, write_products
 from confide.features.schema import Schema
@@ -108,7 +109,7 @@ class Encoder:
         features = self.schema.random_features
         beside = layout.curves_beside
         coded = None if len(beside) < len(layout.products) else CodedColumns(len(layout.names), placed, beside)
-        kept = tuple((each, group.place) for each, group in placed if is_kept_as_is(each))
+        kept = tuple((each, group.place) for each, group in placed if each.is_kept_as_is)
         made = {
             "_coded": coded if coded is not None and coded.pays else None,
             "n_features": len(layout.names),
@@ -117,10 +118,10 @@ class Encoder:
             "row_bound": layout.row_bound,
             "appended": features and features.appended_to(len(layout.names), layout.row_bound.l2_norm),
             "_encodings": encodings,
-            "_plain": PlainNumbers([(each.column, group.start) for each, group in placed if is_plain(each)]),
+            "_plain": PlainNumbers([(each.column, group.start) for each, group in placed if each.is_plain]),
             "_kept": kept,
-            "_plain_rows": tuple(row for row, (each, _) in enumerate(kept) if is_plain(each)),
-            "_others": tuple((each, group.place) for each, group in placed if not is_kept_as_is(each)),
+            "_plain_rows": tuple(row for row, (each, _) in enumerate(kept) if each.is_plain),
+            "_others": tuple((each, group.place) for each, group in placed if not each.is_kept_as_is),
             "_stored": None if layout.products else StoredColumns(len(layout.names), placed),
             "_products": layout.products,
         }
@@ -168,13 +169,13 @@ class Encoder:
         def column(place: int) -> tuple[Any, bool]:
             values, is_used = table.checked_column(place, refuse=refuse)
             encoding = self._encodings[place]
-            return values if is_kept_as_is(encoding) else encoding.codes(values), is_used
+            return values if encoding.is_kept_as_is else encoding.codes(values), is_used
 
         with closing(made_in_order(column, range(len(self._encodings)), n_threads)) as columns:
             for name, encoding, (values, is_used) in zip(self.schema.column_names, self._encodings, columns, strict=True):
                 if is_used:
                     used.add(name)
-                if is_kept_as_is(encoding):
+                if encoding.is_kept_as_is:
                     # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
                     numbers.append(values if values.flags.owndata else values.copy())
                 else:
@@ -201,7 +202,7 @@ class Encoder:
 
     def _place_in_codes(self, name: str) -> int:
         pairs = zip(self.schema.column_names, self._encodings, strict=True)
-        return [other for other, encoding in pairs if not is_kept_as_is(encoding)].index(name)
+        return [other for other, encoding in pairs if not encoding.is_kept_as_is].index(name)
 
     def refuse_unused(self, used: Set[str]) -> None:
         """Refuse rows that do not use some of the columns, because the weights of these columns would be noise alone.
@@ -286,7 +287,7 @@ class Encoder:
         rows = slice(start, stop)
         self._plain.write(rows_of(codes.numbers, self._plain_rows, rows), columns)
         for row, (encoding, place) in enumerate(self._kept):
-            if not is_plain(encoding):
+            if not encoding.is_plain:
                 encoding.write(codes.numbers[row][rows], columns[place])
         for (encoding, place), values in zip(self._others, codes.others, strict=True):
             encoding.write(values[rows], columns[place])
@@ -315,3 +316,65 @@ class Encoder:
         """
         codes = self.read(frame)
         return self.expand(codes, 0, codes.n_rows)
+
+
+# Cells of rows to be predicted that the schema does not describe: counted for the caller, who has these rows. A fit counts
+# no such cells, because their number would be an answer about its rows.
+
+
+@dataclass(frozen=True, slots=True)
+class CellsOutside:
+    """How many cells of one column lie outside of what its description allows. It holds a count of rows, and no cell.
+
+    Parameters
+    ----------
+    column : the column's public description
+    count : number of cells, at least 1
+    """
+
+    column: Column
+    count: int
+
+    def __str__(self) -> str:
+        several = self.count != 1
+        number = f'"{self.column.name}": {self.count:,} cell{"s" * several}'
+        if self.column.is_number:
+            low, high = shown_number(self.column.low), self.column.shown(self.column.high)
+            place = f"lie{'s' * (not several)} outside {low} to {high} and count{'s' * (not several)} as the nearer bound"
+            return f"{number} {place}"
+        if several:
+            return f"{number} are none of the listed categories and count as no level"
+        return f"{number} is none of the listed categories and counts as no level"
+
+
+def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutside, ...]:
+    """The columns with numbers outside their bounds, or with categories that have no level; missing cells do not count.
+
+    A category that counts as another one (`other`) is described, so it does not count here.
+
+    Parameters
+    ----------
+    frame : the rows, as `Encoder.read` took them
+    schema : the public description of the columns
+    codes : what `Encoder.read` gave for the frame, checked
+    """
+    kept, others = iter(codes.numbers), iter(codes.others)
+    raw: RawTable | None = None
+    outside: list[CellsOutside] = []
+    for place, column in enumerate(schema.columns):
+        is_kept = encoding_of(column).is_kept_as_is
+        read = next(kept if is_kept else others)
+        if not column.is_number:
+            count = int((read < 0).sum())
+        else:
+            if not is_kept:
+                # These codes were clipped already.
+                raw = raw or RawTable.of(frame, schema, with_person=False)
+                read = column.without_codes(read_numbers(f'column "{column.name}"', raw.columns[place]))
+            # NaN, a missing number, is neither below nor above.
+            with np.errstate(invalid="ignore"):
+                # As numbers of Python the bounds would be rounded to the precision of the column.
+                count = int(((read < np.float64(column.low)) | (read > np.float64(column.high))).sum())
+        if count:
+            outside.append(CellsOutside(column, count))
+    return tuple(outside)

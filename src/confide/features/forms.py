@@ -15,7 +15,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from numbers import Real
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -26,7 +25,7 @@ from confide.array_types import Array, Rows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_number
 from confide.features.fourier import CurvesAndFeatures, FourierMap, on_grid
 
 LARGEST_CONDITION = 1e8
@@ -269,10 +268,7 @@ class Smooth:
 
 def checked_strength(what: str, value: Any) -> float:
     """A strength within its range."""
-    ok = isinstance(value, Real) and not isinstance(value, bool)
-    if not ok or not LEAST_STRENGTH <= float(value) <= LARGEST_STRENGTH:
-        raise ParameterError(f"{what} must be a number from 1e-6 to 1e6.")
-    return float(value)
+    return checked_number(what, value, LEAST_STRENGTH, LARGEST_STRENGTH, "1e-6 to 1e6")
 
 
 def smoothing_form(points: Array, smooth: Smooth, order: int) -> Array:

@@ -31,7 +31,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import shake_256
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -40,9 +39,8 @@ from scipy.special import ndtri
 
 from confide.array_types import Array, Rows
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import InputError, ParameterError, SchemaError, checked_flag
-from confide.features.checks import check_fields
-from confide.features.columns import shown_number
+from confide.errors import InputError, ParameterError, SchemaError, checked_flag, checked_number, checked_whole, is_number
+from confide.features.columns import described_fields, shown_number
 from confide.known_words import words_of
 
 # For each kernel with length scale 1: the absolute value that a coordinate of a frequency exceeds with a given probability.
@@ -112,8 +110,8 @@ class FourierMap:
     frequencies: Array = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        n_inputs = _whole_number("the number of columns of a row", self.n_inputs, 1, _MOST_COORDINATES)
-        n_features = _whole_number("the number of features", self.n_features, 2, 2 * _MOST_COORDINATES)
+        n_inputs = checked_whole("the number of columns of a row", self.n_inputs, 1, _MOST_COORDINATES)
+        n_features = checked_whole("the number of features", self.n_features, 2, 2 * _MOST_COORDINATES)
         if n_features % 2:
             raise ParameterError("the number of features must be even: each frequency gives a cosine and a sine.")
         if n_inputs * (n_features // 2) > _MOST_COORDINATES:
@@ -121,7 +119,7 @@ class FourierMap:
         if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
             raise ParameterError(f"kernel must be one of {words_of(KERNELS, self.kernel)}.")
         scale = self.length_scale
-        if not isinstance(scale, Real) or isinstance(scale, bool) or not SMALLEST_BOUND <= scale <= LARGEST_BOUND:
+        if not is_number(scale) or not SMALLEST_BOUND <= scale <= LARGEST_BOUND:
             raise ParameterError("length_scale must be a positive number between 2^-300 and 2^300.")
         if checked_flag("orthogonal", self.orthogonal) and self.kernel != "rbf":
             raise ParameterError(
@@ -130,7 +128,7 @@ class FourierMap:
         object.__setattr__(self, "n_inputs", n_inputs)
         object.__setattr__(self, "n_features", n_features)
         object.__setattr__(self, "length_scale", float(scale))
-        object.__setattr__(self, "seed", _whole_number("the seed of a public map", self.seed, 0, _LARGEST_SEED))
+        object.__setattr__(self, "seed", checked_whole("the seed of a public map", self.seed, 0, _LARGEST_SEED))
         object.__setattr__(self, "orthogonal", bool(self.orthogonal))
         object.__setattr__(self, "frequencies", self._draw())
 
@@ -242,12 +240,6 @@ class FourierMap:
 _PARAMETERS = tuple(part.name for part in fields(FourierMap) if part.init)
 
 
-def _whole_number(what: str, value: Any, low: int, high: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or not low <= int(value) <= high:
-        raise ParameterError(f"{what} must be a whole number from {low} to {high}.")
-    return int(value)
-
-
 def _norm(n_features: int) -> float:
     """The norm of mapped rows: a little below 1, so that `BallBound(1.0)` leaves them as they are."""
     return 1.0 - max(2.0**-39, n_features * 2.0**-50)
@@ -331,10 +323,7 @@ class CurvesAndFeatures:
         if not isinstance(self.features, FourierMap):
             raise ParameterError("the features that are appended to rows must be a FourierMap.")
         for name in ("feature_norm", "row_norm"):
-            value = getattr(self, name)
-            norm = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-            if not _SMALLEST_NORM <= norm <= _LARGEST_NORM:
-                raise ParameterError(f"{name} must be a number from 2^-20 to 2^20.")
+            norm = checked_number(name, getattr(self, name), _SMALLEST_NORM, _LARGEST_NORM, "2^-20 to 2^20")
             object.__setattr__(self, name, norm)
 
     def __str__(self) -> str:
@@ -443,17 +432,13 @@ class RandomFeatures:
 
     def __post_init__(self) -> None:
         for name, low, high in (("number", 2, _MOST_FEATURES), ("seed", 0, _LARGEST_SEED)):
-            count = getattr(self, name)
-            if not isinstance(count, Integral) or isinstance(count, bool) or not low <= int(count) <= high:
-                raise SchemaError(f"random_features: {name} must be a whole number from {low} to {high}.")
-            object.__setattr__(self, name, int(count))
+            count = checked_whole(f"random_features: {name}", getattr(self, name), low, high, SchemaError)
+            object.__setattr__(self, name, count)
         if self.number % 2:
             raise SchemaError("random_features: number must be even, because each frequency gives a cosine and a sine.")
         for name in ("length_scale", "norm"):
-            value = getattr(self, name)
-            size = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-            if not _SMALLEST_LENGTH_SCALE <= size <= _LARGEST_LENGTH_SCALE:
-                raise SchemaError(f"random_features: {name} must be a number from 2^-10 to 2^10.")
+            ends = (_SMALLEST_LENGTH_SCALE, _LARGEST_LENGTH_SCALE, "2^-10 to 2^10")
+            size = checked_number(f"random_features: {name}", getattr(self, name), *ends, SchemaError)
             object.__setattr__(self, name, size)
 
     def appended_to(self, n_inputs: int, row_norm: float) -> CurvesAndFeatures:
@@ -472,30 +457,10 @@ class RandomFeatures:
 
     def to_dict(self) -> dict[str, Any]:
         """The form that a schema in JSON or TOML has."""
-        return {
-            field.name: shown_number(float(value)) if field.name in ("length_scale", "norm") else value
-            for field in fields(self)
-            if (value := getattr(self, field.name)) != field.default
-        }
+        return described_fields(self, "number", "length_scale", "norm", "seed")
 
     def __str__(self) -> str:
         return (
             f"{self.number} random features of all columns, length scale {shown_number(self.length_scale)}, "
             f"norm {shown_number(self.norm)}"
         )
-
-
-def random_features_of(described: Any) -> RandomFeatures | None:
-    """The random features of a schema, checked: from a mapping, or as they were given; None if there are none.
-
-    Raises
-    ------
-    SchemaError
-        If the description contradicts itself.
-    """
-    if described is None or isinstance(described, RandomFeatures):
-        return described
-    if not isinstance(described, Mapping):
-        raise SchemaError("random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }.")
-    check_fields("random_features", described, RandomFeatures)
-    return RandomFeatures(**described)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import accumulate, chain
 from itertools import product as combinations
-from typing import Protocol
 
 import numpy as np
 
@@ -21,98 +20,52 @@ from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.errors import SchemaError
 from confide.features.codes import HAT_HEIGHT, ColumnEncoding, NumberEncoding
-from confide.features.schema import Interaction, Schema
-
-
-class Member(Protocol):
-    """How one column enters the products of an interaction. Equal members have equal columns."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns that enter."""
-
-    @property
-    def linked(self) -> bool:
-        """Whether in every row exactly one of the columns is 1 and the others are 0."""
-
-    @property
-    def factor(self) -> ColumnEncoding:
-        """The encoding that the columns which enter have."""
-
-    def columns(self, block: Array) -> Array:
-        """The columns that enter (size, m), from the encoded columns of a block (n_features, m)."""
+from confide.features.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedMember:
-    """A column that enters as it is encoded."""
-
-    encoding: ColumnEncoding
-    start: int
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.encoding.names
-
-    @property
-    def linked(self) -> bool:
-        return self.encoding.linked
-
-    @property
-    def factor(self) -> ColumnEncoding:
-        return self.encoding
-
-    def columns(self, block: Array) -> Array:
-        return block[self.start : self.start + len(self.names)]
-
-
-@dataclass(frozen=True, slots=True)
-class CoarseNumber:
-    """A number that enters as evenly spaced hats, or as a straight line.
+class Member:
+    """How one column enters the products of an interaction. Equal members have equal columns.
 
     Parameters
     ----------
-    encoding : how the number is encoded beside the products
+    encoding : how the column is encoded beside the products
     start : where its encoded columns are
-    knots : the number of evenly spaced knots
+    knots : the number of evenly spaced knots with which a number enters, 0 for a straight line; None if the column enters as
+        it is encoded
     """
 
-    encoding: NumberEncoding
+    encoding: ColumnEncoding
     start: int
-    knots: int
-    coarse: NumberEncoding = field(init=False, compare=False, repr=False)
+    knots: int | None
+    factor: ColumnEncoding = field(init=False, compare=False, repr=False)
+    """The encoding that the columns which enter have."""
     points: Array = field(init=False, compare=False, repr=False)
     """(size, 1): what each encoded column adds to the number on the scale from -1 to 1. The indicator adds nothing."""
 
     def __post_init__(self) -> None:
-        column = self.encoding.column
-        points = column.stretched(np.array(column.knots_with_bounds)) / HAT_HEIGHT if column.knots else np.ones(1)
-        object.__setattr__(self, "coarse", NumberEncoding(replace(column, knots=self.knots)))
+        factor, points = self.encoding, np.ones(1)
+        if factor.is_number and self.knots is not None:
+            column = factor.column
+            points = column.stretched(np.array(column.knots_with_bounds)) / HAT_HEIGHT if column.knots else points
+            factor = NumberEncoding(replace(column, knots=self.knots))
+        object.__setattr__(self, "factor", factor)
         object.__setattr__(self, "points", points[:, None])
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.coarse.names
-
-    @property
-    def linked(self) -> bool:
-        return self.coarse.linked
-
-    @property
-    def factor(self) -> ColumnEncoding:
-        return self.coarse
-
     def columns(self, block: Array) -> Array:
-        encoded = block[self.start : self.start + len(self.encoding.names)]
+        """The columns that enter (size, m), from the encoded columns of a block (n_features, m)."""
+        encoded, factor = block[self.start : self.start + len(self.encoding.names)], self.factor
+        if self.knots is None or not factor.is_number:
+            return encoded
         # At most two hats of a row are not 0. So the sum of separately rounded products is the same in any order.
         stretched = (self.points * encoded[: len(self.points)]).sum(axis=0)
-        if self.coarse.column.missing:
+        if factor.column.missing:
             stretched[encoded[-1] != 0.0] = np.nan
-        columns: Array = np.empty((len(self.names), block.shape[1]), block.dtype)
+        columns: Array = np.empty((len(factor.names), block.shape[1]), block.dtype)
         if self.knots:
-            self.coarse.write_hats((stretched + 1.0) * ((self.knots + 1) / 2.0), columns)
+            factor.write_hats((stretched + 1.0) * ((self.knots + 1) / 2.0), columns)
         else:
-            self.coarse.write_line(stretched, columns)
+            factor.write_line(stretched, columns)
         return columns
 
 
@@ -134,27 +87,7 @@ class Product:
     @property
     def linked(self) -> bool:
         """Whether in every row exactly one product is `scale` and the others are 0: it is so if all members are linked."""
-        return all(member.linked for member in self.members)
-
-
-def members_of(
-    interaction: Interaction, positions: Sequence[int], encodings: Sequence[ColumnEncoding], starts: Sequence[int]
-) -> tuple[Member, ...]:
-    """The members of an interaction.
-
-    Parameters
-    ----------
-    interaction : the interaction
-    positions : the positions of its columns in the schema
-    encodings, starts : for each column of the schema its encoding, and where its encoded columns start
-    """
-    return tuple(_member(encodings[i], starts[i], interaction.knots) for i in positions)
-
-
-def _member(encoding: ColumnEncoding, start: int, knots: int | None) -> Member:
-    if knots is None or not isinstance(encoding, NumberEncoding):
-        return EncodedMember(encoding, start)
-    return CoarseNumber(encoding, start, knots)
+        return all(member.factor.linked for member in self.members)
 
 
 def write_products(products: Sequence[Product], block: Array) -> None:
@@ -237,9 +170,10 @@ class Layout:
         positions = {name: position for position, name in enumerate(schema.column_names)}
         products = []
         for interaction in schema.interact:
-            members = members_of(interaction, [positions[name] for name in interaction.columns], encodings, starts)
+            places = [positions[name] for name in interaction.columns]
+            members = tuple(Member(encodings[i], starts[i], interaction.knots) for i in places)
             # The columns of the last member run fastest, as in `write_products`.
-            of_members = [member.names for member in members]
+            of_members = [member.factor.names for member in members]
             if interaction.is_curve:
                 # The line has an indicator of missing cells of its own.
                 of_members = [tuple(each.replace("=(missing)", "~(missing)") for each in of_members[0])]
@@ -268,10 +202,9 @@ def _curves_beside(
     beside = []
     for interaction, product, group in zip(schema.interact, products, groups, strict=True):
         hats = product.members[0].factor
-        if not (interaction.is_curve and interaction.scale == 1.0 and isinstance(hats, NumberEncoding)):
-            continue
         # The codes of a line on a linear scale are the numbers as they are.
-        if hats.is_kept_as_is or hats.column.scale != "linear":
+        is_one = interaction.is_curve and interaction.scale == 1.0
+        if is_one and hats.is_number and (hats.is_kept_as_is or hats.column.scale != "linear"):
             beside.append((schema.column_names.index(interaction.columns[0]), hats, group))
     return tuple(beside)
 

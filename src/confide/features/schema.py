@@ -74,19 +74,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import InputError, SchemaError
+from confide.errors import InputError, SchemaError, checked_number, is_whole
 from confide.features.canonical_labels import Label, canonical_label, refuse_blanks
 from confide.features.cells import read_numbers
-from confide.features.checks import check_fields, check_keys, check_unit, column_title, finite_bound, is_list, plain_label
-from confide.features.columns import MOST_EVEN_KNOTS, Column, NumberColumn, columns_of, shown_number, with_unit
-from confide.features.fourier import RandomFeatures, random_features_of
+from confide.features.checks import check_keys, check_unit, column_title, finite_bound, is_list, made_of, plain_label
+from confide.features.columns import MOST_EVEN_KNOTS, Column, columns_of, described_fields, shown_number, with_unit
+from confide.features.fourier import RandomFeatures
 from confide.features.toml_form import read_toml, toml_text
 from confide.known_words import suggestion
 
@@ -138,18 +137,17 @@ class Interaction:
                 "interact: each list needs two or more names of columns, all different; or one name of a number, with knots."
             )
         where = f"interact: {' and '.join(names)}"
-        knots, scale = self.knots, self.scale
+        knots = self.knots
         if knots is not None:
-            if not isinstance(knots, Integral) or isinstance(knots, bool) or not 0 <= int(knots) <= MOST_EVEN_KNOTS:
+            if not is_whole(knots) or not 0 <= knots <= MOST_EVEN_KNOTS:
                 raise SchemaError(
                     f"{where}: knots must be a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers "
                     f"enter as they are encoded beside the products."
                 )
             object.__setattr__(self, "knots", int(knots))
-        if not isinstance(scale, Real) or isinstance(scale, bool) or not SMALLEST_SCALE <= scale <= 1.0:
-            raise SchemaError(f"{where}: scale must be a number from 2^-20 to 1.")
+        scale = checked_number(f"{where}: scale", self.scale, SMALLEST_SCALE, 1.0, "2^-20 to 1", SchemaError)
         object.__setattr__(self, "columns", names)
-        object.__setattr__(self, "scale", float(scale))
+        object.__setattr__(self, "scale", scale)
 
     @property
     def title(self) -> str:
@@ -163,20 +161,12 @@ class Interaction:
 
     def described(self) -> list[str] | dict[str, Any]:
         """The form that a schema in JSON or TOML has: a list of names if nothing else is said, otherwise a table."""
-        if self.knots is None and self.scale == 1.0:
-            return list(self.columns)
-        knots = {} if self.knots is None else {"knots": self.knots}
-        scale = {} if self.scale == 1.0 else {"scale": shown_number(self.scale)}
-        return {"columns": list(self.columns)} | knots | scale
+        described = described_fields(self, "columns", "knots", "scale")
+        return described if len(described) > 1 else list(self.columns)
 
     def __str__(self) -> str:
-        knots = (
-            ""
-            if self.knots is None
-            else f", {self.knots} even knot{'s'[: self.knots != 1]}"
-            if self.knots
-            else ", straight lines"
-        )
+        knots = f", {self.knots} even knot{'s'[: self.knots != 1]}" if self.knots else ", straight lines"
+        knots = "" if self.knots is None else knots
         scale = "" if self.scale == 1.0 else f", scale {shown_number(self.scale)}"
         kind = "curve beside the line" if self.is_curve else "interact"
         return f"{' x '.join(self.columns)}  {kind}{knots}{scale}"
@@ -209,12 +199,12 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
                     f"interact: {column_title(name)}{known} is not among the columns; describe it below [columns]."
                 )
             column = columns[name]
-            if interaction.is_curve and not (isinstance(column, NumberColumn) and not column.knots):
+            if interaction.is_curve and not (column.is_number and not column.knots):
                 raise SchemaError(
                     f"interact: a curve beside a straight line is for a number without knots, and {column_title(name)} is "
                     f"none; name two or more columns."
                 )
-            if interaction.knots is not None and isinstance(column, NumberColumn):
+            if interaction.knots is not None and column.is_number:
                 replace(column, knots=interaction.knots)  # refuses knots that double precision cannot tell apart
         if any(set(interaction.columns) == set(earlier.columns) for earlier in interactions):
             names = " and ".join(interaction.columns)
@@ -236,7 +226,7 @@ def n_products(interactions: Iterable[Interaction], columns: Mapping[str, Column
 def _width(column: Column, knots: int | None) -> int:
     """The number of encoded columns with which a column enters products."""
     absent = int(bool(column.missing))
-    if not isinstance(column, NumberColumn):
+    if not column.is_number:
         levels = len(column.categories) + int(column.other is True) + absent
         return 1 if levels == 2 else levels  # which are -1 and 1
     own = column.knots if knots is None else knots
@@ -250,14 +240,11 @@ def _shown_count(count: int) -> str:
 
 def _interaction(entry: Any) -> Interaction:
     """One entry of `interact`."""
-    if isinstance(entry, Interaction):
-        return entry
-    if isinstance(entry, Mapping):
-        check_fields("interact", entry, Interaction)
-        return Interaction(**entry)
-    if not is_list(entry):
+    listed = {"columns": tuple(entry)} if is_list(entry) else entry
+    interaction = made_of(Interaction, "interact", listed, _SHAPE)
+    if interaction is None:
         raise SchemaError(_SHAPE)
-    return Interaction(tuple(entry))
+    return interaction
 
 
 # The column that a model predicts: class labels, or numbers between public bounds.
@@ -281,6 +268,7 @@ class Target:
         If a value contradicts this description.
     """
 
+    missing_codes: ClassVar[tuple[Label, ...]] = ()
     column: str
     negative: Label | None = None
     positive: Label | None = None
@@ -366,30 +354,19 @@ class Target:
     def to_dict(self) -> dict[str, Any]:
         """The target as in a TOML file: JSON-able."""
         if self.bounds is not None:
-            unit = {} if self.unit is None else {"unit": self.unit}
-            return {"column": self.column} | dict(zip(("low", "high"), map(shown_number, self.bounds), strict=True)) | unit
+            return described_fields(self, "column", "low", "high", "unit")
         if self.classes is not None:
             return {"column": self.column, "classes": list(self.classes)}
         return {"column": self.column, "negative": self.negative, "positive": self.positive}
 
 
 def target_of(described: object) -> Target | None:
-    """A target, from a mapping as in a TOML file, or as it was given.
-
-    Raises
-    ------
-    SchemaError
-        If the argument is neither, or contradicts itself.
-    """
-    if described is None or isinstance(described, Target):
-        return described
-    if not isinstance(described, Mapping):
-        raise SchemaError(
-            "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, "
-            "and a column of numbers by { column = ..., low = ..., high = ... }."
-        )
-    check_fields("target", described, Target)
-    return Target(**described)
+    """A target, from a mapping as in a TOML file, or as it was given; as for `made_of`."""
+    shape = (
+        "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, "
+        "and a column of numbers by { column = ..., low = ..., high = ... }."
+    )
+    return made_of(Target, "target", described, shape)
 
 
 def _type_of(label: Label | None) -> type:
@@ -466,24 +443,16 @@ class RowWeight:
 
     def to_dict(self) -> dict[str, Any]:
         """The weight as in a TOML file: JSON-able."""
-        mean = {} if self.mean is None else {"mean": shown_number(self.mean)}
-        return {"column": self.column, "high": shown_number(self.high)} | mean
+        return described_fields(self, "column", "high", "mean")
 
 
 def row_weight_of(described: object) -> RowWeight | None:
-    """The weight of a schema, from a mapping as in a TOML file or as it was given.
+    """The weight of a schema, from a mapping as in a TOML file or as it was given; as for `made_of`."""
+    shape = 'weight must be a table such as { column = "design_weight", high = 20 }.'
+    return made_of(RowWeight, "weight", described, shape)
 
-    Raises
-    ------
-    SchemaError
-        If the argument is neither, or contradicts itself.
-    """
-    if described is None or isinstance(described, RowWeight):
-        return described
-    if not isinstance(described, Mapping):
-        raise SchemaError('weight must be a table such as { column = "design_weight", high = 20 }.')
-    check_fields("weight", described, RowWeight)
-    return RowWeight(**described)
+
+_RANDOM_FEATURES = "random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }."
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -539,7 +508,8 @@ class Schema:
         object.__setattr__(self, "weight", row_weight_of(weight))
         self._check_names()
         object.__setattr__(self, "interact", interactions_of(interact, self.columns_by_name))
-        object.__setattr__(self, "random_features", random_features_of(random_features))
+        features = made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES)
+        object.__setattr__(self, "random_features", features)
 
     def _check_names(self) -> None:
         """Columns, target, person and weight are different columns of the table."""
@@ -631,15 +601,15 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`. The order of the columns matters, so do not sort the keys."""
-        target = {} if self.target is None else {"target": self.target.to_dict()}
-        person = {} if self.person is None else {"person": self.person}
-        interact: dict[str, Any] = {}
-        if self.interact:
-            interact["interact"] = [interaction.described() for interaction in self.interact]
-        if self.random_features is not None:
-            interact["random_features"] = self.random_features.to_dict()
-        weight = {} if self.weight is None else {"weight": self.weight.to_dict()}
-        return target | person | weight | interact | {"columns": {column.name: column.to_dict() for column in self.columns}}
+        described: dict[str, Any] = {
+            "target": self.target and self.target.to_dict(),
+            "person": self.person,
+            "weight": self.weight and self.weight.to_dict(),
+            "interact": [interaction.described() for interaction in self.interact] or None,
+            "random_features": self.random_features and self.random_features.to_dict(),
+            "columns": {column.name: column.to_dict() for column in self.columns},
+        }
+        return {key: value for key, value in described.items() if value is not None}
 
     def to_toml(self) -> str:
         """The text of a TOML file, read by `from_toml`."""
@@ -647,7 +617,7 @@ class Schema:
 
     def without_curves(self) -> Schema:
         """The schema without knots, interactions and random features: what decides how a table is read."""
-        columns = (replace(column, knots=()) if isinstance(column, NumberColumn) else column for column in self.columns)
+        columns = (replace(column, knots=()) if column.is_number else column for column in self.columns)
         return replace(self, columns=tuple(columns), interact=(), random_features=None)
 
     @property

@@ -263,7 +263,7 @@ class RawTable:
             If the column holds what its description does not allow.
         """
         column, cells = self.schema.columns[place], self.columns[place]
-        return _numbers(column, cells, refuse) if isinstance(column, NumberColumn) else _levels(column, cells, refuse)
+        return _numbers(column, cells, refuse) if column.is_number else _levels(column, cells, refuse)
 
     def persons(self) -> Indices:
         """Whole numbers (n,), equal for the rows of one person.

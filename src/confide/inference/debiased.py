@@ -27,7 +27,7 @@ from scipy.special import ndtri
 from confide.array_types import Array
 from confide.erm.moment_sums import Frame
 from confide.errors import ParameterError
-from confide.features.codes import CategoryEncoding, ColumnEncoding, NumberEncoding
+from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.inference.intervals import CheckedEvidence, Evidence, Uncertainty, symmetric_of, triangle_of
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
@@ -843,9 +843,9 @@ def _group(place: slice, factors: tuple[ColumnEncoding, ...], scale: float) -> _
 def _of_column(place: slice, encoding: ColumnEncoding) -> _Group:
     size = len(encoding.names)
     meets = np.eye(size, dtype=bool)
-    if isinstance(encoding, CategoryEncoding):
+    if not encoding.is_number:
         return _Group(place, meets, encoding.linked, not encoding.single.size)
-    assert isinstance(encoding, NumberEncoding)  # noqa: S101  # the two kinds of columns
+    assert encoding.is_number  # noqa: S101  # the two kinds of columns
     if not encoding.column.knots:
         return _Group(place, meets, False, False)
     n_hats = size - bool(encoding.column.missing)

@@ -26,9 +26,8 @@ from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks, SparseBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells import positions_of
-from confide.features.cells_outside import CellsOutside, cells_outside
 from confide.features.column_names import looks_like_number, names_by_position
-from confide.features.encoder import Encoder
+from confide.features.encoder import CellsOutside, Encoder, cells_outside
 from confide.intake.specification import Columns, RowSpecification
 from confide.threads import made_in_order
 

@@ -17,7 +17,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.erm.penalties import StronglyConvex
 from confide.errors import ParameterError
-from confide.features.codes import CategoryEncoding, ColumnEncoding, NumberEncoding
+from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm, Smooth, checked_strength, smoothing_form
 from confide.features.groups import Group
@@ -352,10 +352,10 @@ def _form_of_schema(by_column: dict[str, float | Smooth], encoder: Encoder, *, s
 def _smoothed(group: Group, factors: Sequence[ColumnEncoding], smooth: Smooth) -> Array:
     """The matrix of the weights of a column with knots, or of the listed levels of a category, in their order."""
     encoding = factors[0]
-    order = smooth.order or (2 if isinstance(encoding, NumberEncoding) else 1)
-    if len(factors) == 1 and isinstance(encoding, NumberEncoding) and encoding.n_hats > order:
+    order = smooth.order or (2 if encoding.is_number else 1)
+    if len(factors) == 1 and encoding.is_number and encoding.n_hats > order:
         return smoothing_form(encoding.column.stretched(np.array(encoding.column.knots_with_bounds)), smooth, order)
-    if len(factors) == 1 and isinstance(encoding, CategoryEncoding) and not encoding.single.size:
+    if len(factors) == 1 and not encoding.is_number and not encoding.single.size:
         levels = len(encoding.column.categories)
         if levels > order:
             return smoothing_form(np.arange(float(levels)), smooth, order)
@@ -366,7 +366,7 @@ def _smoothed(group: Group, factors: Sequence[ColumnEncoding], smooth: Smooth) -
 
 
 def _is_curve(encoding: ColumnEncoding) -> bool:
-    return isinstance(encoding, NumberEncoding) and bool(encoding.column.knots)
+    return encoding.is_number and bool(encoding.column.knots)
 
 
 def _refuse_unknown(by_column: Mapping[str, Any], known: Sequence[str]) -> None:

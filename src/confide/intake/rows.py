@@ -26,7 +26,6 @@ from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows
 from confide.data.streams import Reading
 from confide.errors import AccuracyWarning, FileError, InputError, ParameterError
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, targets_at
-from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import RowWeight, Schema
 from confide.features.table import column_of
@@ -475,9 +474,7 @@ def _open_files(paths: Any, options: _Options) -> OpenedRows:
 
 def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
     """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
-    kinds: dict[str, Kind] = {
-        column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns
-    }
+    kinds: dict[str, Kind] = {column.name: "number" if column.is_number else "text" for column in schema.columns}
     if target is not None:
         kinds[target] = "number"
     elif schema.target is not None:

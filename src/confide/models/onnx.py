@@ -172,20 +172,20 @@ def _fourier(graph: OnnxGraph, rows: str, fourier: FourierMap, norm: float) -> s
 def _inputs(graph: OnnxGraph, encoder: Encoder) -> dict[str, str]:
     """The raw columns (n, 1) by their names."""
     columns, names = encoder.schema.columns, encoder.schema.column_names
-    if names == names_by_position(len(names)) and all(isinstance(column, NumberColumn) for column in columns):
+    if names == names_by_position(len(names)) and all(column.is_number for column in columns):
         rows = graph.input("X", "double", len(names))
         return {
             name: graph.node("Gather", rows, graph.constant(np.array([place])), axis=1) for place, name in enumerate(names)
         }
-    kinds = ("double" if isinstance(column, NumberColumn) else "text" for column in columns)
+    kinds = ("double" if column.is_number else "text" for column in columns)
     return {name: graph.input(name, kind, 1) for name, kind in zip(names, kinds, strict=True)}
 
 
 def _block(graph: OnnxGraph, inputs: dict[str, str], encoding: ColumnEncoding) -> str:
     """The encoded columns (n, size) of one column."""
-    if isinstance(encoding, NumberEncoding):
+    if encoding.is_number:
         return _number(graph, inputs[encoding.column.name], encoding)
-    assert isinstance(encoding, CategoryEncoding)  # noqa: S101  # there are two kinds of columns
+    assert not encoding.is_number  # noqa: S101  # there are two kinds of columns
     return _category(graph, inputs[encoding.column.name], encoding)
 
 

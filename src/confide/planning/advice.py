@@ -19,7 +19,6 @@ from confide.budget_warnings import of_many_classes
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows, wasted
-from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Schema
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.sampling_design import SamplingDesign
@@ -597,10 +596,10 @@ def _rare_columns(estimator: Any, plan: Any, n_rows: int | None, n_features: int
 
 def _middle_share(column: Any) -> float:
     """The expected share of rows of a column's middle level, if shares fall as 1 / rank; of a number between two knots."""
-    if isinstance(column, CategoryColumn):
+    if not column.is_number:
         n_levels = len(column.categories) + bool(column.other) + bool(column.missing)
         return 1.0 / (math.ceil(n_levels / 2) * sum(1.0 / rank for rank in range(1, n_levels + 1)))
-    if isinstance(column, NumberColumn) and column.knots:
+    if column.is_number and column.knots:
         return 1.0 / (column.knots if isinstance(column.knots, int) else len(column.knots))
     return 1.0
 
@@ -609,8 +608,8 @@ def _on_columns(rare: list[Any], n_columns: int, least: float) -> str:
     """A sentence on columns whose levels are rare, and one on numbers with few rows between two knots."""
     if not rare:
         return f"All {n_columns} columns can matter." if n_columns > 1 else ""
-    numbers = [column.name for column in rare if isinstance(column, NumberColumn)]
-    others, enough = [column.name for column in rare if not isinstance(column, NumberColumn)], f"{_two_digits(least):,} rows"
+    numbers = [column.name for column in rare if column.is_number]
+    others, enough = [column.name for column in rare if not column.is_number], f"{_two_digits(least):,} rows"
     said = []
     if others:
         said.append(

@@ -30,7 +30,6 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
-from confide.features.columns import CategoryColumn
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, as_budget
 from confide.privacy.gaussian import mu_within
 from confide.privacy.noise import Entropy
@@ -294,7 +293,7 @@ def _in_bound(bound: Any, latent: Array, deviation: float) -> Array:
 
 def _column(column: Column, latent: Array, deviation: float, uniform: Any, n_signals: int) -> tuple[Any, Array]:
     """Cells of a column (n,), and what they add to each signal (n, signals), with a variance of about 1."""
-    if isinstance(column, CategoryColumn):
+    if not column.is_number:
         shares = (1.0 + uniform(len(column.categories)).argsort()) ** -1.0
         levels = np.searchsorted(np.cumsum(shares / shares.sum())[:-1], ndtr(latent))
         effects = ndtri(uniform(len(column.categories), n_signals))[levels]

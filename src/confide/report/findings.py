@@ -15,7 +15,6 @@ from confide.effects.effects import MISSING, Effect, Points, Value, has_effects
 from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
-from confide.features.columns import NumberColumn
 from confide.inference.debiased import supposed_of
 from confide.inference.table import Coefficient, CoefficientTable, readable, readable_interval
 
@@ -237,7 +236,7 @@ def _intervals(value: Value) -> list[tuple[float, float, str]]:
 def _places_of_ticks(points: Points) -> list[tuple[float, float]]:
     """The numbers of an axis, each with its place from -1 to 1."""
     column = points.column
-    if not isinstance(column, NumberColumn):
+    if not column.is_number:
         return []
     ticks = ticks_of(points)
     return list(zip(ticks, column.stretched(np.array(ticks, dtype=np.float64)).tolist(), strict=True))

@@ -17,7 +17,7 @@ from confide.data.files import CSV_MISSING
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import distinct_cells, number_in, positions_by_label, read_levels, read_numbers
-from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.columns import Column, NumberColumn
 from confide.features.schema import Target
 from confide.features.table import ROUNDED, identity_in, spelling_of
 from confide.known_words import closest, plain_name
@@ -108,7 +108,7 @@ class ColumnCounts:
     """
 
     name: str
-    described: NumberColumn | CategoryColumn | Target
+    described: Column | Target
     remembers: bool = False
     rows: int = 0
     missing: int = 0
@@ -126,18 +126,12 @@ class ColumnCounts:
     @property
     def listed(self) -> tuple[Any, ...]:
         """The listed levels, or the labels of a target; none for numbers."""
-        if isinstance(self.described, CategoryColumn):
-            return self.described.categories
-        return self.described.labels if isinstance(self.described, Target) else ()
+        return self.described.labels
 
     @property
     def bounds(self) -> tuple[float, float] | None:
         """Low and high of numbers; None for levels."""
-        if isinstance(self.described, CategoryColumn):
-            return None
-        if isinstance(self.described, Target):
-            return self.described.bounds
-        return self.described.low, self.described.high
+        return self.described.bounds
 
     @property
     def clipped(self) -> int:
@@ -206,8 +200,7 @@ class ColumnCounts:
         what = f'column "{self.name}"'
         self.by_level = self.by_level or [0] * len(known)
         words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
-        if isinstance(self.described, CategoryColumn):
-            words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}
+        words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}
         try:
             levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED)
         except InputError:

@@ -12,7 +12,7 @@ from confide.data.files import SEPARATORS, FilePart, Stamp
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
 from confide.features.column_names import printable_lines
-from confide.features.columns import CategoryColumn, NumberColumn, listed_codes
+from confide.features.columns import NumberColumn, listed_codes
 from confide.features.schema import Schema, Target
 from confide.intake.rows import kinds_read
 from confide.known_words import listed
@@ -300,7 +300,7 @@ def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
     described = column.described
     if not column.missing:
         return
-    words, is_level = column.missing_words, isinstance(described, CategoryColumn)
+    words, is_level = column.missing_words, described.bounds is None
     empty = f"{what}: {percent(column.missing, column.rows)} of the cells are empty."
     if words:
         part = percent(words, column.rows)
@@ -317,11 +317,11 @@ def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
         )
     if isinstance(described, Target):
         yield Finding(f"{empty} Give only rows whose target is known.", refused=True)
-    elif isinstance(described, NumberColumn) and not described.missing:
+    elif described.is_number and not described.missing:
         yield Finding(
             f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.", refused=True
         )
-    elif isinstance(described, CategoryColumn) and not (described.missing or described.other):
+    elif not described.is_number and not (described.missing or described.other):
         yield Finding(f"{empty} {advice}", refused=True)
     elif is_level and words:
         part = percent(words, column.rows)
@@ -358,7 +358,7 @@ def _of_target(column: ColumnCounts, what: str) -> Iterator[Finding]:
 
 def _of_unlisted(column: ColumnCounts, what: str) -> Finding:
     part = percent(column.unlisted, column.rows)
-    other = column.described.other if isinstance(column.described, CategoryColumn) else False
+    other = getattr(column.described, "other", False)
     if other is False:
         return Finding(
             f"{what}: {part} of the cells hold no listed category, so they have no effect at all. Declare other = true.",

@@ -20,7 +20,6 @@ from confide.erm.row_bounds import Centred, RowBound
 from confide.erm.target_losses import TiltedLoss, unit_of_scores
 from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes, RisingSlopes
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.bundles import Bundles, squares_of_groups
@@ -395,9 +394,9 @@ def usual_norm_of_curves(encoder: Encoder) -> float | None:
     bound, schema, appended = encoder.row_bound, encoder.schema, encoder.appended
     of_groups = [1.0 if linked or size > 1 else 1.0 / 3.0 for size, linked in zip(bound.sizes, bound.linked, strict=True)]
     squares = dict(zip(schema.column_names, of_groups, strict=False))
-    squares |= {column.name: _HATS for column in schema.columns if isinstance(column, NumberColumn) and column.knots}
+    squares |= {column.name: _HATS for column in schema.columns if column.is_number and column.knots}
     has_curves = _HATS in squares.values()
-    numbers = {column.name for column in schema.columns if isinstance(column, NumberColumn)}
+    numbers = {column.name for column in schema.columns if column.is_number}
     products = []
     for interaction, square in zip(schema.interact, of_groups[len(squares) :], strict=True):
         coarse = {} if interaction.knots is None else dict.fromkeys(numbers, _HATS if interaction.knots else _LINE)
@@ -413,7 +412,7 @@ def usual_norm_of_curves(encoder: Encoder) -> float | None:
 
 def has_curves(encoder: Encoder) -> bool:
     """Whether a number has three knots or more. With one or two its effect is a bent line."""
-    numbers = [column for column in encoder.schema.columns if isinstance(column, NumberColumn)]
+    numbers = [column for column in encoder.schema.columns if column.is_number]
     return any(len(column.knots_with_bounds) >= _KNOTS_OF_A_CURVE + 2 for column in numbers)
 
 

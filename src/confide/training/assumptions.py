@@ -13,7 +13,7 @@ from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes, RisingSlopes
 from confide.expected_noise import l1_ratio
 from confide.features.checks import BoundsRelease
-from confide.features.columns import NumberColumn, codes_sentence
+from confide.features.columns import codes_sentence
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.guarantee import Circumstances, Guarantee, NamedLedger, Search
@@ -191,7 +191,7 @@ def _released_bounds(encoder: Encoder | None, ledger: NamedLedger | None) -> tup
 
 def _released_by_column(encoder: Encoder | None) -> dict[str, BoundsRelease]:
     columns = () if encoder is None else encoder.schema.columns
-    return {each.name: each.released for each in columns if isinstance(each, NumberColumn) and each.released is not None}
+    return {each.name: each.released for each in columns if each.is_number and each.released is not None}
 
 
 def _void_bounds(encoder: Encoder | None) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from confide.errors import ParameterError
 from confide.expected_noise import noise_on_a_weight
 from confide.features.checks import is_list
-from confide.features.columns import CategoryColumn, Column, NumberColumn
+from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.fourier import RandomFeatures
 from confide.features.schema import Interaction, Schema
@@ -66,7 +66,7 @@ def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]
 
 def with_knots_of(schema: Schema, other: Schema) -> Schema:
     """The schema in which number columns that say nothing about knots have those of the same columns of another schema."""
-    theirs = {column.name: column for column in other.columns if isinstance(column, NumberColumn)}
+    theirs = {column.name: column for column in other.columns if column.is_number}
 
     def found(column: Column) -> Column:
         its = theirs.get(column.name)
@@ -89,7 +89,7 @@ def with_interactions_of(schema: Schema, other: Schema) -> Schema:
 
 def refuse_too_many(schema: Schema) -> None:
     """Refuse curves with more weights in all than a fit can take in reasonable time."""
-    n_weights = sum(len(column.knots_with_bounds) for column in schema.columns if isinstance(column, NumberColumn))
+    n_weights = sum(len(column.knots_with_bounds) for column in schema.columns if column.is_number)
     if n_weights > _MOST_WEIGHTS:
         raise ParameterError(
             f"knots: the curves would have {n_weights:,} weights, and at most {_MOST_WEIGHTS:,} are allowed. Take fewer "
@@ -99,7 +99,7 @@ def refuse_too_many(schema: Schema) -> None:
 
 def _is_open(column: Column) -> TypeGuard[NumberColumn]:
     """Whether the number of knots of a column is still to be chosen."""
-    return isinstance(column, NumberColumn) and column.knots == ()
+    return column.is_number and column.knots == ()
 
 
 def with_chosen_knots(
@@ -134,7 +134,7 @@ def with_chosen_knots(
         slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
         strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
         norm = usual_norm_of_rows(encoder)
-        share = sum(isinstance(column, NumberColumn) for column in schema.columns) / len(schema.columns)
+        share = sum(column.is_number for column in schema.columns) / len(schema.columns)
         of_numbers = strength * bundled * share if bundled > 1.0 else math.inf
         by_itself = all(each.is_curve or each.knots is not None for each in schema.interact)
         bends = may_bend and slope < 1.0 and by_itself and not settings.has_intervals
@@ -211,7 +211,7 @@ def with_even_knots(schema: Schema, number: int) -> Schema:
 
 def _sensible(column: Column, number: int) -> int:
     """At most so many knots as the column can use: of near whole numbers, those between the bounds."""
-    if not isinstance(column, NumberColumn) or column.scale != "linear":
+    if not column.is_number or column.scale != "linear":
         return number
     between = column.high - column.low - 1.0
     is_near_and_whole = column.low.is_integer() and column.high.is_integer() and between < _MOST_NEAR_NUMBERS
@@ -291,7 +291,7 @@ def _usual_square(encoder: Encoder) -> float:
     """
     bound = encoder.row_bound
     groups = zip(encoder.schema.columns, bound.sizes, bound.linked, strict=False)  # groups of interactions come last
-    signs = sum(isinstance(column, CategoryColumn) and size == 1 and not linked for column, size, linked in groups)
+    signs = sum(not column.is_number and size == 1 and not linked for column, size, linked in groups)
     return usual_norm_of_rows(encoder) ** 2 + signs * (1.0 - _MEAN_SQUARE_OF_NUMBERS)
 
 
@@ -351,7 +351,7 @@ def features_pay(plan: AnyPlan, schema: Schema) -> bool:
 
 def is_of_numbers(schema: Schema) -> bool:
     """Whether most columns are numbers."""
-    numbers = sum(isinstance(column, NumberColumn) for column in schema.columns)
+    numbers = sum(column.is_number for column in schema.columns)
     return numbers >= LEAST_SHARE_OF_NUMBERS * len(schema.columns)
 
 
@@ -535,12 +535,12 @@ def _scale_of(n_columns: int, n_products: int) -> float:
 
 def _coarse_knots(columns: Iterable[Column], bent: Collection[str]) -> int:
     """The knots of a pair: none if all its numbers are straight lines alone. `bent` has curves beside their lines."""
-    numbers = [column for column in columns if isinstance(column, NumberColumn)]
+    numbers = [column for column in columns if column.is_number]
     straight = [column.knots == 0 and column.name not in bent for column in numbers]
     return 0 if numbers and all(straight) else COARSE_KNOTS
 
 
 def _coarse_size(column: Column) -> int:
     """How many columns a column enters a product with."""
-    coarse = replace(column, knots=COARSE_KNOTS) if isinstance(column, NumberColumn) else column
+    coarse = replace(column, knots=COARSE_KNOTS) if column.is_number else column
     return Encoder(Schema([coarse])).n_features

@@ -17,7 +17,7 @@ from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import PoissonLoss
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
-from confide.features.codes import ColumnEncoding, NumberEncoding
+from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm
 from confide.inference.debiased import Combination
@@ -382,7 +382,7 @@ def _typical_square(form: QuadraticForm, encoder: Encoder) -> float:
 
 def _of_group(form: QuadraticForm, start: int, size: int, factors: tuple[ColumnEncoding, ...]) -> float:
     squares, encoding = form.column_squares[start : start + size], factors[0]
-    if len(factors) > 1 or size == 1 or not isinstance(encoding, NumberEncoding) or not encoding.n_hats:
+    if len(factors) > 1 or size == 1 or not encoding.is_number or not encoding.n_hats:
         # As `usual_norm` has it for a single column.
         return float(squares.mean()) / (3.0 if size == 1 else 1.0)
     hats = form.rows(np.eye(form.n_features)[start : start + encoding.n_hats])

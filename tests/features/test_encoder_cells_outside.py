@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from confide import Schema
-from confide.features.cells_outside import cells_outside
-from confide.features.encoder import Encoder
+from confide.features.encoder import Encoder, cells_outside
 
 COLUMNS = {
     "plain": {"low": 0, "high": 10},
