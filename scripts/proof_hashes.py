@@ -24,6 +24,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 PAGES = sorted((SOURCE / "confide").glob("*/proofs/*.md"))
 
 CLAIM = re.compile(r"^( *Proves: )([\w.]+) sha256:([0-9a-f]{12})$", re.MULTILINE)
+_ENTRY = re.compile(r"^[ \t]*Proves:.*$", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LEFT_OUT = ("annotation", "ctx", "kind", "returns", "type_comment", "type_params")
 """Fields of a syntax tree that say nothing about what a function computes."""
@@ -36,7 +37,11 @@ def main() -> None:
     stale = False
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        for name, written in claims(text):
+        try:
+            entries = claims(text)
+        except ValueError as error:
+            sys.exit(f"{page.name}: {error}")
+        for name, written in entries:
             try:
                 current = digest(name)
             except LookupError as error:
@@ -51,7 +56,10 @@ def main() -> None:
 
 
 def claims(text: str) -> list[tuple[str, str]]:
-    """(name, hash) of each line of a page that claims a proof."""
+    """(name, hash) of each line of a page that claims a proof. ValueError if such a line is no name with a hash."""
+    for entry in _ENTRY.findall(text):
+        if not CLAIM.fullmatch(entry):
+            raise ValueError(f"{entry.strip()!r} is not 'Proves: NAME sha256:' and twelve digits, so it would bind nothing.")
     return [(name, written) for _, name, written in CLAIM.findall(text)]
 
 

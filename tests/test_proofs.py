@@ -240,6 +240,17 @@ def test_a_proof_of_nothing_is_refused():
             proof_hashes.digest(name)
 
 
+@pytest.mark.parametrize("rest", ["", " sha256:12345", " sha256:000000000000 and more", " sha256:00000000000G", " 000000000000", "()"])
+def test_an_entry_that_binds_nothing_is_refused(rest):
+    """A name without a whole hash would stand on a page for ever, whatever its function became."""
+    name = "confide.privacy.gaussian.gradient_shift"
+    whole = f"    Proves: {name} sha256:000000000000\n"
+    assert proof_hashes.claims(f"Text.\n\n{whole}{whole}") == [(name, "000000000000")] * 2
+    for indent in ("    ", "  ", ""):
+        with pytest.raises(ValueError, match="bind nothing"):
+            proof_hashes.claims(f"Text.\n\n{whole}{indent}Proves: {name}{rest}{'' if indent or rest else ' x'}\n")
+
+
 def test_writing_renews_hashes_and_nothing_else():
     """The rest of a page stays as it is."""
     name = "confide.privacy.gaussian.gradient_shift"

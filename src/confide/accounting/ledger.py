@@ -1,6 +1,6 @@
 """What was spent on one body of data, and the limit: in memory, or in a file or database that is shared.
 
-`filters` decides how charges add up. `ledger_records`, `ledger_file` and `ledger_database` keep them.
+`filters` decides how charges add up. `records`, `file_storage` and `database_storage` keep them.
 Proof: proofs/ledger.md.
 """
 

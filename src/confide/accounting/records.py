@@ -1,6 +1,6 @@
 """The records of a ledger. They are chained by hashes and only ever appended, wherever they are kept.
 
-This module keeps records in memory, `ledger_file` in a file, and `ledger_database` in a database. The ledger computes what
+This module keeps records in memory, `file_storage` in a file, and `database_storage` in a database. The ledger computes what
 they cost together. Proof: proofs/ledger.md, section 8.
 """
 

@@ -48,7 +48,7 @@ class StronglyConvex:
     References
     ----------
     K. Chaudhuri, C. Monteleoni, A. Sarwate, *Differentially Private Empirical Risk Minimization*, JMLR 12 (2011), theorems
-    1, 2 and 6 to 9.
+    1 and 2, numbered as in the copy that was read, which ends at corollary 4.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class RowBound(Protocol):
         """Raise ParameterError if rows of this many columns cannot be clipped by the bound."""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON form; estimators/persistence.py reads it."""
+        """A JSON form; models/files.py reads it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Newton's method with an exact line search for k problems at once.
 
 One pass over the rows serves one trial point of every unfinished problem, with gradient and Hessian, so that an accepted
-trial costs no second pass. Where a full step does not flatten the slope along it, the step is found by `line_search`. These
+trial costs no second pass. Where a full step does not flatten the slope along it, `flat_steps` finds the step. These
 steps are nearly exact: smoothed hinges with a small ridge are made of few quadratic pieces, on which a few exact steps are
 enough, while steps that only promise a decrease may take thousands.
 """

@@ -107,7 +107,7 @@ class HeavyBallWalk:
 # Noisy gradients with an l1 penalty: each step ends with the proximal step of the penalty. None of it is trusted.
 #
 # Points of such walks have zeros by themselves, but their mean, which is released, has few. So weights that are no larger
-# than what noise alone makes are set to 0 afterwards (`released_support`).
+# than what noise alone makes are set to 0 afterwards (`support.py`).
 
 _SHARE_OF_CHANCE = 0.25
 """The strength of an automatic l1 penalty over the pull of chance: see `l2_of_chance`."""

@@ -31,7 +31,7 @@ _USUAL_RESIDUAL = 0.1
 def sparse_weights(sums: NoisyStatistics) -> Array:
     """Weights (D,) of the elastic net for these sums, with the ridge of their plan and its share of an l1 penalty.
 
-    Weights that are no larger than what noise and the draw of the rows alone make are set to 0, as `released_support` says.
+    Weights that are no larger than what noise and the draw of the rows alone make are set to 0, as in `support.py`.
     """
     plan, problem = sums.plan, sums.plan.problem
     of_columns = np.arange(problem.n_weights) < problem.n_features

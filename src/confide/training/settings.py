@@ -38,7 +38,7 @@ WITHOUT_MEAN = (
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Losses that differ in their threshold alone. A plan takes one of them, see `threshold_choice`.
+    """Losses that differ in their threshold alone. A plan takes one of them.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ScoreLoss:
     one_vs_rest : for three or more classes, the loss of each class against all others; None if there is none
     softmax : whether three or more classes have one joint loss instead
     only_two : the message with which three or more classes are refused, if they are
-    if_noisy : the loss that replaces it if the noise is large, see `loss_choice`; None if the user gave the loss by name
+    if_noisy : the loss that replaces it if the noise is large; None if the user gave the loss by name
     bound_if_noisy : a smaller bound on rows that may come with `if_noisy`, only under Gaussian noise; None if there is none
     thresholds : losses with other thresholds, of which the plan takes one; None if the threshold was given
     score_size : a public guess of the size of scores, for the automatic alpha; None for margins
@@ -137,8 +137,8 @@ class Settings:
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
-    centres : whether a part of the budget may find the middle of the rows, see `centring_choice`
-    matches : whether a part of the budget may make predicted counts right in the mean, see `matching_choice`
+    centres : whether a part of the budget may find the middle of the rows
+    matches : whether a part of the budget may make predicted counts right in the mean
     beside_mu : explained in `Problem`
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
     prior : public weights towards which the ridge pulls; None for 0
@@ -150,7 +150,7 @@ class Settings:
     own_penalty : a strongly convex penalty of the user's own; None for a quadratic one
     target_shift : the public number that is subtracted from all targets, and added to the released intercept
     set_aside : explained in `Problem`, for a release that is one of several
-    interest : the coefficients for which a part of the budget is kept, see `interest_choice`
+    interest : the coefficients for which a part of the budget is kept
     has_risks : whether a part of it is kept for differences of risks too
     mean_sample_weight : the declared mean of the rows' own weights, or None; no noise depends on it
     cluster_effect : the declared design effect of clustering, or None; no noise depends on it
