@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from confide.effects.effects import Effect, has_effects
-from confide.effects.picture import BLUE, ORANGE, Pen, axes_for, draw_compared_effects, number_text, plain, shortened
+from confide.effects.picture import (
+    BLUE,
+    ORANGE,
+    Display,
+    Pen,
+    axes_for,
+    draw_compared_effects,
+    number_text,
+    plain,
+    shortened,
+)
 from confide.errors import ParameterError
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of
@@ -121,7 +131,7 @@ def _with_intervals(model: Any, units: str, level: float) -> dict[str, Coefficie
     return {each.name: each for each in model.summary(level=level, units=units).coefficients}
 
 
-class CoefficientsDisplay:
+class CoefficientsDisplay(Display):
     """A picture of the coefficients of a released model, each with its unit.
 
     Points are the released coefficients. Bars are intervals for sampling and noise together, where a share of the budget
@@ -162,9 +172,6 @@ class CoefficientsDisplay:
     >>> model = confide.LogisticRegression(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
     >>> display = confide.CoefficientsDisplay.from_estimator(model, most=10)  # doctest: +SKIP
     """
-
-    ax_: Any
-    figure_: Any
 
     def __init__(
         self,
@@ -226,46 +233,14 @@ class CoefficientsDisplay:
         display = cls(found[:most], outcome=outcome, ratio=ratio, level=level, n_coefficients=len(found))
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> CoefficientsDisplay:
-        """Draw on Matplotlib axes, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
-        n = len(self.coefficients)
-        ax = axes_for("CoefficientsDisplay", ax, self._size)
-        ax.axvline(0.0, color="0.5", linewidth=0.8)
-        for place, each in enumerate(self.coefficients):
-            if each.low is not None:
-                ax.plot([each.low, each.high], [place] * 2, color=BLUE, alpha=0.4, linewidth=5.0, solid_capstyle="butt")
-        ax.plot([each.estimate for each in self.coefficients], range(n), color=BLUE, marker="o", markersize=5, linestyle="")
-        ax.set_yticks(range(n), [shortened(each.title, _LONGEST_NAME) for each in self.coefficients])
-        ax.set_ylim(n - 0.5, -0.5)
-        ax.tick_params(labelsize="small")
-        favoured = f"coefficient for the unit named; positive: for {self.outcome}"
-        ax.set_xlabel(plain(favoured), fontsize="small")
+    def _drawn(self, ax: Any) -> list[Any]:
+        ax = _axes("CoefficientsDisplay", ax, self.coefficients, 0.32, 1.9)
+        _draw(ax, self.coefficients, BLUE, 5.0)
+        _name_lines(ax, self.coefficients, self.outcome)
         ax.set_title(plain(self._title), fontsize="medium", loc="left", pad=24.0 if self.ratio else None)
         if self.ratio:
             self._add_ratios(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    @property
-    def _size(self) -> tuple[float, float]:
-        """Width and height in inches, wide enough for the longest title."""
-        longest = max(len(each.title) for each in self.coefficients)
-        return 4.6 + 0.075 * min(longest, _LONGEST_NAME), 0.32 * len(self.coefficients) + 1.9
+        return [ax]
 
     @property
     def _title(self) -> str:
@@ -285,14 +260,43 @@ class CoefficientsDisplay:
         above.set_xlabel(self.ratio, fontsize="small", loc="right")
 
 
+def _axes(what: str, ax: Any, lines: Sequence[DrawnCoefficient], each: float, around: float) -> Any:
+    """Axes with a line at 0, wide enough for the longest title, and with so many inches for each line and around them."""
+    longest = max(len(line.title) for line in lines)
+    ax = axes_for(what, ax, (4.6 + 0.075 * min(longest, _LONGEST_NAME), each * len(lines) + around))
+    ax.axvline(0.0, color="0.5", linewidth=0.8)
+    return ax
+
+
+def _draw(
+    ax: Any, lines: Sequence[DrawnCoefficient], colour: str, width: float, shift: float = 0.0, style: Any = None
+) -> None:
+    """A bar for each interval and a point for each coefficient, beside the places of the lines by so much."""
+    for place, line in enumerate(lines):
+        if line.low is not None:
+            ends = [line.low, line.high]
+            ax.plot(ends, [place + shift] * 2, color=colour, alpha=0.4, linewidth=width, solid_capstyle="butt")
+    places = [place + shift for place in range(len(lines))]
+    style = {"color": colour, "marker": "o", "markersize": 5, "linestyle": ""} | (style or {})
+    ax.plot([line.estimate for line in lines], places, **style)
+
+
+def _name_lines(ax: Any, lines: Sequence[DrawnCoefficient], outcome: str) -> None:
+    """The names of the lines from top to bottom, and what larger coefficients favour."""
+    ax.set_yticks(range(len(lines)), [shortened(line.title, _LONGEST_NAME) for line in lines])
+    ax.set_ylim(len(lines) - 0.5, -0.5)
+    ax.tick_params(labelsize="small")
+    ax.set_xlabel(plain(f"coefficient for the unit named; positive: for {outcome}"), fontsize="small")
+
+
 # Two or more released models in one picture: their coefficients or their effects, side by side.
 
 _KINDS = ("auto", "coefficients", "effects")
 _COLOURS, _LINES = (BLUE, ORANGE, "#3f9b5f", "#8a63b8"), ("-", "--", "-.", ":")
-_MOST_COMPARED, _LONGEST_NAME_COMPARED = 20, 80
+_MOST_COMPARED = 20
 
 
-class ComparisonDisplay:
+class ComparisonDisplay(Display):
     """A picture of two to four released models, side by side: the same coefficients, or the same effects.
 
     Bars and bands are intervals for sampling and noise, where a share of a model's budget paid for them. Where they do not
@@ -324,10 +328,6 @@ class ComparisonDisplay:
     -----
     Guarantee: those of the models together; what each cost adds up where they were made from the same rows.
     """
-
-    ax_: Any
-    axes_: list[Any]
-    figure_: Any
 
     def __init__(self, drawn: Mapping[str, tuple[Any, ...]], *, kind: str, outcome: str, level: float = 0.95) -> None:
         self.drawn, self.kind, self.outcome, self.level = dict(drawn), kind, outcome, level
@@ -386,26 +386,8 @@ class ComparisonDisplay:
             drawn, outcome = _common_coefficients(estimators, units, level, label, most)
         return cls(drawn, kind=kind, outcome=outcome, level=level).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> ComparisonDisplay:
-        """Draw on Matplotlib axes, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
-        self.axes_ = self._plot_effects(ax) if self.kind == "effects" else self._plot_coefficients(ax)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        return self
+    def _drawn(self, ax: Any) -> list[Any]:
+        return self._plot_effects(ax) if self.kind == "effects" else self._plot_coefficients(ax)
 
     def _plot_effects(self, ax: Any) -> list[Any]:
         n = len(self.drawn)
@@ -419,23 +401,11 @@ class ComparisonDisplay:
 
     def _plot_coefficients(self, ax: Any) -> list[Any]:
         first: tuple[DrawnCoefficient, ...] = next(iter(self.drawn.values()))
-        n = len(first)
-        longest = min(_LONGEST_NAME_COMPARED, max(len(each.title) for each in first))
-        ax = axes_for("ComparisonDisplay", ax, (4.6 + 0.075 * longest, 0.42 * n + 1.6))
-        ax.axvline(0.0, color="0.5", linewidth=0.8)
-        for number, (colour, (name, found)) in enumerate(zip(_COLOURS, self.drawn.items(), strict=False)):
+        ax = _axes("ComparisonDisplay", ax, first, 0.42, 1.6)
+        for number, (colour, (name, lines)) in enumerate(zip(_COLOURS, self.drawn.items(), strict=False)):
             shift = 0.24 * (number - 0.5 * (len(self.drawn) - 1))
-            for place, each in enumerate(found):
-                if each.low is not None:
-                    ends = [each.low, each.high]
-                    ax.plot(ends, [place + shift] * 2, color=colour, alpha=0.4, linewidth=4.0, solid_capstyle="butt")
-            places = [place + shift for place in range(n)]
-            values = [each.estimate for each in found]
-            ax.plot(values, places, color=colour, marker="o", markersize=4.5, linestyle="", label=plain(name))
-        ax.set_yticks(range(n), [shortened(each.title, _LONGEST_NAME_COMPARED) for each in first])
-        ax.set_ylim(n - 0.5, -0.5)
-        ax.tick_params(labelsize="small")
-        ax.set_xlabel(plain(f"coefficient for the unit named; positive: for {self.outcome}"), fontsize="small")
+            _draw(ax, lines, colour, 4.0, shift, {"markersize": 4.5, "label": plain(name)})
+        _name_lines(ax, first, self.outcome)
         ax.set_title("Coefficients of several models", fontsize="medium", loc="left")
         ax.legend(fontsize="small", frameon=False)
         return [ax]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
-from confide.effects.picture import BLUE, axes_for, plain, pyplot_for
+from confide.effects.picture import BLUE, Display, axes_for, plain, pyplot_for
 from confide.errors import ParameterError
 from confide.estimators.evaluation import evaluate
 from confide.evaluations.class_rates import ClassEvaluation
@@ -15,7 +14,7 @@ from confide.evaluations.number_errors import NumberEvaluation
 from confide.inference.rates import Evaluation, roc_curve
 
 
-class CountsDisplay(ABC):
+class CountsDisplay(Display):
     """A picture of private counts of rows by class and score.
 
     Parameters
@@ -28,8 +27,6 @@ class CountsDisplay(ABC):
     figure_ : Matplotlib figure
     """
 
-    ax_: Any
-    figure_: Any
     _needs_probabilities: ClassVar[bool] = False
     """Whether a model without probabilities has no such picture."""
     _draws: ClassVar[tuple[type[Any], ...]] = (Evaluation,)
@@ -121,25 +118,6 @@ class CountsDisplay(ABC):
             )
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
-    @abstractmethod
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on Matplotlib axes, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
-
     @property
     def _released_under(self) -> str:
         """What a title says of the price of the counts."""
@@ -182,23 +160,7 @@ class CalibrationDisplay(CountsDisplay):
     _needs_probabilities = True
     _draws = (Evaluation, ClassEvaluation, NumberEvaluation)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on Matplotlib axes, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
+    def _drawn(self, ax: Any) -> list[Any]:
         axis, ax = _axis_of(self.evaluation), axes_for("CalibrationDisplay", ax, (5.0, 4.8))
         rates, (low, high) = self.evaluation.calibration, axis.ends
         ax.plot([low, high], [low, high], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
@@ -220,8 +182,7 @@ class CalibrationDisplay(CountsDisplay):
         title = f"Calibration\n{self._released_under}{hides}"
         ax.set_title(title, fontsize="medium", loc="left")
         ax.legend(loc="upper left", fontsize="small", frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return [ax]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,23 +240,7 @@ class RocDisplay(CountsDisplay):
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
     """
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on Matplotlib axes, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
+    def _drawn(self, ax: Any) -> list[Any]:
         ax, evaluation = axes_for("RocDisplay", ax, (5.0, 4.8)), self.evaluation
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="chance")
         area = evaluation.auc
@@ -318,5 +263,4 @@ class RocDisplay(CountsDisplay):
         ax.set_ylim(-0.02, 1.02)
         ax.set_title(f"ROC, intervals at {evaluation.level:g}\n{self._released_under}", fontsize="medium", loc="left")
         ax.legend(loc="lower right", fontsize="small", frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return [ax]

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import Entry
 from confide.accounting.spending import spending_of
-from confide.effects.picture import BLUE, ORANGE, axes_for, plain, shortened
+from confide.effects.picture import BLUE, ORANGE, Display, axes_for, plain, shortened
 from confide.errors import ParameterError
 from confide.planning.made_up_fits import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
-from confide.privacy.budgets import Budget, as_budget, budget_from_dict
+from confide.privacy.budgets import Budget, as_budget
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""The budgets around the chosen one, as multiples of it."""
 
 
-class PrivacyAccuracyDisplay:
+class PrivacyAccuracyDisplay(Display):
     """A picture of expected accuracy against the budget, around the budget that was chosen.
 
     The line is the forecast of `confide.planning.simulate`, the band the range in which the mean accuracy of fits to real
@@ -47,11 +49,8 @@ class PrivacyAccuracyDisplay:
     Guarantee: none is needed. No row is read: forecasts are made from public facts and made-up rows.
     """
 
-    ax_: Any
-    figure_: Any
-
     def __init__(self, forecasts: Sequence[Forecast], *, budget: Budget) -> None:
-        self.forecasts = tuple(sorted(forecasts, key=lambda each: _amount(each.plan.event.budget)))
+        self.forecasts = tuple(sorted(forecasts, key=lambda each: first_amount(each.plan.event.budget)))
         self.budget = budget
 
     @classmethod
@@ -100,7 +99,7 @@ class PrivacyAccuracyDisplay:
                 "model without privacy would make: PrivacyAccuracyDisplay.from_estimator(model, n_rows=10_000, error=0.2)."
             )
         chosen = as_budget(estimator.budget)
-        found = _around(chosen) if budgets is None else [as_budget(each) for each in budgets]
+        found = budgets_around(chosen) if budgets is None else [as_budget(each) for each in budgets]
         if not found or len({type(each) for each in [chosen, *found]}) > 1:
             raise ParameterError("budgets must be one or more budgets of the kind that the estimator has.")
         forecasts = [
@@ -109,25 +108,9 @@ class PrivacyAccuracyDisplay:
         ]
         return cls(forecasts, budget=chosen).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> PrivacyAccuracyDisplay:
-        """Draw on Matplotlib axes, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
+    def _drawn(self, ax: Any) -> list[Any]:
         ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
-        amounts = [_amount(each.plan.event.budget) for each in self.forecasts]
+        amounts = [first_amount(each.plan.event.budget) for each in self.forecasts]
         first = self.forecasts[0]
         ax.fill_between(
             amounts,
@@ -145,7 +128,7 @@ class PrivacyAccuracyDisplay:
             1.0 - first.non_private_error, color="0.4", linestyle="--", linewidth=1.0, label="assumed without privacy"
         )
         ax.axhline(1.0 - first.constant_error, color="0.4", linestyle=":", linewidth=1.0, label="without a model")
-        ax.axvline(_amount(self.budget), color=ORANGE, linewidth=1.0, label=plain(f"chosen: {self.budget}"))
+        ax.axvline(first_amount(self.budget), color=ORANGE, linewidth=1.0, label=plain(f"chosen: {self.budget}"))
         ax.set_xscale("log")
         ax.set_xticks(amounts, [f"{amount:.3g}" for amount in amounts])
         ax.minorticks_off()
@@ -154,21 +137,17 @@ class PrivacyAccuracyDisplay:
         ax.set_xlabel(name if delta is None else f"{name} (delta = {delta:g})")
         ax.set_ylabel("expected accuracy on new rows")
         ax.legend(fontsize="small", frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return [ax]
 
 
-def _amount(budget: Budget) -> float:
+def first_amount(budget: Budget) -> float:
     """The first amount of a budget: its epsilon or its rho."""
     return float(getattr(budget, next(iter(budget.ranges))))
 
 
-def _around(budget: Budget) -> list[Budget]:
-    """Budgets around one."""
-    # The first amount is epsilon or rho; a delta stays as it is.
-    facts = budget.to_dict()
-    name = next(iter(budget.ranges))
-    return [budget_from_dict(facts | {name: factor * _amount(budget)}) for factor in _FACTORS]
+def budgets_around(budget: Budget) -> list[Budget]:
+    """The budgets of a curve: epsilon or rho below and above the chosen one, delta as it is."""
+    return [replace(budget, **{next(iter(budget.ranges)): factor * first_amount(budget)}) for factor in _FACTORS]
 
 
 # A picture of what a ledger has spent, charge by charge.
@@ -176,7 +155,7 @@ def _around(budget: Budget) -> list[Budget]:
 _MOST_NAMES, _LONGEST_NAME = 12, 28
 
 
-class LedgerDisplay:
+class LedgerDisplay(Display):
     """A picture of what was spent on one body of data after each charge, and of the limit.
 
     The height of each step is what the charge added: where Rényi divergences add up, a later charge may add less than it
@@ -203,9 +182,6 @@ class LedgerDisplay:
     -----
     Guarantee: none is needed. A ledger holds public facts alone.
     """
-
-    ax_: Any
-    figure_: Any
 
     def __init__(self, spending: Sequence[tuple[Entry, Budget]], *, limit: Budget) -> None:
         self.spending, self.limit = tuple(spending), limit
@@ -235,23 +211,7 @@ class LedgerDisplay:
         opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         return cls(spending_of(opened), limit=opened.limit).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> LedgerDisplay:
-        """Draw on Matplotlib axes, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
+    def _drawn(self, ax: Any) -> list[Any]:
         n = len(self.spending)
         ax = axes_for("LedgerDisplay", ax, (max(6.0, min(12.0, 2.4 + 0.6 * n)), 4.4))
         name = next(iter(self.limit.ranges))
@@ -270,8 +230,7 @@ class LedgerDisplay:
         ax.set_ylabel(f"{name} spent" if delta is None else f"{name} spent (delta up to {delta:g})")
         ax.set_xlim(0.0, n + 1.0)
         ax.set_ylim(0.0, 1.08 * limit)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return [ax]
 
     def _name_charges(self, ax: Any, n: int) -> None:
         """Number, day and purpose of each charge, or of some of them where there are many."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -86,6 +87,53 @@ def shown_levels(effect: Effect, most: int) -> list[Value]:
 
 BLUE, ORANGE = "#2a8acb", "#d1700f"
 """Two colours that stand out from white and from black, and that people with any kind of colour vision tell apart."""
+
+
+class Display(ABC):
+    """A picture by scikit-learn's convention: it is drawn when it is made, and can be drawn again on other axes.
+
+    Attributes
+    ----------
+    axes_ : list of Matplotlib axes on which it was drawn
+    ax_ : the first of them
+    figure_ : the Matplotlib figure
+    """
+
+    axes_: list[Any]
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure. A picture of several columns divides the place of the axes among them.
+
+        Returns
+        -------
+        The display itself.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
+        self.axes_ = self._drawn(ax)
+        return self
+
+    @abstractmethod
+    def _drawn(self, ax: Any) -> list[Any]:
+        """The axes on which it was drawn."""
+
+    @property
+    def ax_(self) -> Any:
+        """The axes, or the first of several."""
+        return self.axes_[0]
+
+    @property
+    def figure_(self) -> Any:
+        """The figure of the axes."""
+        return self.axes_[0].figure
 
 
 def pyplot_for(what: str) -> Any:

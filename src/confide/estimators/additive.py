@@ -13,7 +13,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.effects.effects import Contrast, Effect
 from confide.effects.monotone import checked_monotone
-from confide.effects.picture import draw_effects
+from confide.effects.picture import Display, draw_effects
 from confide.erm.losses import LogisticHinge, LogisticLoss, Loss
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError, SchemaError
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # Pictures of effects by scikit-learn's convention: a display made from an estimator.
 
 
-class EffectsDisplay:
+class EffectsDisplay(Display):
     """A picture of the effects of columns: a curve for each number, a point for each level of a category.
 
     Bands cover sampling and the noise for privacy. The inner band is for each value by itself, the outer one for all values
@@ -80,10 +80,6 @@ class EffectsDisplay:
     -----
     Guarantee: that of the model. The picture is made of its release alone, and costs nothing more.
     """
-
-    figure_: Any
-    ax_: Any
-    axes_: list[Any]
 
     def __init__(self, effects: Iterable[Effect], *, outcome: str, level: float = 0.95) -> None:
         self.effects = tuple(effects)
@@ -129,26 +125,8 @@ class EffectsDisplay:
         display = cls((by_name[name] for name in wanted), outcome=outcome, level=level)
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> EffectsDisplay:
-        """Draw on Matplotlib axes, whose place is divided among the columns, or on a new figure.
-
-        Parameters
-        ----------
-        ax : Matplotlib axes or None
-            None: a new figure.
-
-        Returns
-        -------
-        The display itself.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed.
-        """
-        self.figure_, self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax)
-        self.ax_ = self.axes_[0]
-        return self
+    def _drawn(self, ax: Any) -> list[Any]:
+        return draw_effects(self.effects, self.outcome, self.level, ax)[1]
 
 
 # Effects of columns, as attributes and methods of a fitted model whose rows a schema describes.

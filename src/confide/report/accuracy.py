@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
+from confide.displays.plans import budgets_around, first_amount
 from confide.errors import ParameterError
 from confide.evaluations.result import NOT_LISTED
 from confide.guarantee import Guarantee
@@ -20,8 +21,6 @@ from confide.planning.simulation import COVERAGE, Forecast, simulate
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
 from confide.report.ledger_facts import LedgerFacts, estimator_of, pays_for
 
-_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""The budgets around the chosen one, as multiples of it."""
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 460, 52, 8, 16, 130
 RATES = ("accuracy", "sensitivity", "specificity", "auc")
 
@@ -57,12 +56,6 @@ def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[
             if budget == model.guarantee_.budget:
                 raise
     return tuple(forecasts)
-
-
-def budgets_around(budget: Budget) -> list[Budget]:
-    """The budgets of a curve: epsilon or rho below and above the chosen one, delta as it is."""
-    name = next(iter(budget.ranges))
-    return [replace(budget, **{name: factor * getattr(budget, name)}) for factor in _FACTORS]
 
 
 def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] | None:
@@ -247,7 +240,7 @@ def forecast_note(forecasts: Sequence[Forecast]) -> str:
 
 def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
     """Accuracy against the budget: a line, its range, and the chosen budget as a point."""
-    amounts = [_amount(forecast) for forecast in forecasts]
+    amounts = [first_amount(forecast.plan.event.budget) for forecast in forecasts]
     best, least = 1.0 - forecasts[0].non_private_error, 1.0 - forecasts[0].constant_error
     low = min(least, *(1.0 - forecast.high for forecast in forecasts)) - 0.01
     high = min(1.0, max(best, *(1.0 - forecast.low for forecast in forecasts)) + 0.01)
@@ -285,12 +278,6 @@ def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
         f'<svg class="wide" role="img" aria-label="{escape(title)}" viewBox="0 0 {_WIDTH} {bottom + 42}">'
         f"<title>{escape(title)}</title>{''.join(marks)}</svg>"
     )
-
-
-def _amount(forecast: Forecast) -> float:
-    budget = forecast.plan.event.budget
-    amount: float = getattr(budget, next(iter(budget.ranges)))
-    return amount
 
 
 # What an attacker can gain from a release: from even odds about one person to what at most, in numbers and as a picture.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
+from confide.displays.plans import first_amount
 from confide.features.column_names import printable_lines
 from confide.report.accuracy import (
     accuracy_picture,
@@ -193,8 +194,7 @@ def _accuracy(contents: Contents) -> str:
         parts.append(f"<div><table><tbody>{rows}</tbody></table>{text}</div>")
         groups = "".join(_group(*table) for table in of_groups)
     if contents.forecasts:
-        budget = contents.guarantee.budget
-        chosen = getattr(budget, next(iter(budget.ranges)))
+        chosen = first_amount(contents.guarantee.budget)
         picture, note = accuracy_picture(contents.forecasts, chosen), forecast_note(contents.forecasts)
         parts.append(f"<div>{picture}<p>{escape(note)}</p></div>")
     if not parts:
