@@ -347,6 +347,7 @@ def _layout(
 
 
 Evaluated: TypeAlias = Evaluation | ClassEvaluation | NumberEvaluation | ModelComparison
+_Release: TypeAlias = Callable[[Sequence[CheckedSource], Entropy], Sequence[Array]]
 
 
 def evaluate(
@@ -457,7 +458,7 @@ def evaluate(
         model, allowed, n_bins=n_bins, neighbours=relation, rows_per_person=persons, groups=groups, other=other, clip=clip
     )
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
-    prepared, known = _prepared(planned), released_model(model)
+    (release, rated), known = _prepared(planned), released_model(model)
     checksums = tuple(map(checksum_of_model, planned.models))
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
     names_persons = known.schema is not None and known.schema.person is not None
@@ -472,88 +473,70 @@ def evaluate(
         deciding = (checksums, planned.n_bins, planned.groups, clip, allowed, relation, persons, n_rows)
         charge = charge.of_release(planned.plan.event, lambda: deciding)
         interrupted = attempts_sentence(charge.attempt)
-        release = partial(_released, prepared, [each.source for each in rows])
-        released = charge_and_release(release, planned.plan.event, relation, charge)
-    found = prepared.rated(released, _Facts(n_rows, float(level), void))
+        release_rows = partial(release, [each.source for each in rows])
+        released = charge_and_release(release_rows, planned.plan.event, relation, charge)
+    found = rated(released, n_rows, float(level), void)
     identity = None if charge.ledger is None else charge.ledger.identity
     return replace(found, model_checksums=checksums, charged_to=identity, interrupted=interrupted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What every evaluation says of itself: number of rows, level, and why it has no guarantee."""
+def _prepared(planned: PlannedEvaluation) -> tuple[_Release, Callable[..., Evaluated]]:
+    """How rows are counted and released, and what the counts become.
 
-    n_rows: int | None
-    level: float
-    void: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _PreparedHistogram:
-    """Before the charge: how rows of two classes fall into bins, and what the rates will be called."""
-
-    plan: CountsPlan
-    sums: ScoreHistogram
-    outcome: str
-    is_turned: bool
-    has_probabilities: bool
-
-    def rated(self, released: Sequence[Array], facts: _Facts) -> Evaluation:
-        """The rates, from the released counts."""
-        counts = released[0].reshape(2, -1)
-        if self.is_turned:
-            counts = counts[::-1, ::-1].copy()
-        if facts.n_rows is not None:
-            # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
-            counts = counts + (facts.n_rows - counts.sum()) / counts.size
-        return Evaluation(counts, self.plan, facts.level, self.outcome, facts.n_rows, self.has_probabilities, facts.void)
-
-
-@dataclass(frozen=True, slots=True)
-class _PreparedTables:
-    """Before the charge: how rows fall into tables, and what the rates will be called."""
-
-    plan: TablesPlan
-    sums: RowSums
-    groups: Groups
-    classes: tuple[str, ...]
-    target: str
-
-    def rated(self, released: Sequence[Array], facts: _Facts) -> ClassEvaluation | NumberEvaluation | ModelComparison:
-        """The rates, from the released tables."""
-        layout, level, n_rows = self.sums.layout, facts.level, facts.n_rows
-        noise = (self.plan.deviation, n_rows, level, self.plan.excess_kurtosis)
-        pairs = zip(released, layout.shapes, strict=True)
-        tables = tuple(NoisyTable.of(counts, shape, *noise) for counts, shape in pairs)
-        common = (tables, self.plan, level, self.groups, n_rows, facts.void)
-        if isinstance(layout, ClassTables):
-            return ClassEvaluation(*common, layout, self.classes)
-        if isinstance(layout, NumberTables):
-            return NumberEvaluation(*common, layout, self.target)
-        return ModelComparison(*common, layout, self.classes, self.target)
-
-
-def _prepared(planned: PlannedEvaluation) -> _PreparedHistogram | _PreparedTables:
-    """Everything that is known before the charge, so that nothing that could fail is left for afterwards."""
+    All that could fail is done here, before the charge.
+    """
     model, known = planned.models[0], released_model(planned.models[0])
     if isinstance(planned.plan, TablesPlan) and planned.layout is not None:
-        sums, target = RowSums(planned.layout, planned.scorers), "" if known.domain else predicted_number(known)
-        return _PreparedTables(planned.plan, sums, planned.groups, tuple(map(str, known.domain)), target)
+        target = "" if known.domain else predicted_number(known)
+        rated = partial(_rated_tables, planned, planned.layout, tuple(map(str, known.domain)), target)
+        return partial(_released_tables, planned.plan, RowSums(planned.layout, planned.scorers)), rated
     if not isinstance(planned.plan, CountsPlan):
         raise ParameterError("an evaluation from tables needs their layout.")
-    shown, histogram = ShownClass.of(known), ScoreHistogram(known.scoring, _edges(model, planned.n_bins))
-    return _PreparedHistogram(planned.plan, histogram, str(shown), shown.position == 0, hasattr(model, "predict_proba"))
+    histogram = ScoreHistogram(known.scoring, _edges(model, planned.n_bins))
+    rated = partial(_rated_histogram, planned.plan, ShownClass.of(known), hasattr(model, "predict_proba"))
+    return partial(_released_histogram, planned.plan, histogram), rated
 
 
-def _released(
-    prepared: _PreparedHistogram | _PreparedTables, sources: Sequence[CheckedSource], entropy: Entropy
+def _released_histogram(
+    plan: CountsPlan, histogram: ScoreHistogram, sources: Sequence[CheckedSource], entropy: Entropy
 ) -> Sequence[Array]:
     """Score the rows, count them, and release the counts."""
-    if isinstance(prepared, _PreparedHistogram):
-        return (NoisyCounts().release(prepared.plan, prepared.sums.of_sources(sources), entropy),)
-    tables = prepared.sums.of_sources(sources)
-    moments = np.zeros((0, 2), dtype=np.int64)
-    return NoisyTables().release(prepared.plan, [rows_of(each) for each in tables], moments, entropy).counts
+    return (NoisyCounts().release(plan, histogram.of_sources(sources), entropy),)
+
+
+def _released_tables(plan: TablesPlan, sums: RowSums, sources: Sequence[CheckedSource], entropy: Entropy) -> Sequence[Array]:
+    """Score the rows, count them in tables, and release the tables."""
+    tables, moments = sums.of_sources(sources), np.zeros((0, 2), dtype=np.int64)
+    return NoisyTables().release(plan, [rows_of(each) for each in tables], moments, entropy).counts
+
+
+def _rated_histogram(
+    plan: CountsPlan, shown: ShownClass, has_probabilities: bool, released: Sequence[Array], *facts: Any
+) -> Evaluation:
+    """The rates, from the released counts; the facts are the number of rows, the level, and why there is no guarantee."""
+    counts, (n_rows, level, void) = released[0].reshape(2, -1), facts
+    if shown.position == 0:
+        counts = counts[::-1, ::-1].copy()
+    if n_rows is not None:
+        # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
+        counts = counts + (n_rows - counts.sum()) / counts.size
+    return Evaluation(counts, plan, level, str(shown), n_rows, has_probabilities, void)
+
+
+def _rated_tables(
+    planned: PlannedEvaluation, layout: Layout, classes: tuple[str, ...], target: str, released: Sequence[Array], *facts: Any
+) -> ClassEvaluation | NumberEvaluation | ModelComparison:
+    """The rates, from the released tables; the facts are those of `_rated_histogram`."""
+    plan: Any = planned.plan
+    n_rows, level, void = facts
+    noise = (plan.deviation, n_rows, level, plan.excess_kurtosis)
+    pairs = zip(released, layout.shapes, strict=True)
+    common = (tuple(NoisyTable.of(*pair, *noise) for pair in pairs), plan, level, planned.groups, n_rows, void)
+    if isinstance(layout, ClassTables):
+        return ClassEvaluation(*common, layout, classes)
+    if isinstance(layout, NumberTables):
+        return NumberEvaluation(*common, layout, target)
+    return ModelComparison(*common, layout, classes, target)
 
 
 def plan_of_evaluation(

@@ -10,7 +10,7 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, shown, written, written_all
+from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, shown, written_all
 from confide.evaluations.tables import LOSS_DEGREE, ClassTables, weights_of_power
 from confide.inference.intervals import level_of_each
 from confide.inference.rates import UNKNOWN, NoisyTable, Rate, mean_of, within
@@ -156,9 +156,7 @@ class ClassEvaluation(TablesEvaluation):
             right = 2.0 * self._cell(position, position, groups)
             weights += (right - (rate.value or 0.0) * both) / table.sum(both) / len(each)
         found = table.combination(sum(rate.value or 0.0 for rate in each) / len(each), weights)
-        if found.value is None or found.low is None or found.high is None:
-            return UNKNOWN
-        return within(found.value, found.low, found.high, 0.0, 1.0)
+        return UNKNOWN if found.numbers is None else within(*found.numbers, 0.0, 1.0)
 
     def _counted_in_f1(self, position: int, groups: Array) -> Array:
         """Rows of a class, and rows predicted so: those that are both count twice."""
@@ -182,8 +180,8 @@ class ClassEvaluation(TablesEvaluation):
         if self.layout.n_bins:
             calibration = {
                 "edges": list(self.edges),
-                "shares": [written(rate) for rate in self.calibration],
-                "band": [written(rate) for rate in self.calibration_band],
+                "shares": [rate.to_dict() for rate in self.calibration],
+                "band": [rate.to_dict() for rate in self.calibration_band],
             }
         return {
             "classes": list(self.classes),
@@ -191,7 +189,7 @@ class ClassEvaluation(TablesEvaluation):
             "recall": written_all(self.recall),
             "precision": written_all(self.precision),
             "f1": written_all(self.f1),
-            "confusion": [[written(rate) for rate in row] for row in self.confusion],
+            "confusion": [[rate.to_dict() for rate in row] for row in self.confusion],
             "calibration": calibration,
         }
 

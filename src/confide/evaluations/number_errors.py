@@ -10,7 +10,7 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, written
+from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of
 from confide.evaluations.tables import ERROR_DEGREE, LOSS_DEGREE, NumberTables, weights_of_polynomial, weights_of_power
 from confide.inference.intervals import level_of_each
 from confide.inference.rates import UNKNOWN, NoisyTable, Rate, within
@@ -100,8 +100,8 @@ class NumberEvaluation(TablesEvaluation):
         if self.layout.n_bins:
             calibration = {
                 "edges": list(self.edges),
-                "means": [written(rate) for rate in self.calibration],
-                "band": [written(rate) for rate in self.calibration_band],
+                "means": [rate.to_dict() for rate in self.calibration],
+                "band": [rate.to_dict() for rate in self.calibration_band],
             }
         facts = {"target": self.target, "low": self.layout.low, "high": self.layout.high, "clip": self.layout.clip}
         return facts | {"calibration": calibration}
@@ -148,9 +148,4 @@ def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: A
 
 
 def _root(rate: Rate) -> Rate:
-    if rate.value is None or rate.low is None or rate.high is None:
-        return UNKNOWN
-    known = within(rate.value, rate.low, rate.high, 0.0, math.inf)
-    if known.value is None or known.low is None or known.high is None:
-        return known
-    return Rate(math.sqrt(known.value), math.sqrt(known.low), math.sqrt(known.high))
+    return UNKNOWN if rate.numbers is None else within(*rate.numbers, 0.0, math.inf).mapped(math.sqrt)

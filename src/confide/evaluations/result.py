@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +13,10 @@ from scipy.special import ndtri
 
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.evaluations.tables import (
-    ERROR_DEGREE,
-    LOSS_DEGREE,
-    ClassPairTables,
-    ClassTables,
-    Layout,
-    NumberTables,
-    weights_of_polynomial,
-    weights_of_power,
-)
+from confide.evaluations.tables import Layout
 from confide.features.column_names import printable_line
 from confide.inference.forecast import rounded, rows_to_be_known
-from confide.inference.rates import NoisyTable, Rate, difference_of
+from confide.inference.rates import NoisyTable, Rate, difference_of, facts_of_release
 from confide.known_words import suggestion
 from confide.privacy.tables import TablesPlan
 
@@ -172,13 +163,7 @@ class TablesEvaluation(ABC):
         """A JSON form."""
         return {
             "kind": self.kind,
-            "budget": self.plan.budget.to_dict(),
-            "neighbours": str(self.plan.neighbours),
-            "void": self.void,
-            "model_checksums": list(self.model_checksums),
-            "charged_to": self.charged_to,
-            "interrupted": list(self.interrupted),
-            "level": self.level,
+            **facts_of_release(self),
             "n_rows": self.n_rows,
             "count_deviation": self.plan.deviation,
             "rates": written_all(self.rates),
@@ -195,9 +180,8 @@ class TablesEvaluation(ABC):
 
         blocks = {"all rows": self.rates} | self.by_group
         keys = [(group, name) for group, rates in blocks.items() for name in rates]
-        values = [[rate.value, rate.low, rate.high] for rates in blocks.values() for rate in rates.values()]
-        index = pd.MultiIndex.from_tuples(keys, names=["rows", "rate"])
-        return pd.DataFrame(values, index=index, columns=["value", "low", "high"], dtype=float)
+        values = [rate.to_dict() for rates in blocks.values() for rate in rates.values()]
+        return pd.DataFrame(values, index=pd.MultiIndex.from_tuples(keys, names=["rows", "rate"]), dtype=float)
 
     def shown_tables(self) -> list[ShownTable]:
         """All of it as tables for people."""
@@ -249,14 +233,9 @@ def _any_known(rates: Mapping[str, Rate]) -> bool:
     return any(rate.value is not None for rate in rates.values())
 
 
-def written(rate: Rate) -> dict[str, float | None]:
-    """A rate as JSON values."""
-    return {"value": rate.value, "low": rate.low, "high": rate.high}
-
-
 def written_all(rates: Mapping[str, Rate]) -> dict[str, dict[str, float | None]]:
     """Rates as JSON values, by name."""
-    return {name: written(rate) for name, rate in rates.items()}
+    return {name: rate.to_dict() for name, rate in rates.items()}
 
 
 def shown(title: str, what: str, rates: Mapping[str, Rate]) -> ShownTable:
@@ -267,12 +246,12 @@ def shown(title: str, what: str, rates: Mapping[str, Rate]) -> ShownTable:
 
 def digits_of(rate: Rate) -> tuple[str, str, str]:
     """A number with the ends of its interval, with four digits behind the point or of a larger number."""
-    if rate.value is None or rate.low is None or rate.high is None:
+    if rate.numbers is None:
         return "hidden", "", ""
-    values: Sequence[float] = (rate.value, rate.low, rate.high)
-    largest = max(map(abs, values))
+    largest = max(map(abs, rate.numbers))
     places = 4 if largest < 10.0 else max(0, 5 - len(f"{largest:.0f}"))
-    return tuple(f"{value:,.{places}f}" for value in values)  # type: ignore[return-value]
+    value, low, high = (f"{number:,.{places}f}" for number in rate.numbers)
+    return value, low, high
 
 
 # How precise rates from tables will be: said before they are charged, from public facts alone.
@@ -307,20 +286,8 @@ def expected_of_tables(plan: TablesPlan, layout: Layout, groups: Groups, n_rows:
 def noise_of_main_rate(plan: TablesPlan, layout: Layout, n_rows: int, level: float) -> tuple[str, float]:
     """The rate that is named first, and half the length of its interval if the noise were its only error."""
     shape = layout.shapes[0]
-    name, weights, unit = _main_rate(layout)
+    name, weights, unit = layout.main_rate
     table = NoisyTable(np.zeros(shape), plan.deviation, True, level)
     all_weights = np.broadcast_to(weights, shape)
     z = float(ndtri(0.5 + 0.5 * level))
     return name, z * unit * math.sqrt(max(0.0, table.product_of_noise(all_weights, all_weights))) / n_rows
-
-
-def _main_rate(layout: Layout) -> tuple[str, Array, float]:
-    """Name, weights of the first table, and unit."""
-    if isinstance(layout, ClassTables):
-        return "the accuracy", np.eye(layout.n_classes), 1.0
-    if isinstance(layout, ClassPairTables):
-        return "the difference of accuracies", np.array([0.0, 1.0, -1.0, 0.0]), 1.0
-    if isinstance(layout, NumberTables):
-        return "the mean absolute error", weights_of_power(1, ERROR_DEGREE), layout.clip
-    weights = weights_of_polynomial((-1.0, 2.0), LOSS_DEGREE)
-    return "the difference of mean squared errors", weights, layout.largest_of_squares

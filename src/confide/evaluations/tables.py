@@ -59,6 +59,30 @@ class ClassTables:
         losses = () if self.clip is None else ((self.n_groups, LOSS_DEGREE + 1),)
         return (confusion, *losses, *(((self.n_bins, 2),) if self.n_bins else ()))
 
+    @property
+    def main_rate(self) -> tuple[str, Array, float]:
+        """The rate that is named first, its weights in the first table, and its unit."""
+        return "the accuracy", np.eye(self.n_classes), 1.0
+
+    def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
+        """What rows add to each table; each model has scored the same rows in the same order."""
+        rows, targets = scored[0], _positions(scored[0])
+        predicted = scorers[0].predicted(rows.scores)
+        cells = (rows.groups * self.n_classes + targets) * self.n_classes + predicted
+        tables = [_counted(cells, self.n_groups * self.n_classes**2)]
+        if self.clip is None and not self.n_bins:
+            return tables
+        log_probabilities = scorers[0].log_probabilities(rows.scores)
+        if self.clip is not None:
+            losses = log_loss(log_probabilities, targets) / self.clip
+            tables.append(spread(rows.groups, shares_of(losses, LOSS_DEGREE), self.n_groups))
+        if self.n_bins:
+            least = 1.0 / self.n_classes
+            chances = np.exp(-log_loss(log_probabilities, predicted))
+            bins = _bins((chances - least) / (1.0 - least), self.n_bins)
+            tables.append(_counted(2 * bins + (predicted == targets), 2 * self.n_bins))
+        return tables
+
 
 @dataclass(frozen=True, slots=True)
 class NumberTables:
@@ -87,6 +111,23 @@ class NumberTables:
         errors = (self.n_groups, ERROR_DEGREE + 1, ERROR_DEGREE + 1)
         return (errors, (self.n_bins, LOSS_DEGREE + 1)) if self.n_bins else (errors,)
 
+    @property
+    def main_rate(self) -> tuple[str, Array, float]:
+        """The rate that is named first, its weights in the first table, and its unit."""
+        return "the mean absolute error", weights_of_power(1, ERROR_DEGREE), self.clip
+
+    def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
+        """What rows add to each table; each model has scored the same rows in the same order."""
+        rows = scored[0]
+        predicted = scorers[0].numbers(rows.scores, self.low, self.high)
+        targets = shares_of(_share(rows.targets, self), ERROR_DEGREE)
+        errors = shares_of(np.abs(rows.targets - predicted) / self.clip, ERROR_DEGREE)
+        tables = [spread(rows.groups, products_of(targets, errors), self.n_groups)]
+        if self.n_bins:
+            bins = _bins(_share(predicted, self), self.n_bins)
+            tables.append(spread(bins, shares_of(_share(rows.targets, self), LOSS_DEGREE), self.n_bins))
+        return tables
+
 
 @dataclass(frozen=True, slots=True)
 class ClassPairTables:
@@ -112,6 +153,27 @@ class ClassPairTables:
         """The shape of each table."""
         right = (self.n_groups, self.n_classes, RIGHT_AND_WRONG)
         return (right,) if self.clip is None else (right, (self.n_groups, LOSS_DEGREE + 1))
+
+    @property
+    def main_rate(self) -> tuple[str, Array, float]:
+        """The rate that is named first, its weights in the first table, and its unit."""
+        return "the difference of accuracies", np.array([0.0, 1.0, -1.0, 0.0]), 1.0
+
+    def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
+        """What rows add to each table; each model has scored the same rows in the same order."""
+        targets = _positions(scored[0])
+        right = [scorer.predicted(each.scores) == targets for scorer, each in zip(scorers, scored, strict=True)]
+        outcome = np.where(right[0], np.where(right[1], 0, 1), np.where(right[1], 2, 3))
+        cells = (scored[0].groups * self.n_classes + targets) * 4 + outcome
+        tables = [_counted(cells, self.n_groups * self.n_classes * 4)]
+        if self.clip is not None:
+            losses = [
+                np.minimum(log_loss(scorer.log_probabilities(each.scores), targets), self.clip)
+                for scorer, each in zip(scorers, scored, strict=True)
+            ]
+            difference = 0.5 + 0.5 * (losses[0] - losses[1]) / self.largest_difference
+            tables.append(spread(scored[0].groups, shares_of(difference, LOSS_DEGREE), self.n_groups))
+        return tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +207,27 @@ class NumberPairTables:
         """The shape of each table."""
         squares = (self.n_groups, ERROR_DEGREE + 1, LOSS_DEGREE + 1)
         return squares, (self.n_groups, LOSS_DEGREE + 1)
+
+    @property
+    def main_rate(self) -> tuple[str, Array, float]:
+        """The rate that is named first, its weights in the first table, and its unit."""
+        weights = weights_of_polynomial((-1.0, 2.0), LOSS_DEGREE)
+        return "the difference of mean squared errors", weights, self.largest_of_squares
+
+    def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
+        """What rows add to each table; each model has scored the same rows in the same order."""
+        targets = scored[0].targets
+        errors = [
+            np.minimum(np.abs(targets - scorer.numbers(each.scores, self.low, self.high)), self.clip)
+            for scorer, each in zip(scorers, scored, strict=True)
+        ]
+        squares = 0.5 + 0.5 * (errors[0] ** 2 - errors[1] ** 2) / self.largest_of_squares
+        sizes = 0.5 + 0.5 * (errors[0] - errors[1]) / self.largest_difference
+        shares = products_of(shares_of(_share(targets, self), ERROR_DEGREE), shares_of(squares, LOSS_DEGREE))
+        return [
+            spread(scored[0].groups, shares, self.n_groups),
+            spread(scored[0].groups, shares_of(sizes, LOSS_DEGREE), self.n_groups),
+        ]
 
 
 Layout = ClassTables | NumberTables | ClassPairTables | NumberPairTables
@@ -334,7 +417,7 @@ class RowSums:
         sums = np.zeros(sum(sizes_of(self.layout)), dtype=np.int64)
         for start in range(0, scored[0].groups.size, _ROWS_AT_ONCE):
             parts = [each.part(start, start + _ROWS_AT_ONCE) for each in scored]
-            sums += np.concatenate(self._tables(parts))
+            sums += np.concatenate(self.layout.of_rows(self.scorers, parts))
         return sums
 
     def of_sources(self, sources: Sequence[CheckedSource]) -> list[Sums]:
@@ -348,15 +431,6 @@ class RowSums:
             for parts in _side_by_side(streams):
                 sums += self.of_scored(parts)
         return np.split(sums, np.cumsum(sizes)[:-1])
-
-    def _tables(self, scored: Sequence[ScoredRows]) -> list[Sums]:
-        if isinstance(self.layout, ClassTables):
-            return _of_classes(self.layout, self.scorers[0], scored[0])
-        if isinstance(self.layout, NumberTables):
-            return _of_numbers(self.layout, self.scorers[0], scored[0])
-        if isinstance(self.layout, ClassPairTables):
-            return _of_class_pair(self.layout, self.scorers, scored)
-        return _of_number_pair(self.layout, self.scorers, scored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,66 +480,6 @@ def _side_by_side(streams: Sequence[Iterator[ScoredRows]]) -> Iterator[list[Scor
 def _counted(cells: Indices, size: int) -> Sums:
     """Rows by cell, each one unit."""
     return spread(cells, np.ones((cells.size, 1)), size)
-
-
-def _of_classes(layout: ClassTables, scorer: Scorer, rows: ScoredRows) -> list[Sums]:
-    targets, predicted = _positions(rows), scorer.predicted(rows.scores)
-    cells = (rows.groups * layout.n_classes + targets) * layout.n_classes + predicted
-    tables = [_counted(cells, layout.n_groups * layout.n_classes**2)]
-    if layout.clip is None and not layout.n_bins:
-        return tables
-    log_probabilities = scorer.log_probabilities(rows.scores)
-    if layout.clip is not None:
-        losses = log_loss(log_probabilities, targets) / layout.clip
-        tables.append(spread(rows.groups, shares_of(losses, LOSS_DEGREE), layout.n_groups))
-    if layout.n_bins:
-        least = 1.0 / layout.n_classes
-        chances = np.exp(-log_loss(log_probabilities, predicted))
-        bins = _bins((chances - least) / (1.0 - least), layout.n_bins)
-        tables.append(_counted(2 * bins + (predicted == targets), 2 * layout.n_bins))
-    return tables
-
-
-def _of_numbers(layout: NumberTables, scorer: Scorer, rows: ScoredRows) -> list[Sums]:
-    predicted = scorer.numbers(rows.scores, layout.low, layout.high)
-    targets = shares_of(_share(rows.targets, layout), ERROR_DEGREE)
-    errors = shares_of(np.abs(rows.targets - predicted) / layout.clip, ERROR_DEGREE)
-    tables = [spread(rows.groups, products_of(targets, errors), layout.n_groups)]
-    if layout.n_bins:
-        bins = _bins(_share(predicted, layout), layout.n_bins)
-        tables.append(spread(bins, shares_of(_share(rows.targets, layout), LOSS_DEGREE), layout.n_bins))
-    return tables
-
-
-def _of_class_pair(layout: ClassPairTables, scorers: Sequence[Scorer], rows: Sequence[ScoredRows]) -> list[Sums]:
-    targets = _positions(rows[0])
-    right = [scorer.predicted(each.scores) == targets for scorer, each in zip(scorers, rows, strict=True)]
-    outcome = np.where(right[0], np.where(right[1], 0, 1), np.where(right[1], 2, 3))
-    cells = (rows[0].groups * layout.n_classes + targets) * 4 + outcome
-    tables = [_counted(cells, layout.n_groups * layout.n_classes * 4)]
-    if layout.clip is not None:
-        losses = [
-            np.minimum(log_loss(scorer.log_probabilities(each.scores), targets), layout.clip)
-            for scorer, each in zip(scorers, rows, strict=True)
-        ]
-        difference = 0.5 + 0.5 * (losses[0] - losses[1]) / layout.largest_difference
-        tables.append(spread(rows[0].groups, shares_of(difference, LOSS_DEGREE), layout.n_groups))
-    return tables
-
-
-def _of_number_pair(layout: NumberPairTables, scorers: Sequence[Scorer], rows: Sequence[ScoredRows]) -> list[Sums]:
-    targets = rows[0].targets
-    errors = [
-        np.minimum(np.abs(targets - scorer.numbers(each.scores, layout.low, layout.high)), layout.clip)
-        for scorer, each in zip(scorers, rows, strict=True)
-    ]
-    squares = 0.5 + 0.5 * (errors[0] ** 2 - errors[1] ** 2) / layout.largest_of_squares
-    sizes = 0.5 + 0.5 * (errors[0] - errors[1]) / layout.largest_difference
-    shares = products_of(shares_of(_share(targets, layout), ERROR_DEGREE), shares_of(squares, LOSS_DEGREE))
-    return [
-        spread(rows[0].groups, shares, layout.n_groups),
-        spread(rows[0].groups, shares_of(sizes, LOSS_DEGREE), layout.n_groups),
-    ]
 
 
 def _positions(rows: ScoredRows) -> Indices:

@@ -294,14 +294,14 @@ class Description:
             "n_rows_is_public": self.n_rows_is_public,
             "level": self.level,
             "categories": {
-                each.name: {level: _written(count) for level, count in each.counts.items()} for each in self.categories
+                each.name: {level: count.to_dict() for level, count in each.counts.items()} for each in self.categories
             },
             "numbers": {each.name: _written_number(each) for each in self.numbers},
             "cross_tables": [
                 {
                     "columns": list(table.names),
                     "levels": [list(levels) for levels in table.levels],
-                    "counts": [[_written(cell) for cell in row] for row in table.counts],
+                    "counts": [[cell.to_dict() for cell in row] for row in table.counts],
                 }
                 for table in self.cross_tables
             ],
@@ -449,10 +449,7 @@ def _mean_and_deviation(table: NumberTable, moments: Array, present: float, nois
     variance = second - first**2
     doubt = math.hypot(noise.of_moments(1.0 + 4.0 * first**2) / present, (second - 2.0 * first**2) * cells)
     squared = within(variance, variance - doubt, variance + doubt, 0.0, 1.0)
-    root = UNKNOWN
-    if squared.value is not None and squared.low is not None and squared.high is not None:
-        root = Rate(math.sqrt(squared.value), math.sqrt(squared.low), math.sqrt(squared.high))
-    return mean.scaled(half_range, middle), root.scaled(half_range)
+    return mean.scaled(half_range, middle), squared.mapped(math.sqrt).scaled(half_range)
 
 
 def _quantile_of(table: NumberTable, counts: Array, q: float, noise: _Noise) -> Rate:
@@ -492,17 +489,13 @@ def _crossed(one: tuple[Any, Array], other: tuple[Any, Array], counts: Array, no
     return CrossTable((first.name, second.name), (first.levels, second.levels), made)
 
 
-def _written(rate: Rate) -> dict[str, float | None]:
-    return {"value": rate.value, "low": rate.low, "high": rate.high}
-
-
 def _written_number(number: DescribedNumber) -> dict[str, Any]:
     unit = {} if number.unit is None else {"unit": number.unit}
     return unit | {
-        "mean": _written(number.mean),
-        "standard_deviation": _written(number.deviation),
-        "quantiles": {f"{q:g}": _written(rate) for q, rate in number.quantiles.items()},
-        "share_missing": None if number.missing is None else _written(number.missing),
+        "mean": number.mean.to_dict(),
+        "standard_deviation": number.deviation.to_dict(),
+        "quantiles": {f"{q:g}": rate.to_dict() for q, rate in number.quantiles.items()},
+        "share_missing": None if number.missing is None else number.missing.to_dict(),
         "histogram": {"edges": list(number.edges), "rows": list(number.histogram)},
     }
 

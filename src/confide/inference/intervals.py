@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property, lru_cache, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,43 @@ class CheckedEvidence(ABC):
     """Data for intervals that are checked when they are read from a file."""
 
     __slots__ = ()
+    _matrices: ClassVar[tuple[str, ...]] = ()
+    """Symmetric matrices, of which files hold the upper triangles, block by block and row by row."""
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Ranges of weights whose sums were released together."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        written = {each.name: _written(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+        for name in self._matrices:
+            matrix = getattr(self, name)
+            written[name] = [number for block in self.blocks for number in triangle_of(matrix[block, block])]
+        usual = self._usual()
+        return {name: part for name, part in written.items() if name not in _LEFT_OUT or part != usual[name]}
+
+    @classmethod
+    def _usual(cls) -> dict[str, Any]:
+        """What parts are that no file need have, as JSON values."""
+        return {each.name: _written(each.default) for each in fields(cls) if each.default is not MISSING}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Self:
+        """Read the form written by `to_dict`."""
+        value = cls._usual() | value
+        types = {each.name: str(each.type).removesuffix(" | None") for each in fields(cls)}  # type: ignore[arg-type]
+        if set(value) != set(types):
+            raise ParameterError(OTHER_VERSION)
+        read = {name: None if value[name] is None else _READERS[kind](value[name]) for name, kind in types.items()}
+        found = cls(**read)
+        for name in cls._matrices:
+            widths = [block.stop - block.start for block in found.blocks]
+            parts = np.split(read[name], len(widths))
+            square = block_diag(*(symmetric_of(part, width) for part, width in zip(parts, widths, strict=True)))
+            found = replace(found, **{name: square})  # type: ignore[type-var]
+        return found.checked()
 
     def checked(self) -> Self:
         """The same evidence.
@@ -179,6 +216,7 @@ class Evidence(CheckedEvidence):
     prior: Array | None = None
     design: SamplingDesign = INDEPENDENT
     shift: float = 0.0
+    _matrices: ClassVar[tuple[str, ...]] = ("curvature", "slope")
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
@@ -247,58 +285,34 @@ class Evidence(CheckedEvidence):
         width = self.weights.size // (self.n_outputs if self.separable else 1)
         return [slice(start, start + width) for start in range(0, self.weights.size, width)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form. Of the symmetric matrices it holds the upper triangles, block by block and row by row."""
-        return {
-            "weights": self.weights.tolist(),
-            "intercept": self.intercept,
-            "l2": self.l2,
-            "n_rows_high": self.n_rows_high,
-            "curvature": [number for block in self.blocks for number in triangle_of(self.curvature[block, block])],
-            "slope": [number for block in self.blocks for number in triangle_of(self.slope[block, block])],
-            "curvature_deviation": self.curvature_deviation,
-            "slope_deviation": self.slope_deviation,
-            "noises": [part.to_dict() for part in self.noises],
-            "n_outputs": self.n_outputs,
-            "separable": self.separable,
-            **({} if self.prior is None else {"prior": self.prior.tolist()}),
-            **self.design.described(),
-            **({"shift": self.shift} if self.shift else {}),
-        }
-
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        # The first version knew two classes only, no prior, design or shift, and wrote none of these entries.
-        value = {"n_outputs": 1, "separable": True, "prior": None, "design": None, "shift": 0.0} | value
-        known = set(value) == {field.name for field in fields(cls)}
-        if not known or not isinstance(value["separable"], bool) or not value["n_outputs"] >= 1:
-            raise ParameterError(
-                "the data for intervals were written by another version of confide, which this version cannot read."
-            )
-        size, n_outputs = len(value["weights"]), int(value["n_outputs"])
-        row_width = size // n_outputs
-        n_blocks, width = (n_outputs, row_width) if value["separable"] else (1, size - row_width)
-        curvature, slope = (
-            block_diag(*(symmetric_of(part, width) for part in np.split(np.array(value[name]), n_blocks)))
-            for name in ("curvature", "slope")
-        )
-        return cls(
-            weights=np.array(value["weights"], dtype=np.float64),
-            intercept=float(value["intercept"]),
-            l2=float(value["l2"]),
-            n_rows_high=int(value["n_rows_high"]),
-            curvature=curvature,
-            slope=slope,
-            curvature_deviation=float(value["curvature_deviation"]),
-            slope_deviation=float(value["slope_deviation"]),
-            noises=tuple(map(WeightNoise.from_dict, value["noises"])),
-            n_outputs=n_outputs,
-            separable=value["separable"],
-            prior=None if value["prior"] is None else np.array(value["prior"], dtype=np.float64),
-            design=INDEPENDENT if value["design"] is None else SamplingDesign.from_dict(value["design"]),
-            shift=float(value["shift"]),
-        ).checked()
+        if not isinstance(value.get("separable", True), bool) or not value.get("n_outputs", 1) >= 1:
+            raise ParameterError(OTHER_VERSION)
+        return super(Evidence, cls).from_dict(value)  # slots make a new class, which `super()` alone does not know
+
+
+_LEFT_OUT = ("prior", "design", "shift")
+"""Parts that files do not hold where they are the usual ones."""
+OTHER_VERSION = "the data for intervals were written by another version of confide, which this version cannot read."
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "float": float,
+    "int": int,
+    "str": str,
+    "bool": bool,
+    "Array": partial(np.array, dtype=np.float64),
+    "SamplingDesign": SamplingDesign.from_dict,
+    "tuple[WeightNoise, ...]": lambda parts: tuple(map(WeightNoise.from_dict, parts)),
+}
+"""How a field of evidence is read from JSON, by its type."""
+
+
+def _written(value: Any) -> Any:
+    """A field of evidence as JSON values."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return list(map(_written, value)) if isinstance(value, tuple) else value.tolist() if hasattr(value, "tolist") else value
 
 
 def triangle_of(matrix: Array) -> list[float]:

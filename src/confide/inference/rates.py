@@ -42,28 +42,41 @@ class Rate:
     low: float | None
     high: float | None
 
-    def divided_by(self, total: float) -> Rate:
-        """The rate divided by a total of at least 1; its interval grows where it does not hold the quotient."""
-        if self.value is None or self.low is None or self.high is None:
+    @property
+    def numbers(self) -> tuple[float, float, float] | None:
+        """Value, low and high; None where noise hides them."""
+        return None if self.value is None or self.low is None or self.high is None else (self.value, self.low, self.high)
+
+    def mapped(self, function: Callable[[float], float]) -> Rate:
+        """The rate in another unit, by a function that rises, or that falls everywhere."""
+        if self.numbers is None:
             return self
-        value = self.value / total
-        return Rate(value, min(self.low, value), max(self.high, value))
+        value, *ends = map(function, self.numbers)
+        return Rate(value, min(ends), max(ends))
 
     def scaled(self, factor: float, shift: float = 0.0) -> Rate:
-        """The rate in another unit; the factor may be negative."""
-        if self.value is None or self.low is None or self.high is None:
+        """The rate times a factor, which may be negative, and moved."""
+        return self.mapped(lambda number: shift + factor * number)
+
+    def divided_by(self, total: float) -> Rate:
+        """The rate divided by a total of at least 1; its interval grows where it does not hold the quotient."""
+        if self.numbers is None:
             return self
-        ends = sorted((shift + factor * self.low, shift + factor * self.high))
-        return Rate(shift + factor * self.value, ends[0], ends[1])
+        value, low, high = self.numbers
+        return Rate(value / total, min(low, value / total), max(high, value / total))
 
     def texts(self, places: int = 0, places_of_exact: int = 4) -> tuple[str, str, str]:
         """Value, low and high as text, with so many more digits than `places` that the ends of the interval differ."""
-        if self.value is None or self.low is None or self.high is None:
+        if self.numbers is None:
             return HIDDEN, "", ""
-        width = self.high - self.low
+        width = self.numbers[2] - self.numbers[1]
         shown = max(places, 1 - math.floor(math.log10(width))) if width > 0.0 else places_of_exact
-        value, low, high = (f"{each:,.{shown}f}" for each in (self.value, self.low, self.high))
+        value, low, high = (f"{each:,.{shown}f}" for each in self.numbers)
         return value, low, high
+
+    def to_dict(self) -> dict[str, float | None]:
+        """A JSON form."""
+        return {"value": self.value, "low": self.low, "high": self.high}
 
     def __str__(self) -> str:
         value, low, high = self.texts(4)
@@ -231,6 +244,19 @@ class NoisyTable:
         return within(value, ends[0], ends[1], low, high)
 
 
+def facts_of_release(evaluation: Any) -> dict[str, Any]:
+    """What every evaluation says of its release, as JSON values."""
+    return {
+        "budget": evaluation.plan.budget.to_dict(),
+        "neighbours": str(evaluation.plan.neighbours),
+        "void": evaluation.void,
+        "model_checksums": list(evaluation.model_checksums),
+        "charged_to": evaluation.charged_to,
+        "interrupted": list(evaluation.interrupted),
+        "level": evaluation.level,
+    }
+
+
 def quantile_of(level: float, kurtosis: float) -> float:
     """The upper quantile of a symmetric law of variance 1 with this excess kurtosis: Cornish and Fisher (1937)."""
     z = float(ndtri(0.5 + 0.5 * level))
@@ -255,12 +281,13 @@ def combined(rates: list[Rate], weights: list[float]) -> Rate:
     """
     below = above = value = 0.0
     for rate, weight in zip(rates, weights, strict=True):
-        if rate.value is None or rate.low is None or rate.high is None:
+        if rate.numbers is None:
             return UNKNOWN
-        down, up = rate.value - rate.low, rate.high - rate.value
+        middle, low, high = rate.numbers
+        down, up = middle - low, high - middle
         below += (weight * (down if weight > 0.0 else up)) ** 2
         above += (weight * (up if weight > 0.0 else down)) ** 2
-        value += weight * rate.value
+        value += weight * middle
     return Rate(value, value - math.sqrt(below), value + math.sqrt(above))
 
 
@@ -317,7 +344,8 @@ class Evaluation:
     @property
     def confusion(self) -> tuple[tuple[Rate, Rate], tuple[Rate, Rate]]:
         """Parts of all rows by true class (first index) and predicted class, negative first. They add up to 1."""
-        cells = [self._cell(true, predicted) for true in (0, 1) for predicted in (0, 1)]
+        everywhere = np.ones_like(self.counts)
+        cells = [self.table.share(self._cells(*place), everywhere) for place in np.ndindex(2, 2)]
         if (total := sum(cell.value or 0.0 for cell in cells)) > 1.0:
             # The noise made some sums negative. These are shown as 0, and the others share what is left.
             cells = [cell.divided_by(total) for cell in cells]
@@ -345,21 +373,14 @@ class Evaluation:
         """For each bin the part of its rows that are positive: for a calibrated model it lies within the bin."""
         if not self.has_probabilities:
             raise ParameterError("a support vector machine gives no probabilities, so nothing to calibrate.")
-        return tuple(map(self._rate_in_bin, range(self.n_bins)))
+        bins = (np.outer([1.0, 1.0], row) for row in np.eye(self.n_bins))
+        return tuple(self.table.share(rows * [[0.0], [1.0]], rows) for rows in bins)
 
     @property
     def table(self) -> NoisyTable:
         """The counts with their noise, for quotients of their sums."""
         kurtosis = LAPLACE_KURTOSIS if isinstance(self.plan.lattice, LatticeLaplace) else 0.0
         return NoisyTable(self.counts, self.plan.deviation, self.n_rows is not None, self.level, kurtosis)
-
-    def _rate_in_bin(self, place: int) -> Rate:
-        which = np.zeros_like(self.counts)
-        which[:, place] = 1.0
-        return self.table.share(which * [[0.0], [1.0]], which)
-
-    def _cell(self, true: int, predicted: int) -> Rate:
-        return self.table.share(self._cells(true, predicted), np.ones_like(self.counts))
 
     def _cells(self, true: int, predicted: int) -> Array:
         """Marks the rows of one class that are predicted as one class."""
@@ -369,9 +390,7 @@ class Evaluation:
         return which
 
     def _of_class(self, position: int) -> Array:
-        which = np.zeros_like(self.counts)
-        which[position] = 1.0
-        return which
+        return np.outer(np.eye(2)[position], np.ones(self.n_bins))
 
     def interval_of(self, statistic: Callable[[Array], float]) -> Rate:
         """A statistic of the counts (2, n_bins), with an interval by the delta method, within [0, 1]."""
@@ -404,48 +423,39 @@ class Evaluation:
         return gradient
 
     @property
+    def rates(self) -> dict[str, Rate]:
+        """The rates by name."""
+        return {name: getattr(self, name) for name in ("accuracy", "sensitivity", "specificity", "auc")}
+
+    @property
     def calibration_band(self) -> tuple[Rate, ...]:
         """The calibration with intervals that all hold together with probability `level`: a band."""
         return replace(self, level=level_of_each(self.level, self.n_bins)).calibration
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-
-        def written(rate: Rate) -> dict[str, float | None]:
-            return {"value": rate.value, "low": rate.low, "high": rate.high}
-
         return {
-            "budget": self.plan.budget.to_dict(),
-            "neighbours": str(self.plan.neighbours),
-            "void": self.void,
-            "model_checksums": list(self.model_checksums),
-            "charged_to": self.charged_to,
-            "interrupted": list(self.interrupted),
-            "level": self.level,
+            **facts_of_release(self),
             "outcome": self.outcome,
             "n_rows": self.n_rows,
             "counts": self.counts.tolist(),
             "count_deviation": self.plan.deviation,
-            "accuracy": written(self.accuracy),
-            "sensitivity": written(self.sensitivity),
-            "specificity": written(self.specificity),
-            "auc": written(self.auc),
-            "confusion": [[written(rate) for rate in row] for row in self.confusion],
-            "calibration": [written(rate) for rate in self.calibration] if self.has_probabilities else None,
+            **{name: rate.to_dict() for name, rate in self.rates.items()},
+            "confusion": [[rate.to_dict() for rate in row] for row in self.confusion],
+            "calibration": [rate.to_dict() for rate in self.calibration] if self.has_probabilities else None,
         }
 
     def to_frame(self) -> pd.DataFrame:
         """The rates as a pandas frame: value, low and high."""
         import pandas as pd
 
-        rates = {name: getattr(self, name) for name in ("accuracy", "sensitivity", "specificity", "auc")}
-        values = [[rate.value, rate.low, rate.high] for rate in rates.values()]
-        return pd.DataFrame(values, index=pd.Index(list(rates), name="rate"), columns=["value", "low", "high"], dtype=float)
+        names = pd.Index(self.rates, name="rate")
+        return pd.DataFrame([rate.to_dict() for rate in self.rates.values()], index=names, dtype=float)
 
     def __str__(self) -> str:
         rows = "private rows" if self.n_rows is None else f"{self.n_rows:,} private rows"
         lines = [f"Evaluation on {rows}, intervals at {self.level:g}"]
-        lines += [f"{name:<12} {getattr(self, name)}" for name in ("accuracy", "sensitivity", "specificity", "auc")]
+        lines += [f"{name:<12} {rate}" for name, rate in self.rates.items()]
         lines.append(
             f"positive: {self.outcome}. {2 * self.n_bins} counts with noise of standard deviation {self.plan.deviation:.4g}."
         )
