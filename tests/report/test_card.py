@@ -31,7 +31,7 @@ def test_fields_name_library_task_tags_and_rates():
 def test_the_card_says_what_the_page_says():
     model, ledger = logistic()
     card = card_of(contents_of(model, ledger=ledger))
-    for part in ("73.11%", "- [ ] Of each person", "per 1", "against private", "confide verify", "odds ratio"):
+    for part in ("73.11%", "- [ ] Of each person", "per 1", "against private", "confide verify", "Odds ratio"):
         assert part in card
     assert "not-private" in fields_of(card_of(contents_of(without_privacy())))["tags"]
     assert "95% interval" in card_of(contents_of(with_intervals()))
@@ -41,8 +41,8 @@ def test_the_card_page_and_document_show_named_coefficients_beside_the_released_
     """Their intervals first, and then all weights, of which nothing is said."""
     contents = contents_of(with_interest())
     card = card_of(contents)
-    assert card.index("## Coefficients of interest") < card.index("95% interval") < card.index("## Coefficients\n")
-    assert "No intervals of all coefficients were bought" in card
+    assert card.index("### Coefficients of interest") < card.index("95% interval") < card.index("### All released")
+    assert "used for intervals of all coefficients" in card
     page = page_of(contents)
     assert page.index("Coefficients of interest") < page.index("All released coefficients")
     assert "used for intervals of all coefficients" in page

@@ -11,16 +11,17 @@ import pytest
 
 from confide import KernelSVC
 from confide.estimators.released import effects_of
-from confide.report.findings import all_findings, has_curves, has_intervals, main_findings, scroll, size_of
+from confide.report.blocks import html_of
+from confide.report.findings import all_findings, has_curves, has_intervals, main_findings, size_of
 from tests.report.released import additive, logistic, people, schema, with_intervals
 
 
 def test_effects_of_curves_come_largest_first():
     found = [effect for effect in effects_of(additive()).with_bands() if len(effect.columns) == 1]
     sizes = {effect.name: max(v.effect for v in effect.values) - min(v.effect for v in effect.values) for effect in found}
-    captions = re.findall(r"<figcaption>(\w+)", main_findings(additive(), 0.95).partition("What pairs")[0])
+    captions = re.findall(r"<figcaption>(\w+)", html_of(*main_findings(additive(), 0.95)).partition("What pairs")[0])
     assert captions == sorted(sizes, key=lambda name: -sizes[name])
-    assert "What pairs of columns add" in main_findings(additive(), 0.95)
+    assert "What pairs of columns add" in html_of(*main_findings(additive(), 0.95))
 
 
 def of_values(*ends):
@@ -35,32 +36,26 @@ def test_an_effect_that_noise_may_have_made_comes_after_a_smaller_one_that_is_su
     assert size_of(narrow, with_bands=True) == pytest.approx(1.8)
     hidden = SimpleNamespace(values=(SimpleNamespace(effect=9.0, low=None, high=None),))
     assert size_of(hidden, with_bands=True) == -math.inf
-    assert "less its bands first" not in main_findings(additive(), 0.95)
+    assert "less its bands first" not in html_of(*main_findings(additive(), 0.95))
 
 
 def test_straight_lines_are_shown_as_coefficients_with_units():
     assert has_curves(additive())
     assert not has_curves(logistic()[0])
-    text = unescape(main_findings(logistic()[0], 0.95))
+    text = unescape(html_of(*main_findings(logistic()[0], 0.95)))
     assert "against private" in text
     assert "Odds ratio" in text
     assert "log-odds of income" in text
     assert not has_intervals(logistic()[0])
-    with_ends = unescape(main_findings(with_intervals(), 0.9))
+    with_ends = unescape(html_of(*main_findings(with_intervals(), 0.9)))
     assert "90% interval" in with_ends
     assert "<0.001" in with_ends
-    assert "Encoded coefficients" in all_findings(with_intervals(), 0.9)
+    assert "Encoded coefficients" in html_of(*all_findings(with_intervals(), 0.9))
 
 
 def test_features_of_kernels_are_not_shown_one_by_one():
     model = KernelSVC(1.0, schema=schema(), n_features=10).fit(*people())
-    text = main_findings(model, 0.95)
+    text = html_of(*main_findings(model, 0.95))
     assert "mean nothing by themselves" in text
     assert "cos0" not in text
     assert "<svg" not in text
-
-
-def test_what_is_wide_can_be_reached_by_the_keyboard():
-    assert scroll("<p>x</p>", 'a "name"').startswith(
-        '<div class="scroll" role="region" aria-label="a &quot;name&quot;" tabindex="0">'
-    )

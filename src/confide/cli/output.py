@@ -469,23 +469,13 @@ def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict
         "target": predicted_column(released) if shown is None else shown.column,
         "weights_speak_of": None if shown is None else shown.label,
         "weights": weights,
-        "coefficients": _coefficients_document(model),
+        "coefficients": ReleasedCoefficients.of(model).to_dict(),
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
         "intervals": model.summary(adjust=adjust).to_dict() if has_intervals(model) or has_interest(model) else None,
         **({"risk_differences": model.average_risk_differences(adjust=adjust).to_dict()} if has_risks(model) else {}),
         **curves_document(getattr(model, "schema_", None)),
         **map_document(getattr(model, "fourier_map_", None)),
-    }
-
-
-def _coefficients_document(model: PrivateLinearModel) -> dict[str, Any]:
-    """The released coefficients in units of the table."""
-    found = ReleasedCoefficients.of(model)
-    return {
-        "units": found.units,
-        "outcome": found.outcome,
-        "coefficients": [one.to_dict() for one in found.coefficients],
     }
 
 

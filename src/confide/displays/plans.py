@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from confide.accounting.ledger import Ledger
@@ -14,7 +13,7 @@ from confide.effects.picture import BLUE, ORANGE, Display, axes_for, plain, shor
 from confide.errors import ParameterError
 from confide.planning.made_up_fits import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
-from confide.privacy.budgets import Budget, as_budget
+from confide.privacy.budgets import Budget, as_budget, budget_from_dict
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The budgets around the chosen one, as multiples of it."""
@@ -147,7 +146,8 @@ def first_amount(budget: Budget) -> float:
 
 def budgets_around(budget: Budget) -> list[Budget]:
     """The budgets of a curve: epsilon or rho below and above the chosen one, delta as it is."""
-    return [replace(budget, **{next(iter(budget.ranges)): factor * first_amount(budget)}) for factor in _FACTORS]
+    facts, name = budget.to_dict(), next(iter(budget.ranges))
+    return [budget_from_dict(facts | {name: factor * first_amount(budget)}) for factor in _FACTORS]
 
 
 # A picture of what a ledger has spent, charge by charge.

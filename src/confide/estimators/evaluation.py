@@ -488,13 +488,15 @@ def _prepared(planned: PlannedEvaluation) -> tuple[_Release, Callable[..., Evalu
     model, known = planned.models[0], released_model(planned.models[0])
     if isinstance(planned.plan, TablesPlan) and planned.layout is not None:
         target = "" if known.domain else predicted_number(known)
-        rated = partial(_rated_tables, planned, planned.layout, tuple(map(str, known.domain)), target)
-        return partial(_released_tables, planned.plan, RowSums(planned.layout, planned.scorers)), rated
+        release = partial(_released_tables, planned.plan, RowSums(planned.layout, planned.scorers))
+        return release, partial(_rated_tables, planned, planned.layout, tuple(map(str, known.domain)), target)
     if not isinstance(planned.plan, CountsPlan):
         raise ParameterError("an evaluation from tables needs their layout.")
     histogram = ScoreHistogram(known.scoring, _edges(model, planned.n_bins))
-    rated = partial(_rated_histogram, planned.plan, ShownClass.of(known), hasattr(model, "predict_proba"))
-    return partial(_released_histogram, planned.plan, histogram), rated
+    has_probabilities = hasattr(model, "predict_proba")
+    return partial(_released_histogram, planned.plan, histogram), partial(
+        _rated_histogram, planned.plan, ShownClass.of(known), has_probabilities
+    )
 
 
 def _released_histogram(

@@ -96,6 +96,11 @@ class ReleasedCoefficients:
         )
         return cls(found, shown, ratio, outcome_of(model))
 
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        coefficients = [one.to_dict() for one in self.coefficients]
+        return {"units": self.units, "outcome": self.outcome, "coefficients": coefficients}
+
 
 def outcome_of(model: Any) -> str:
     """What larger scores of a fitted model stand for, such as "log-odds of income = >50K"."""

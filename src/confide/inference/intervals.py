@@ -79,7 +79,9 @@ class CheckedEvidence(ABC):
         types = {each.name: str(each.type).removesuffix(" | None") for each in fields(cls)}  # type: ignore[arg-type]
         if set(value) != set(types):
             raise ParameterError(OTHER_VERSION)
-        read = {name: None if value[name] is None else _READERS[kind](value[name]) for name, kind in types.items()}
+        read: dict[str, Any] = {
+            name: None if value[name] is None else _READERS[kind](value[name]) for name, kind in types.items()
+        }
         found = cls(**read)
         for name in cls._matrices:
             widths = [block.stop - block.start for block in found.blocks]
@@ -281,9 +283,11 @@ class Evidence(CheckedEvidence):
 
     @property
     def blocks(self) -> list[slice]:
-        """Ranges of weights whose moments were released together."""
-        width = self.weights.size // (self.n_outputs if self.separable else 1)
-        return [slice(start, start + width) for start in range(0, self.weights.size, width)]
+        """Ranges of the rows of the moments that were released together."""
+        of_score = self.weights.size // self.n_outputs
+        if self.separable:
+            return [slice(start, start + of_score) for start in range(0, self.weights.size, of_score)]
+        return [slice(0, self.weights.size - of_score)]
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:

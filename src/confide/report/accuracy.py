@@ -217,6 +217,14 @@ def charge_of_rates(evaluation: dict[str, Any]) -> str:
     return " ".join((_ledger_of_rates(evaluation), *evaluation.get("interrupted", ())))
 
 
+def cost_of_rates(evaluation: dict[str, Any]) -> str:
+    """What the rates cost and where it was charged, in words; or why they are not private."""
+    if evaluation.get("void"):
+        return f"NOT PRIVATE: {evaluation['void']}"
+    amounts = (f"{name} = {value:.6g}" for name, value in evaluation["budget"].items() if isinstance(value, float | int))
+    return f"The rates cost {', '.join(amounts)} of their own. {charge_of_rates(evaluation)}"
+
+
 def _ledger_of_rates(evaluation: dict[str, Any]) -> str:
     if evaluation["charged_to"] is None:
         return "They were charged to no ledger."

@@ -16,16 +16,41 @@ import numpy as np
 
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
+from confide.displays.plans import first_amount
 from confide.errors import ParameterError
 from confide.estimators.linear_model import checksum_of_model, released_model
-from confide.estimators.released import outcome_of
+from confide.estimators.released import ReleasedCoefficients, outcome_of
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
 from confide.inference.table import CoefficientTable
 from confide.models.model import ShownClass, predicted_column, predicted_number
 from confide.planning.simulation import Forecast
-from confide.report.accuracy import Odds, Verdict, checked_evaluation, doubts_of_rates, guess_probability, verdict_of
-from confide.report.findings import has_interest, has_intervals, has_risks, supposed_in
+from confide.report.accuracy import (
+    Odds,
+    Verdict,
+    accuracy_picture,
+    checked_evaluation,
+    cost_of_rates,
+    doubts_of_rates,
+    forecast_note,
+    guess_probability,
+    odds_picture,
+    percent,
+    question_of,
+    tables_of_rates,
+    verdict_of,
+    what_was_rated,
+)
+from confide.report.blocks import Block, Section, heading, text
+from confide.report.findings import (
+    all_findings,
+    has_curves,
+    has_interest,
+    has_intervals,
+    has_risks,
+    main_findings,
+    supposed_in,
+)
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verification import failures_of_plan, schema_hash
 from confide.training.assumptions import steps_sentence
@@ -180,7 +205,7 @@ class Contents:
             ("Date of this report", self.date),
             ("Data set", self.data_name),
             ("Analyst", self.analyst),
-            ("Model", f"{self.name}, {np.size(self.model.coef_) + np.size(self.model.intercept_):,} released weights"),
+            ("Model", f"{self.name}, {self._n_weights:,} released weights"),
             ("Outcome", outcome_of(self.model)),
             ("Budget", str(self.guarantee.budget)),
             ("Protected", self._protected()),
@@ -189,6 +214,15 @@ class Contents:
             ("Versions", f"model: confide {self.written_by}; report: confide {__version__}"),
         )
         return tuple((name, value) for name, value in pairs if value)
+
+    @property
+    def facts_box(self) -> list[Block]:
+        """The facts, and a warning where one of them is computed from the rows."""
+        warning = (
+            "The fingerprint is computed from the rows, so no guarantee covers it: whoever guesses the whole file can "
+            "confirm the guess. Leave it out of what the public gets."
+        )
+        return [Block("facts", self.facts, ("Fact", "Value")), *([text(warning)] if self.fingerprint else [])]
 
     @property
     def odds_note(self) -> str:
@@ -213,6 +247,101 @@ class Contents:
         model = shlex.quote(model or self.model_name or "MODEL.json")
         ledger = "" if self.ledger is None else f" --ledger {self.ledger.name or 'LEDGER.db'}"
         return f"confide verify {model}{ledger}{'' if self.schema is None else f' --schema {schema}'}"
+
+    @property
+    def coefficients(self) -> ReleasedCoefficients:
+        """The released coefficients, without intervals."""
+        return ReleasedCoefficients.of(self.model)
+
+    def findings(self, *, whole: bool = False) -> Section:
+        """What the model says: as much as fits on a page that is signed, with pictures; or `whole`, as tables."""
+        blocks = main_findings(self.model, self.level, self.adjust, whole=whole)
+        return Section("What the model says", blocks)
+
+    @property
+    def gain(self) -> Section:
+        """What an attacker can gain."""
+        title = "What an attacker can gain"
+        if self.guarantee.void is None and not self.is_sound:
+            return Section(
+                title, [text("It is not known: the guarantee that the file states does not follow from its facts.")]
+            )
+        if not self.odds:
+            return Section(title, [text("There is no limit: the release may reveal any row, as the verdict says.")])
+        meaning = (
+            f"An attacker who knows every other row and the code, and has unlimited computing time, guesses at even odds "
+            f"{question_of(self.guarantee)}. Below is the largest probability of guessing right."
+        )
+        rows = [(line.name, percent(line.probability)) for line in self.odds]
+        heads = ("What was seen", "Right with probability at most")
+        note = [text(self.odds_note)] if self.odds_note else []
+        return Section(title, [text(meaning), Block("figure", rows, heads, drawing=odds_picture(self.odds)), *note])
+
+    @property
+    def accuracy(self) -> Section:
+        """How accurate the model is, measured and forecast."""
+        parts, groups = [], list[Block]()
+        if (rated := self.evaluation) is not None:
+            first, *groups = (Block("rates", lines, heads, title) for title, heads, lines in tables_of_rates(rated))
+            note = f"Measured on private rows that were kept aside, with intervals at level {rated['level']:g}."
+            words = text(f"{note} {what_was_rated(rated)} {cost_of_rates(rated)}")
+            parts.append(Block("group", [first, words]))
+        if self.forecasts:
+            parts.append(
+                Block("group", [_forecast_figure(self.forecasts, self.guarantee), text(forecast_note(self.forecasts))])
+            )
+        if not parts:
+            parts.append(
+                text(
+                    "It is not stated here: no evaluation on private rows was given, and no guess of the error without "
+                    "privacy from which to forecast it."
+                )
+            )
+        by_group = [heading("By group"), Block("group", groups, style="groups")] if groups else []
+        return Section("How accurate it is", [Block("group", parts, style="pair"), *by_group], whole=not groups)
+
+    @property
+    def confirmed(self) -> Section | None:
+        """What the signer confirms; None where there is nothing to sign."""
+        meaning = text("The guarantee is proven if these points hold. No program can check them.")
+        blocks = [meaning, Block("confirm", self.points)]
+        return Section("What the signer confirms", blocks, whole=True) if self.points else None
+
+    @property
+    def word_by_word(self) -> Section:
+        """The statement of the guarantee, and its assumptions."""
+        sentences = (line for line in self.guarantee.statement().split("\n") if not line.startswith("  - "))
+        blocks = [*map(text, sentences), Block("numbered", self.guarantee.assumptions)]
+        return Section("Guarantee, word by word", blocks)
+
+    @property
+    def not_promised(self) -> Section | None:
+        """What the guarantee does not promise; None without a guarantee."""
+        section = Section("What the guarantee does not promise", [Block("list", NOT_PROMISED)])
+        return section if self.guarantee.void is None else None
+
+    @property
+    def appendix(self) -> list[Section]:
+        """Everything else, for those who read more than they sign."""
+        facts = (
+            ("mechanism", self.guarantee.mechanism),
+            ("alpha (ridge)", f"{self.model.alpha_:.6g}"),
+            ("released weights", f"{self._n_weights:,}"),
+        )
+        return [
+            self.word_by_word,
+            Section("Facts of the fit", [Block("facts", facts)]),
+            Section("Effects and coefficients", all_findings(self.model, self.level, self.adjust)),
+        ]
+
+    @property
+    def draws_curves(self) -> bool:
+        """Whether the page shows the model by pictures of its effects."""
+        return has_curves(self.model)
+
+    @property
+    def _n_weights(self) -> int:
+        return np.size(self.model.coef_) + np.size(self.model.intercept_)
 
     def _protected(self) -> str:
         rows = self.guarantee.max_rows_per_person
@@ -298,6 +427,16 @@ def contents_of(
         model_name=model_name,
         adjust=_checked_adjust(adjust, model),
     )
+
+
+def _forecast_figure(forecasts: Sequence[Forecast], guarantee: Guarantee) -> Block:
+    """Accuracy against the budget, as a picture and in numbers."""
+    rows = [
+        (str(each.plan.event.budget), f"{1.0 - each.error:.1%}", f"{1.0 - each.high:.1%} to {1.0 - each.low:.1%}")
+        for each in forecasts
+    ]
+    picture = accuracy_picture(forecasts, first_amount(guarantee.budget))
+    return Block("figure", rows, ("Budget", "Expected accuracy", "Range"), drawing=picture)
 
 
 def _checked_adjust(adjust: str | None, model: Any) -> str | None:

@@ -17,6 +17,7 @@ from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
 from confide.inference.debiased import supposed_of
 from confide.inference.table import Coefficient, CoefficientTable, readable, readable_interval
+from confide.report.blocks import Block, heading, scroll, text
 
 # Drawings of the page, as SVG: intervals of coefficients, and bars of weights.
 
@@ -415,48 +416,41 @@ def has_curves(model: Any) -> bool:
     )
 
 
-def scroll(content: str, name: str) -> str:
-    """Content that may be wider than a narrow screen. It can be reached by the keyboard."""
-    return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{content}</div>'
-
-
-def main_findings(model: Any, level: float, adjust: str | None = None) -> str:
-    """What the model says, in the part that is signed: as much as fits there."""
+def main_findings(model: Any, level: float, adjust: str | None = None, *, whole: bool = False) -> list[Block]:
+    """What the model says, in the part that is signed: as much as fits there, or `whole`, all that can be said in tables."""
     if released_model(model).fourier is not None:
-        return (
-            "<p>The model works with random features of all columns together. Single features mean nothing by themselves, "
-            "so no coefficients and no effects of columns are shown.</p>"
-        )
-    return _main_effects(model, level) if has_curves(model) else _main_coefficients(model, level, adjust)
-
-
-def all_findings(model: Any, level: float, adjust: str | None = None) -> str:
-    """Everything that the model says about columns, for the appendix."""
-    parts = []
-    if has_effects(released_model(model)):
-        found = list(effects_of(model).with_bands(level))
-        parts += ["<h3>Effects of all columns</h3>", effect_drawings(found), surface_drawings(found)]
-    heading = "All weights, as in the model file" if released_model(model).fourier is not None else "All coefficients"
-    parts.append(f"<h3>{heading}</h3>")
-    if has_intervals(model):
-        parts.append(scroll(model.summary(level=level, adjust=adjust).to_html(), "All coefficients with intervals"))
-        if model.schema is not None:
-            parts.append("<h3>The same for encoded columns, as in the model file</h3>")
-            parts.append(
-                scroll(
-                    model.summary(level=level, units="encoded", adjust=adjust).to_html(),
-                    "Encoded coefficients with intervals",
-                )
+        return [
+            text(
+                "The model works with random features of all columns together. Single features mean nothing by themselves, "
+                "so no coefficients and no effects of columns are shown."
             )
-        return "".join(parts)
-    parts.append(scroll(_table_without_intervals(ReleasedCoefficients.of(model)), "All coefficients"))
-    if model.schema is not None and released_model(model).fourier is None:
-        parts.append("<h3>The same for encoded columns, as in the model file</h3>")
-        parts.append(scroll(_table_without_intervals(ReleasedCoefficients.of(model, "encoded")), "Encoded coefficients"))
-    return "".join(parts)
+        ]
+    return _main_effects(model, level) if has_curves(model) and not whole else _coefficients(model, level, adjust, whole)
 
 
-def _main_effects(model: Any, level: float) -> str:
+def all_findings(model: Any, level: float, adjust: str | None = None) -> list[Block]:
+    """Everything that the model says about columns, for the appendix."""
+    blocks = []
+    if has_effects(released_model(model)):
+        effects = list(effects_of(model).with_bands(level))
+        drawings = effect_drawings(effects) + surface_drawings(effects)
+        blocks += [heading("Effects of all columns"), Block("figure", drawing=drawings)]
+    mapped = released_model(model).fourier is not None
+    for units in (None, "encoded") if model.schema is not None and not (mapped and not has_intervals(model)) else (None,):
+        if units is None:
+            blocks.append(heading("All weights, as in the model file" if mapped else "All coefficients"))
+        else:
+            blocks.append(heading("The same for encoded columns, as in the model file"))
+        name = "All coefficients" if units is None else "Encoded coefficients"
+        if has_intervals(model):
+            table = model.summary(level=level, adjust=adjust, units=units).to_html()
+            blocks.append(Block("figure", drawing=scroll(table, f"{name} with intervals")))
+        else:
+            blocks.append(_without_intervals(ReleasedCoefficients.of(model, units), name))
+    return blocks
+
+
+def _main_effects(model: Any, level: float) -> list[Block]:
     effects = effects_of(model)
     found = list(effects.with_bands(level))
     banded = any(effect.has_band for effect in found)
@@ -468,16 +462,16 @@ def _main_effects(model: Any, level: float) -> str:
     words = _words_of_effects(model, effects, found, level)
     if len(shown) < len(alone):
         words.append(f"The {len(shown)} largest of {len(alone)} effects are drawn; the technical appendix has all.")
-    text = f"<p>{escape(' '.join(words))}</p>{drawn}"
+    blocks = [text(*words), Block("figure", drawing=drawn)]
     if maps:
         few = f" The {len(maps)} largest of {len(pairs)} are drawn." if len(maps) < len(pairs) else ""
-        text += (
-            '<div class="whole"><h3>What pairs of columns add</h3>'
-            f"<p>Each cell is a pair of values. Blue cells add to the {escape(effects.outcome)}, orange ones take away from "
-            f"it; the stronger the colour, the more.{few}</p>"
-            f"{surface_drawings(maps)}</div>"
+        meaning = (
+            f"Each cell is a pair of values. Blue cells add to the {effects.outcome}, orange ones take away from it; the "
+            f"stronger the colour, the more.{few}"
         )
-    return text
+        parts = [heading("What pairs of columns add"), text(meaning), Block("figure", drawing=surface_drawings(maps))]
+        blocks.append(Block("group", parts, style="whole"))
+    return blocks
 
 
 def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: float) -> list[str]:
@@ -525,55 +519,60 @@ def size_of(effect: Effect, *, with_bands: bool = False) -> float:
     return max(lows) - min(highs) if lows and highs else -math.inf
 
 
-def _main_coefficients(model: Any, level: float, adjust: str | None) -> str:
+def _coefficients(model: Any, level: float, adjust: str | None, whole: bool) -> list[Block]:
     if has_intervals(model):
-        return _with_intervals(model.summary(level=level, adjust=adjust), outcome_of(model))
-    named = ""
+        return _with_intervals(model.summary(level=level, adjust=adjust), outcome_of(model), whole)
+    blocks = []
     if has_interest(model):
         table = model.summary(level=level, adjust=adjust)
-        named = f"<h3>Coefficients of interest</h3>{_with_intervals(table, outcome_of(model))}"
+        blocks += [heading("Coefficients of interest"), *_with_intervals(table, outcome_of(model), whole)]
         if has_risks(model):
             risks = model.average_risk_differences(level=level, adjust=adjust)
-            named += f"<h3>Risk differences, standardised over the rows</h3>{_with_intervals(risks, risks.outcome)}"
-        named += "<h3>All released coefficients</h3>"
-    found = ReleasedCoefficients.of(model)
-    shown = _that_fit(found.coefficients)
-    bars = [(one.name, one.estimate * one.span) for one in found.coefficients if one.unit]
-    drawn = weight_plot(bars, _what_bars_are(found.units), found.outcome)
+            title = heading("Risk differences, standardised over the rows")
+            blocks += [title, *_with_intervals(risks, risks.outcome, whole)]
+        blocks.append(heading("All released coefficients"))
+    released = ReleasedCoefficients.of(model)
+    shown = released.coefficients if whole else _that_fit(released.coefficients)
+    bars = [(one.name, one.estimate * one.span) for one in released.coefficients if one.unit]
+    drawn = weight_plot(bars, _what_bars_are(released.units), released.outcome)
     is_private = model.guarantee_.budget.is_private
     why = "No part of the budget was used for intervals" if is_private else "No intervals were computed"
-    why += " of all coefficients" if named else ""
-    return (
-        f"{named}<p>{why}, so it is not known how precise these coefficients are.</p>"
-        f"{drawn}{scroll(_table_without_intervals(replace(found, coefficients=tuple(shown))), 'Coefficients')}"
-        f"{_few(len(shown), len(found.coefficients))}"
-    )
+    why += " of all coefficients" if blocks else ""
+    return [
+        *blocks,
+        text(f"{why}, so it is not known how precise these coefficients are."),
+        Block("figure", title=released.outcome, drawing=drawn),
+        _without_intervals(replace(released, coefficients=tuple(shown))),
+        *_few(len(shown), len(released.coefficients)),
+    ]
 
 
-def _with_intervals(table: CoefficientTable, outcome: str) -> str:
-    shown = _that_fit(table.coefficients)
+def _with_intervals(table: CoefficientTable, outcome: str, whole: bool) -> list[Block]:
+    shown = table.coefficients if whole else _that_fit(table.coefficients)
     scaled = tuple(
         replace(one, estimate=one.estimate * one.span, low=one.low * one.span, high=one.high * one.span,
                 sampling_error=one.sampling_error * one.span)
         for one in shown
         if one.unit
     )  # fmt: skip
-    note = _what_bars_are(table.shown_units) if table.quantity == "coefficients" else ""
-    drawn = interval_plot(replace(table, coefficients=scaled), note, outcome)
+    is_risk = table.quantity != "coefficients"
+    drawn = interval_plot(replace(table, coefficients=scaled), "" if is_risk else _what_bars_are(table.shown_units), outcome)
     percent = f"{100.0 * table.level:g}% interval{'s together' if table.adjust else ''}"
-    what = "Coefficient" if table.quantity == "coefficients" else "Risk difference"
-    heads = ["Column", "Unit", what, percent, *([table.ratio.capitalize(), percent] if table.ratio else [])]
-    heads.append(table.heading_of_p.replace("adjusted", "Adjusted"))
+    heads = ["Column", "Unit", "Risk difference" if is_risk else "Coefficient", percent]
+    heads += [table.ratio.capitalize(), percent] if table.ratio else []
     rows = []
     for one in shown:
-        found = table.ratio_of(one)
-        ratio = ("", "") if found is None else _with_interval(*found)
-        shown_p = table.shown_p(one)
-        p_value = "<0.001" if shown_p < 0.001 else f"{shown_p:.3f}"
-        cells = [*_with_interval(one.estimate, one.low, one.high), *(ratio if table.ratio else ()), p_value]
-        rows.append((one.name, one.unit, *cells))
-    notes = f"<p>{escape(' '.join(table.notes[:-1]))}</p>"
-    return drawn + scroll(_table(heads, rows), "Coefficients") + _few(len(shown), len(table.coefficients)) + notes
+        ratio, p_value = table.ratio_of(one), table.shown_p(one)
+        cells: tuple[str, ...] = _interval_cells(one.estimate, one.low, one.high)
+        cells += () if not table.ratio else ("", "") if ratio is None else _interval_cells(*ratio)
+        rows.append((one.name, one.unit, *cells, "<0.001" if p_value < 0.001 else f"{p_value:.3f}"))
+    heads.append(table.heading_of_p.replace("adjusted", "Adjusted"))
+    return [
+        Block("figure", title=outcome, drawing=drawn),
+        Block("coefficients", rows, heads),
+        *_few(len(shown), len(table.coefficients)),
+        text(*table.notes[:-1]),
+    ]
 
 
 def _that_fit(coefficients: Sequence[AnyCoefficient]) -> list[AnyCoefficient]:
@@ -582,22 +581,21 @@ def _that_fit(coefficients: Sequence[AnyCoefficient]) -> list[AnyCoefficient]:
     kept: set[int] = set()
     for place in sorted(range(len(coefficients)), key=lambda at: -abs(coefficients[at].estimate * coefficients[at].span)):
         one = coefficients[place]
-        lines += max(1, *(math.ceil(len(text) / _LETTERS_OF_LINE) for text in (one.name, one.unit)))
+        lines += max(1, *(math.ceil(len(words) / _LETTERS_OF_LINE) for words in (one.name, one.unit)))
         if lines > _MOST_LINES or len(kept) == _MOST_ROWS:
             break
         kept.add(place)
     return [one for place, one in enumerate(coefficients) if place in kept]
 
 
-def _with_interval(*numbers: float) -> tuple[str, str]:
+def _interval_cells(*numbers: float) -> tuple[str, str]:
     estimate, *ends = readable_interval(*numbers)
     return estimate, " to ".join(ends)
 
 
-def _few(shown: int, of: int) -> str:
-    return (
-        "" if shown == of else f"<p>The {shown} largest of {of} coefficients are listed; the technical appendix has all.</p>"
-    )
+def _few(shown: int, of: int) -> list[Block]:
+    told = f"The {shown} largest of {of} coefficients are listed; the technical appendix has all."
+    return [] if shown == of else [text(told)]
 
 
 def _what_bars_are(units: str) -> str:
@@ -606,30 +604,11 @@ def _what_bars_are(units: str) -> str:
     return "For numbers, bars are for the whole way from low to high; for levels, against the reference."
 
 
-def _table_without_intervals(found: ReleasedCoefficients) -> str:
+def _without_intervals(found: ReleasedCoefficients, name: str = "Coefficients") -> Block:
     number = readable if found.units == "original" else "{:+.4f}".format
-    heads = ["Column", "Unit", "Coefficient", *([found.ratio.capitalize()] if found.ratio else [])]
     rows = [
-        (
-            one.name,
-            one.unit,
-            number(one.estimate),
-            *(["" if one.ratio is None else readable(one.ratio)] if found.ratio else []),
-        )
+        (one.name, one.unit, number(one.estimate), *["" if one.ratio is None else readable(one.ratio)] * bool(found.ratio))
         for one in found.coefficients
     ]
-    return _table(heads, rows)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first two columns are words."""
-    head = "".join(
-        f'<th scope="col"{" class=word" if place < 2 else ""}>{escape(name)}</th>' for place, name in enumerate(heads)
-    )
-    body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td class="word" data-name="{escape(heads[1])}">{escape(unit)}</td>'
-        + "".join(f'<td data-name="{escape(head)}">{escape(cell)}</td>' for head, cell in zip(heads[2:], cells, strict=True))
-        + "</tr>"
-        for name, unit, *cells in rows
-    )
-    return f'<table class="stack"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    heads = ("Column", "Unit", "Coefficient", *[found.ratio.capitalize()] * bool(found.ratio))
+    return Block("coefficients", rows, heads, name)

@@ -1,0 +1,174 @@
+"""The blocks of which a report is made, and how a page (HTML) and a card (Markdown) write each kind of them.
+
+A block says what is shown. Whatever comes from a file is text in it, and neither medium reads it as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a report.
+
+    Attributes
+    ----------
+    kind : str
+        "text" (sentences of one paragraph), "heading", "list", "numbered", "confirm" (points to be ticked), "facts" (names
+        and values), "coefficients" and "rates" (tables), "figure", or "group" (of blocks).
+    lines : sequence
+        Sentences, points, pairs, rows of cells, or blocks. Of a figure: the rows of its numbers, where they are few.
+    heads : sequence of str
+        The headings of a table, and of the numbers of a figure.
+    title : str
+        Of headings and tables (of coefficients only for those who hear the page); of a figure, what its numbers speak of.
+    drawing : str
+        The figure as HTML.
+    style : str
+        The class of a group in the style sheet of the page.
+    """
+
+    kind: str
+    lines: Sequence[Any] = ()
+    heads: Sequence[str] = ()
+    title: str = ""
+    drawing: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what stands below it; `whole` ones are not divided between two sheets of paper."""
+
+    title: str
+    blocks: Sequence[Block]
+    whole: bool = False
+
+
+def text(*sentences: str) -> Block:
+    """One paragraph."""
+    return Block("text", sentences)
+
+
+def heading(title: str) -> Block:
+    """A heading within a section."""
+    return Block("heading", title=title)
+
+
+def html_of(*blocks: Block) -> str:
+    """Blocks on a page."""
+    return "".join(_HTML[block.kind](block) for block in blocks)
+
+
+def html_of_section(section: Section) -> str:
+    """A section of a page."""
+    start = f"<section{' class=whole' if section.whole else ''}><h2>{escape(section.title)}</h2>\n"
+    return f"{start}{html_of(*section.blocks)}</section>"
+
+
+def scroll(content: str, name: str) -> str:
+    """Content that may be wider than a narrow screen. It can be reached by the keyboard."""
+    return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{content}</div>'
+
+
+def facts_as_html(pairs: Sequence[tuple[str, str]], more: str = "") -> str:
+    """Names and values; `more` is added to the class."""
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
+    return f'<dl class="facts{more}">{items}</dl>'
+
+
+def _items(block: Block) -> str:
+    return "".join(f"<li>{escape(item)}</li>" for item in block.lines)
+
+
+def _points(block: Block) -> str:
+    points = (f'<li><label><input type="checkbox"><span>{escape(point)}</span></label></li>' for point in block.lines)
+    return f'<ul class="confirm">{"".join(points)}</ul>'
+
+
+def _coefficients(block: Block) -> str:
+    """A table whose first two columns are words."""
+    head = "".join(
+        f'<th scope="col"{" class=word" if place < 2 else ""}>{escape(name)}</th>' for place, name in enumerate(block.heads)
+    )
+    unit_head, *heads = block.heads[1:]
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="word" data-name="{escape(unit_head)}">{escape(unit)}</td>'
+        + "".join(f'<td data-name="{escape(head)}">{escape(cell)}</td>' for head, cell in zip(heads, cells, strict=True))
+        + "</tr>"
+        for name, unit, *cells in block.lines
+    )
+    table = f'<table class="stack"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return scroll(table, block.title or "Coefficients")
+
+
+def _rates(block: Block) -> str:
+    """Names and numbers; with a title also the headings."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+        for name, *cells in block.lines
+    )
+    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in block.heads)
+    above = f"<caption>{escape(block.title)}</caption><thead><tr>{head}</tr></thead>" if block.title else ""
+    return f"<table>{above}<tbody>{rows}</tbody></table>"
+
+
+_START = ("<div>", '<div class="{}">')
+_HTML: dict[str, Callable[[Block], str]] = {
+    "text": lambda block: f"<p>{escape(' '.join(block.lines))}</p>",
+    "heading": lambda block: f"<h3>{escape(block.title)}</h3>",
+    "list": lambda block: f"<ul>{_items(block)}</ul>",
+    "numbered": lambda block: f"<ol>{_items(block)}</ol>",
+    "confirm": _points,
+    "facts": lambda block: facts_as_html(block.lines),
+    "coefficients": _coefficients,
+    "rates": _rates,
+    "figure": lambda block: block.drawing,
+    "group": lambda block: f"{_START[bool(block.style)].format(block.style)}{html_of(*block.lines)}</div>",
+}
+
+
+def markdown_of(*blocks: Block) -> str:
+    """Blocks on a card."""
+    return "\n\n".join(filter(None, (_MARKDOWN[block.kind](block) for block in blocks)))
+
+
+def markdown_of_section(section: Section) -> str:
+    """A section of a card."""
+    return f"## {section.title}\n\n{markdown_of(*section.blocks)}"
+
+
+def markdown_table(block: Block) -> str:
+    """A table without its title."""
+    lines = [block.heads, ["---"] * len(block.heads), *block.lines]
+    return "\n".join("| " + " | ".join(plain(cell) for cell in line) + " |" for line in lines)
+
+
+def plain(words: str) -> str:
+    """Text that is no Markdown and no HTML, in one line."""
+    return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", " ".join(words.split()))
+
+
+def _figure(block: Block) -> str:
+    if block.lines:
+        return markdown_table(block)
+    return f"In {plain(block.title)}." if block.title else ""
+
+
+_MARKDOWN: dict[str, Callable[[Block], str]] = {
+    "text": lambda block: "\n\n".join(map(plain, filter(None, block.lines))),
+    "heading": lambda block: f"### {plain(block.title)}",
+    "list": lambda block: "\n".join(f"- {plain(item)}" for item in block.lines),
+    "numbered": lambda block: "\n".join(f"- {plain(item)}" for item in block.lines),
+    "confirm": lambda block: "\n".join(f"- [ ] {plain(point)}" for point in block.lines),
+    "facts": markdown_table,
+    "coefficients": markdown_table,
+    "rates": lambda block: f"{plain(block.title)}:\n\n" * bool(block.title) + markdown_table(block),
+    "figure": _figure,
+    "group": lambda block: markdown_of(*block.lines),
+}
