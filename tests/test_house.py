@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -32,8 +33,8 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def imports_of(name: str, path: Path, modules: set[str]) -> set[str]:
-    """The modules of the package that a module imports: at its top, for type checkers, and in functions."""
-    found = set()
+    """The modules of the package that a module imports: at its top, for type checkers, in functions, and by their names."""
+    found = set(imported_by_name(tree_of(path)))
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -41,6 +42,13 @@ def imports_of(name: str, path: Path, modules: set[str]) -> set[str]:
             # `from confide.data import arrays` imports a module, `from confide.data.arrays import Blocks` a name of one.
             found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
     return {other for other in found & modules if other != name and not name.startswith(f"{other}.")}
+
+
+def imported_by_name(tree: ast.Module) -> list[str]:
+    """What a module imports by `import_module`: the name, or "" where the name is computed."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    named = [node.args[0] for node in calls if ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")]
+    return [str(name.value) if isinstance(name, ast.Constant) else "" for name in named]
 
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
@@ -116,6 +124,33 @@ def test_a_circle_is_seen() -> None:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports for type checkers and in functions count: a circle of either kind cannot be understood one file at a time."""
     assert circles(import_graph()) == []
+
+
+COMPUTES_NAMES = {"confide.first_use", "confide.audit.releases"}
+"""Modules that import by computed names: those that `confide/__init__.py` lists, and what somebody wants to attack."""
+
+
+def test_imports_by_name_are_seen() -> None:
+    """The tests around this one rest on this search."""
+    tree = ast.parse('import_module("confide.report")\nimportlib.import_module(name)\nimport confide.erm')
+    assert imported_by_name(tree) == ["confide.report", ""]
+
+
+def test_imports_by_name_keep_to_the_layers() -> None:
+    """import-linter sees no import by `importlib.import_module`. It goes downward too, and its name is written there."""
+    settings = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = [each["layers"] for each in settings["tool"]["importlinter"]["contracts"] if each["id"] == "layers"]
+    level = {room: number for number, row in enumerate(layers) for room in row.split(" : ")}
+    upward, computed = [], set()
+    for name, path in module_paths().items():
+        for other in imported_by_name(tree_of(path)):
+            rooms = [f"confide.{room_of(each)}" for each in (name, other)]
+            if not other:
+                computed.add(name)
+            elif other.startswith("confide.") and level[rooms[0]] > level[rooms[1]]:
+                upward.append(f"{name} imports {other}")
+    assert upward == []
+    assert computed == COMPUTES_NAMES
 
 
 def test_what_is_private_stays_in_its_room() -> None:

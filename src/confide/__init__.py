@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from confide._version import __version__
-from confide.first_use import public_names
+from confide.first_use import DONE_ABOVE, public_names
 
 # The only list of public names. Each is imported on first use, so that `import confide` stays light.
 if TYPE_CHECKING:
@@ -74,3 +74,6 @@ if TYPE_CHECKING:
 
 __all__, __getattr__, __dir__ = public_names(__name__, __file__)
 __all__ += ["__version__"]
+
+# A fitted model has a method for its report, and the room of reports lies above that of the estimators.
+DONE_ABOVE["write_report"] = "confide.report.writing"

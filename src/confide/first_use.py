@@ -21,6 +21,15 @@ def submodules(package: str) -> Callable[[str], ModuleType]:
     return module_of
 
 
+DONE_ABOVE: dict[str, str] = {}
+"""Functions that a room offers and a room above it has, each with its module. `confide/__init__.py` fills it."""
+
+
+def done_above(name: str) -> Any:
+    """The function of this name in `DONE_ABOVE`. Its module is imported on first use."""
+    return getattr(importlib.import_module(DONE_ABOVE[name]), name)
+
+
 def public_names(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """What a package needs as its `__all__`, `__getattr__` and `__dir__`.
 

@@ -6,7 +6,6 @@ A fit has one path: given rows and checked parameters enter `training.fit.train`
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 import sys
 import warnings
@@ -46,6 +45,7 @@ from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap, QuadraticForm
 from confide.features.schema import Schema
 from confide.files import document_text, write_text
+from confide.first_use import done_above
 from confide.inference.debiased import Combination, InterestEvidence
 from confide.inference.intervals import Evidence, checked_level, checked_target
 from confide.inference.least_squares import SumsEvidence
@@ -766,9 +766,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
                 "a report is written to a file, so give its path: model.report('report.html'), or with the ending .pdf, .md "
                 "or .json. model.guarantee_.statement() is the guarantee as text."
             )
-        # The room of reports lies above this one and knows estimators, so it is found when it is asked for.
-        writing = importlib.import_module("confide.report.writing")
-        writing.write_report(self, path, overwrite=overwrite, **given)
+        done_above("write_report")(self, path, overwrite=overwrite, **given)
 
     def to_sklearn(self) -> Any:
         """The fitted model as a pipeline of scikit-learn: it encodes, clips and predicts as this model does.

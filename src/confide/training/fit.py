@@ -61,7 +61,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
-        _refuse_weights_without_mean(rows, settings)
+        if rows.has_weights and settings.population_size is not None and settings.mean_sample_weight is None:
+            raise ParameterError(WITHOUT_MEAN)
         rows.source.refuse_sums(settings.for_classes(len(rows.domain)).row_sums, with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
@@ -75,12 +76,6 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps, waste)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
     return model_of(fit, plan.alpha, guarantee, rows, settings)
-
-
-def _refuse_weights_without_mean(rows: CheckedRows, settings: Settings) -> None:
-    """Refuse a finite population where rows have weights and nothing says how large the least chance of a row was."""
-    if rows.has_weights and settings.population_size is not None and settings.mean_sample_weight is None:
-        raise ParameterError(WITHOUT_MEAN)
 
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
