@@ -27,7 +27,7 @@ from confide.privacy import centring
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours
 from confide.privacy.mechanism import Problem as Facts
 from confide.privacy.noise import Entropy
-from confide.training import budget_shares, plan
+from confide.training import plan
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
 
 def _errors(given: Problem, arguments: argparse.Namespace, budget: Budget, share: float) -> str:
     """Mean and standard error of the test error. A share above 0 is taken whatever the rule says."""
-    budget_shares._SHARE, budget_shares._LEAST_NOISE, budget_shares._USUAL_RADIUS = share, 0.0, 0.0
+    plan._SHARE_OF_CENTRE, plan._LEAST_NOISE, plan.USUAL_RADIUS = share, 0.0, 0.0
     plan._remembered.cache_clear()
     errors = []
     for seed in range(arguments.draws):

@@ -3,8 +3,7 @@
 Printed for each data set of benchmarks/peers and budget: the `strength` of the plan with noise in the objective (the sum of
 rows of typical norm over the noise, for each weight), and the test errors. Budgets are pairs (epsilon, 1e-5) with
 add-or-remove-one, or with --zcdp the rho of concentrated budgets with replace-one. The limits in
-`training/budget_shares.py` and `training/budget_shares.py` were chosen on adult, bank, covertype and kddcup99. The other
-data sets confirm them.
+`training/plan.py` were chosen on adult, bank, covertype and kddcup99. The other data sets confirm them.
 
 Run: CONFIDE_DATA_DIR=... python benchmarks/gradients.py [--draws 10] [--data adult bank ...] [--budgets .05 .1 .5 1 2 4]
      [--estimator LinearSVC] [--zcdp]

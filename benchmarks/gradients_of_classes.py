@@ -94,15 +94,15 @@ def cell(kind: Any, name: str, task: Task, setting: str, draws: int) -> None:
     given = {"schema": schema, "classes": classes}
     size = {"n_rows": len(rows), "n_classes": len(classes)}
     chosen = kind(BUDGETS[setting], **given).plan(**size).mechanism
-    taken = planning.gradients_or
-    planning.gradients_or = lambda plan, *_: plan
+    steps = planning.STEPS
+    planning.STEPS = tuple(step for step in steps if step.name != "noisy gradients")
     planning._remembered.cache_clear()
     try:
         without = kind(BUDGETS[setting], **given)
         plan = without.plan(**size)
         before = error(without, task, draws)
     finally:
-        planning.gradients_or = taken
+        planning.STEPS = steps
         planning._remembered.cache_clear()
     by_gradients = error(kind(BUDGETS[setting], **given, mechanism="gradient"), task, draws)
     share = noise_in_rows(plan) / plan.problem.n_rows_low

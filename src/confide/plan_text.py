@@ -99,6 +99,29 @@ def plan_text(plan: Any) -> str:
     return _in_columns(lines)
 
 
+def plan_reasons(plan: Any) -> str:
+    """Say why the plan is as it is: what was asked for, what "auto" stands for, and why.
+
+    Returns
+    -------
+    str
+        Whole sentences, one a line: on the mechanism, on each choice that was open, and on alpha.
+
+    Notes
+    -----
+    Guarantee: none is touched. Every choice follows from public facts: the parameters, the schema, the numbers of rows and
+    columns. Sources: each rule stands beside the benchmark that chose it in confide/training/plan.py.
+
+    Examples
+    --------
+    >>> import confide
+    >>> print(confide.LogisticRegression(budget=1.0, alpha=0.01).plan(10_000, 5).why())
+    Noise is added to the objective: the loss is smooth, and its curvature damps noise there.
+    alpha is 0.01, which was asked for.
+    """
+    return "\n".join(plan.reasons)
+
+
 def _of_penalty(plan: Any) -> dict[str, Any]:
     """The share of an l1 penalty, where there is one, or the constants of a penalty of the user's."""
     share, penalty = l1_ratio(plan), getattr(plan.problem, "penalty", None)

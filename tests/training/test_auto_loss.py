@@ -1,159 +1,165 @@
-"""Which loss an automatic one stands for: the hinge where noise is small, the logistic hinge where it is large."""
+"""The threshold that "auto" stands for: from public facts alone, a share of the bound that falls with the noise."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import replace
-from functools import partial
 
+import numpy as np
 import pytest
+from sklearn.metrics import d2_tweedie_score
 
-import confide
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge
+from confide import AdditiveRegressor, ApproxDP, HuberRegressor, PoissonRegressor, PureDP, Ridge, Schema
 from confide.erm.row_bounds import BallBound
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError
-from confide.features.encoder import Encoder
-from confide.training.alpha import usual_norm
-from confide.training.auto_loss import chosen_loss
-from confide.training.auto_mechanism import plan_of_weights
+from confide.privacy.budgets import ZCDP, Neighbours
+from confide.training.auto_loss import (
+    SHARES,
+    count_losses,
+    least_noise,
+    loss_at_noise,
+    share_at,
+    squared_losses,
+    usual_loss,
+)
+from confide.training.auto_mechanism import plan_of_weights, problem_of
+from confide.training.plan import make_plan
 from confide.training.settings import ScoreLoss
 from tests.training.examples import settings
 
-LinearSVC, KernelSVC = (partial(each, centre=False) for each in (confide.LinearSVC, confide.KernelSVC))
+BUDGETS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)]
 
 
-def columns(n_numbers, n_levels=6):
-    """A schema of so many numbers and as many categories: rows are usually shorter than the longest."""
-    numbers = {f"number {i}": {"low": -1, "high": 1} for i in range(n_numbers)}
-    levels = {f"level {i}": {"categories": [str(k) for k in range(n_levels)]} for i in range(n_numbers)}
-    return confide.Schema(columns=numbers | levels)
+def automatic(thresholds):
+    """What an estimator minimises with these losses."""
+    return ScoreLoss(usual_loss(thresholds), thresholds=thresholds, score_size=1.0)
 
 
-APPROXIMATE, CONCENTRATED = confide.ApproxDP(0.5, 1e-5), confide.ZCDP(0.02)
-
-
-@pytest.mark.parametrize("budget", [1.0, APPROXIMATE, CONCENTRATED], ids=["pure", "approximate", "zcdp"])
-def test_an_automatic_loss_is_the_hinge_where_noise_is_small_and_logistic_where_it_is_large(budget):
-    """From 50 usual rows over the noise for each weight on, by the plan of the hinge; below and above it is found.
-
-    Nothing but public facts is needed, and a plan with a schema clips rows to their usual norm if its noise is Gaussian.
-    """
-    schema = columns(4 if budget == 1.0 else 12)
-    model = LinearSVC(budget, schema=schema, mechanism="objective", centre=False)
-    bound = Encoder(schema).row_bound
-    usual = usual_norm(bound, 1.0)
-    strengths = {}
-    for n_rows in (3_000, 30_000, 300_000, 3_000_000, 30_000_000):
-        hinge = LinearSVC(budget, schema=schema, loss="huber_hinge", mechanism="objective", centre=False).plan(n_rows)
-        strengths[n_rows] = n_rows * usual / hinge.noise.norm / hinge.problem.n_weights
-        plan = model.plan(n_rows)
-        if strengths[n_rows] >= 50.0:
-            assert plan == hinge
-        else:
-            assert plan.problem.loss == LogisticHinge(0.5)
-            smooth = LinearSVC(budget, schema=schema, loss="logistic_hinge", mechanism="objective", centre=False)
-            gaussian = smooth.plan(n_rows).noise.law == "gaussian"
-            assert gaussian or budget != APPROXIMATE
-            assert plan.problem.row_bound == (BallBound(usual_norm(bound, 0.0)) if gaussian else bound)
-            assert plan.noise.norm < hinge.noise.norm
-    assert min(strengths.values()) < 20.0
-    assert max(strengths.values()) > 80.0
-
-
-def test_the_threshold_of_the_automatic_loss_is_fifty():
-    """Rows at which the hinge has 48 for each weight, and 52."""
-    schema = columns(12)
-    usual = usual_norm(Encoder(schema).row_bound, 1.0)
-
-    def strength(n_rows):
-        plan = LinearSVC(APPROXIMATE, schema=schema, loss="huber_hinge").plan(n_rows)
-        return n_rows * usual / plan.noise.norm / plan.problem.n_weights
-
-    for wanted, name in ((48.0, "logistic_hinge"), (52.0, "huber_hinge")):
-        sizes = [int(1e4 * 1.01**k) for k in range(1500)]
-        n_rows = sizes[bisect_left(sizes, wanted, key=strength)]
-        assert strength(n_rows) == pytest.approx(wanted, rel=0.02)
-        assert LinearSVC(APPROXIMATE, schema=schema).plan(n_rows).problem.loss.name == name
+def chosen(thresholds, n_rows, n_features=10, **facts):
+    """The threshold for so many rows."""
+    found = loss_at_noise(settings(minimised=automatic(thresholds), intercept=1.0, **facts), n_features, n_rows)
+    assert found.thresholds is None
+    return found.loss.threshold
 
 
 @pytest.mark.parametrize(
-    ("model", "name"),
+    ("aim", "noise", "share"),
     [
-        (LinearSVC(math.inf, schema=columns(12)), "huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), mechanism="output"), "huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), classes=[0, 1, 2]), "one-vs-rest huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), loss="huber_hinge"), "huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), loss="logistic_hinge"), "logistic_hinge"),
-        (LinearSVC(confide.ApproxDP(2.0, 1e-5), schema=columns(12), inference_share=0.3), "logistic_hinge"),
+        ("mean", 0.032, 0.09), ("mean", 0.001, 0.18), ("mean", 1e-3 / 32, 0.36), ("mean", 1e-9, 1.0), ("mean", 0.0, 1.0),
+        ("robust", 0.032, 0.09), ("robust", 1e-3 / 32, 0.2), ("robust", 0.0, 0.2),
+        ("counts", 0.032, 0.325), ("counts", 0.001, 0.65), ("counts", 1e-3 / 32, 1.0), ("counts", 0.0, 1.0),
     ],
-    ids=["no privacy", "on the weights", "three classes", "hinge", "logistic hinge", "intervals"],
-)
-def test_rows_of_a_schema_are_clipped_for_an_automatic_loss_alone(model, name):
-    """Not where a loss was asked for, nor for intervals, whose coefficients speak of rows as they are."""
-    plan = model.plan(100_000)
-    assert plan.problem.loss.name == name
-    assert plan.problem.row_bound == Encoder(model.schema).row_bound
+)  # fmt: skip
+def test_the_share_falls_with_the_fifth_root_of_the_noise(aim, noise, share):
+    """Up to the largest of the aim, which is taken without noise."""
+    assert share_at(noise, aim) == pytest.approx(share)
 
 
-HUBER, SMOOTH, SHORT = HuberHinge(0.5), LogisticHinge(0.5), BallBound(0.4)
-AUTOMATIC = ScoreLoss(HUBER, one_vs_rest=HUBER, if_noisy=SMOOTH, bound_if_noisy=SHORT)
-ASKED_FOR = replace(AUTOMATIC, if_noisy=None)
-FEW, MANY = 3_000, 3_000_000
+def test_every_threshold_is_a_step_of_the_ladder_and_means_the_same_in_every_unit():
+    """The nearest step in ratio; in units a million times as small the same share."""
+    for n_rows in (200, 2_000, 20_000, 200_000, 10**9):
+        for budget in BUDGETS:
+            share = chosen(squared_losses(1.0, aim="mean"), n_rows, budget=budget)
+            assert share in SHARES
+            assert chosen(squared_losses(1e6, aim="mean"), n_rows, budget=budget) == pytest.approx(1e6 * share)
+            problem = problem_of(settings(intercept=1.0, budget=budget), SquaredLoss(1.0, 0.2), 10, n_rows)
+            wanted = share_at(least_noise(problem, budget), "mean")
+            assert share == min(SHARES, key=lambda each, wanted=wanted: abs(math.log(each / wanted)))
 
 
-def chosen(n_rows, **changes):
-    """What an automatic loss stands for, on 30 columns."""
-    facts = settings(minimised=AUTOMATIC, **changes)
-    found, loss, plan = chosen_loss(facts, AUTOMATIC, 30, n_rows)
-    return facts, found, loss, plan
+def test_more_rows_and_larger_budgets_raise_the_threshold_and_more_columns_lower_it():
+    """Noise is what it falls with."""
+    losses = count_losses(100.0)
+    of_rows = [chosen(losses, n_rows) for n_rows in (300, 3_000, 30_000, 10**8)]
+    of_budgets = [chosen(losses, 3_000, budget=ApproxDP(epsilon, 1e-6)) for epsilon in (0.05, 0.5, 5.0, 5_000.0)]
+    of_columns = [chosen(losses, 3_000, n_features) for n_features in (2, 20, 200, 2_000)]
+    for rising in (of_rows, of_budgets, of_columns[::-1]):
+        assert rising == sorted(rising)
+        assert rising[-1] >= 2.0 * rising[0]
 
 
-def test_small_noise_keeps_the_hinge_and_its_plan():
-    """The plan was made for the choice, so it is not made again."""
-    facts, found, loss, plan = chosen(MANY)
-    assert (found, loss) == (facts, ASKED_FOR)
-    assert plan == plan_of_weights(facts, ASKED_FOR, 30, MANY, facts.budget)
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.kind)
+def test_the_noise_is_nearly_that_of_a_plan_with_a_large_ridge(budget, neighbours):
+    """Within 20%, for which a ridge must be so large that the curvature costs nothing; concentrated budgets still pay it."""
+    bounds = (50_000, 50_000) if neighbours is Neighbours.ADD_OR_REMOVE_ONE else None
+    loss = ScoreLoss(SquaredLoss(1.0, 0.2), score_size=1.0)
+    facts = {"minimised": loss, "budget": budget, "alpha": 10.0, "intercept": 1.0}
+    given = settings(neighbours=neighbours, n_rows_bounds=bounds, **facts)
+    plan = plan_of_weights(given, 10, None if bounds else 50_000)
+    actual = plan.noise_norm * plan.l2 / (0.2 * plan.problem.row_norm * 50_000)
+    least = least_noise(plan.problem, budget)
+    assert least <= actual * (1.0 + 1e-9)
+    assert actual < (12.0 if isinstance(budget, ZCDP) else 1.2) * least
 
 
-def test_large_laplace_noise_brings_the_logistic_hinge_on_the_same_rows():
-    """Rows are clipped under Gaussian noise alone, which grows with the longest row in every direction alike."""
-    facts, found, loss, plan = chosen(FEW)
-    assert (found, loss.loss, loss.if_noisy) == (facts, SMOOTH, None)
-    assert plan == plan_of_weights(facts, loss, 30, FEW, facts.budget)
-    assert plan.noise.law == "laplace"
+def test_persons_with_several_rows_lower_it_and_weights_of_rows_do_not():
+    """A person with nine rows brings nine times the noise. The unit of the weights does not matter."""
+    losses = count_losses(1.0)
+    assert chosen(losses, 20_000, rows_per_person=9) < chosen(losses, 20_000)
+    assert chosen(losses, 20_000, largest_sample_weight=7.0) == chosen(losses, 20_000)
 
 
-def test_large_gaussian_noise_brings_shorter_rows_too():
-    """The bound of the settings is the one that the loss brought; the plan has to be made for it."""
-    facts, found, loss, plan = chosen(FEW, budget=APPROXIMATE)
-    assert (found, loss.loss, plan) == (replace(facts, row_bound=SHORT), SMOOTH, None)
+def test_without_privacy_it_is_the_largest_of_the_aim():
+    """A fifth of the bound for Huber's loss, which stays robust, and all of it for counts."""
+    assert HuberRegressor(math.inf, target_bound=50.0).plan(1000, 3).problem.loss.threshold == pytest.approx(10.0)
+    assert PoissonRegressor(math.inf, target_bound=50.0).plan(1000, 3).problem.loss.threshold == 50.0
 
 
-def test_intervals_keep_the_rows_as_they_are():
-    """Their coefficients speak of rows as they are."""
-    facts, found, loss, plan = chosen(FEW, budget=APPROXIMATE, inference_share=0.2)
-    assert (found, loss.loss, plan) == (facts, SMOOTH, None)
+def test_a_threshold_that_was_given_stays():
+    """The plan has the loss as it is."""
+    given = settings(minimised=ScoreLoss(PoissonLoss(20.0, 3.0), score_size=2.0))
+    assert make_plan(given, 5, 1000).problem.loss == PoissonLoss(20.0, 3.0)
+    for model in (HuberRegressor, PoissonRegressor):
+        assert model(1.0, target_bound=20.0, threshold=3.0).plan(1000, 5).problem.loss.threshold == 3.0
 
 
-@pytest.mark.parametrize("changes", [{"budget": confide.PureDP(math.inf)}, {"mechanism": "output"}], ids=str)
-def test_without_noise_in_the_objective_the_hinge_is_kept(changes):
-    """Curvature costs nothing there."""
-    facts, found, loss, plan = chosen(FEW, **changes)
-    assert (found, loss, plan) == (facts, ASKED_FOR, None)
+def test_the_losses_differ_in_their_threshold_alone_and_are_all_announced():
+    """Whoever sums over rows agrees to each beforehand: `Settings.row_sums` has every loss that may be chosen."""
+    for thresholds in (squared_losses(3.0, aim="mean", by_length=True), count_losses(3.0)):
+        shares = [loss.threshold / 3.0 for loss in thresholds.losses]
+        assert shares == sorted(shares)
+        assert shares == pytest.approx(list(thresholds.shares))
+        assert {replace(loss, threshold=1.0) for loss in thresholds.losses} == {replace(thresholds.losses[0], threshold=1.0)}
+        facts = settings(minimised=automatic(thresholds), row_bound=BallBound(1.0))
+        announced = {row_sum.loss for row_sum in facts.row_sums}
+        assert announced >= set(thresholds.losses)
+        for n_rows in (200, 20_000, 10**9):
+            assert loss_at_noise(facts, 5, n_rows).loss in announced
 
 
-def test_a_loss_that_was_asked_for_is_kept():
-    """Whatever the noise is."""
-    facts = settings(minimised=ASKED_FOR)
-    assert chosen_loss(facts, ASKED_FOR, 30, FEW) == (facts, ASKED_FOR, None)
+def test_an_unbounded_target_has_no_share():
+    """So a number is asked for."""
+    with pytest.raises(ParameterError, match="give a number"):
+        squared_losses(math.inf, aim="robust")
 
 
-def test_where_the_hinge_has_no_plan_the_other_loss_is_tried():
-    """The plain hinge cannot have noise in the objective, and the logistic hinge can."""
-    plain = replace(AUTOMATIC, loss=Hinge())
-    facts = settings(minimised=plain, mechanism="objective")
-    with pytest.raises(ParameterError):
-        plan_of_weights(facts, replace(plain, if_noisy=None), 30, FEW, facts.budget)
-    found, loss, plan = chosen_loss(facts, plain, 30, FEW)
-    assert (found, loss.loss, plan) == (facts, SMOOTH, None)
+def test_one_rule_serves_all_regressors():
+    """With one column that is a line, the additive model has the threshold of the model of its loss."""
+    schema = Schema(columns={"x": {"low": 0, "high": 1}, "z": {"low": 0, "high": 1}})
+    facts = {"budget": ApproxDP(0.7, 1e-6), "schema": schema, "target_bound": 20.0}
+    pairs = [
+        (HuberRegressor(**facts), AdditiveRegressor(**facts, knots=0)),
+        (Ridge(**facts, mechanism="objective"), AdditiveRegressor(**facts, knots=0, loss="squared", mechanism="objective")),
+        (PoissonRegressor(**facts), AdditiveRegressor(**facts, knots=0, loss="poisson")),
+    ]
+    for one, other in pairs:
+        plans = one.plan(3_000), other.plan(3_000)
+        assert plans[0].problem.loss == plans[1].problem.loss
+        assert plans[0].alpha == plans[1].alpha
+
+
+def test_a_skewed_target_is_learned_at_the_default_and_not_at_a_small_threshold():
+    """Counts with many zeros and a long tail: the share of the deviance that is explained, on other rows."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(30_000, 5))
+    y = np.minimum(rng.poisson(2.0 * np.exp(X @ [2.0, -2.0, 1.0, 0.0, 0.0]) * rng.gamma(0.7, 1 / 0.7, 30_000)), 40)
+    found = {}
+    for threshold in ("auto", 1.0):
+        model = PoissonRegressor(
+            ApproxDP(1.0, 1e-6), target_bound=20.0, threshold=threshold, random_state=0, match_mean=False
+        )
+        model.fit(X[:20_000], y[:20_000])
+        found[threshold] = d2_tweedie_score(y[20_000:], model.predict(X[20_000:]), power=1)
+    assert found["auto"] > 1.2 * found[1.0]

@@ -60,15 +60,15 @@ def test_the_ridge_of_a_problem_is_alpha_times_the_lowest_number_of_rows():
     private = {"neighbours": Neighbours.ADD_OR_REMOVE_ONE, "n_rows_bounds": (200, 400)}
     for name in ("objective", "output"):
         facts = settings(alpha=0.5, mechanism=name)
-        assert plan_of_weights(facts, facts.minimised, 3, 300, facts.budget).problem.l2 == 150.0
+        assert plan_of_weights(facts, 3, 300).problem.l2 == 150.0
         facts = replace(facts, **private)
-        assert plan_of_weights(facts, facts.minimised, 3, None, facts.budget).problem.l2 == 100.0
+        assert plan_of_weights(facts, 3, None).problem.l2 == 100.0
 
 
 def test_without_privacy_the_automatic_ridge_is_one():
     """That is scikit-learn's C = 1."""
     facts = settings(budget=PureDP(INF))
-    assert plan_of_weights(facts, facts.minimised, 3, 300, facts.budget).l2 == 1.0
+    assert plan_of_weights(facts, 3, 300).l2 == 1.0
 
 
 def test_bounds_on_the_number_of_rows_stand_before_the_number():

@@ -13,7 +13,8 @@ from confide.erm.losses import Hinge, LogisticLoss
 from confide.erm.target_losses import SquaredLoss
 from confide.privacy.budgets import Neighbours, budget_of_row
 from confide.privacy.gaussian import mu_within
-from confide.training.budget_shares import beside_weights, plan_with_intervals, refuse_intervals, share_of
+from confide.training.budget_shares import beside_weights, refuse_intervals, share_of
+from confide.training.plan import make_plan
 from tests.inference.test_intervals import sample
 from tests.training.examples import RICH, settings
 
@@ -98,7 +99,7 @@ def test_losses_with_intervals_are_accepted():
 def test_both_releases_are_one_event_of_the_whole_budget(budget):
     """Each part has its share of the budget, and the ledger is charged once. With few columns that is the better way."""
     facts = settings(budget=budget, inference_share=0.25)
-    plan = plan_with_intervals(facts, facts.minimised, 2, 3000)
+    plan = make_plan(facts, 2, 3000)
     assert plan.event.budget == budget
     assert plan.budget == share_of(budget, 0.75)
     assert plan.intervals.moments.budget == share_of(budget, 0.25)
@@ -124,7 +125,7 @@ def test_one_account_for_weights_and_moments_spends_the_budget_once(neighbours, 
         budget=budget, inference_share=0.3, neighbours=neighbours, rows_per_person=persons, alpha=0.1,
         n_rows_bounds=(200_000, 200_000),
     )  # fmt: skip
-    plan = plan_with_intervals(facts, facts.minimised, 20, 200_000)
+    plan = make_plan(facts, 20, 200_000)
     moments, of_row = plan.intervals.moments, budget_of_row(budget, persons)
     assert plan.intervals.is_joint
     assert plan.budget == plan.event.budget == budget
@@ -147,7 +148,7 @@ def test_one_account_is_taken_where_it_makes_shorter_intervals(share, epsilon):
     """With 30 columns; parts of the budget, each by itself, would make intervals longer by up to a half."""
     budget = ApproxDP(epsilon, 1e-6)
     facts = settings(budget=budget, inference_share=share)
-    joint = plan_with_intervals(facts, facts.minimised, 30, 100_000)
+    joint = make_plan(facts, 30, 100_000)
     assert joint.intervals.is_joint
     parts = ApproxDP(0.7 * epsilon, 0.7e-6), ApproxDP(0.3 * epsilon, 0.3e-6)
     if share == 0.3:
@@ -159,4 +160,4 @@ def test_one_account_is_taken_where_it_makes_shorter_intervals(share, epsilon):
 def test_without_privacy_an_automatic_share_is_the_first():
     """It costs nothing, so there is nothing to choose."""
     facts = settings(budget=PureDP(math.inf), inference_share="auto")
-    assert plan_with_intervals(facts, facts.minimised, 2, 300).intervals.share == 0.3
+    assert make_plan(facts, 2, 300).intervals.share == 0.3

@@ -19,7 +19,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.alpha import AlphaRule, balanced_l2, usual_norm
-from confide.training.gradient_steps import N_STEPS, GradientRule, HeavyBall, gradient_mechanism
+from confide.training.gradient_steps import N_STEPS, HeavyBall, descent_of, gradient_mechanism
 from tests.privacy.problems import problem, source
 
 RULE = AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=False)
@@ -43,7 +43,7 @@ def test_a_walk_from_a_prior_begins_there_and_is_pulled_back_to_it():
 
 def decided(facts, rule=RULE, mu=0.1):
     """What the rule decides."""
-    return GradientRule(rule)(facts, mu)
+    return descent_of(rule, facts, mu)
 
 
 @pytest.mark.parametrize("bound", [None, GroupBound((3, 2, 1), (1.0, 1.0, 1.0))], ids=["ball", "groups"])
@@ -222,7 +222,7 @@ def test_the_mechanism_of_a_rule_is_planned_at_every_currency_it_serves():
 
     def decide(facts, mu):
         asked.append(mu)
-        return GradientRule(RULE)(facts, mu)
+        return descent_of(RULE, facts, mu)
 
     mechanism = replace(gradient_mechanism(RULE), decide=decide)
     mechanism.plan(problem(1000, 3), ZCDP(0.02))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from confide.privacy.penalised_problem import SparseProblem
 from confide.solvers.proximal import ProximalThenFallback
-from confide.training.gradient_steps import HeavyBall, SparseHeavyBall, l2_of_chance, sparse_steps
+from confide.training.alpha import AlphaRule
+from confide.training.gradient_steps import HeavyBall, descent_of, l2_of_chance
 from tests.privacy.problems import problem, source
 
 
@@ -17,7 +20,7 @@ def test_exact_sums_lead_to_the_elastic_net():
     objective = facts.objective(source(60, 5, seed=1), 3.0, np.zeros((1, 6)))
     exact = ProximalThenFallback().solve(objective, np.zeros((1, 6)), 1e-9).weights
     assert 0 < np.count_nonzero(exact[0, :5]) < 5
-    walk = sparse_steps(HeavyBall(600, 0.02, 0.8, 3.0), facts).start(6)
+    walk = HeavyBall(600, 0.02, 0.8, 3.0, (), facts.l1_strength(3.0), 6, 5).start(6)
     for _ in range(600):
         walk = walk.after(objective.evaluate(walk.point, order=1).gradient - 3.0 * walk.point)
     np.testing.assert_allclose(walk.weights, exact, atol=1e-6)
@@ -27,8 +30,8 @@ def test_exact_sums_lead_to_the_elastic_net():
 def test_the_steps_know_the_penalty_and_say_that_they_are_proximal():
     """The strength is that of the problem, and the intercept of each score has none."""
     facts = SparseProblem.of(problem(60, 2, intercept=1.0, l2=3.0), 0.75)
-    steps = sparse_steps(HeavyBall(10, 0.1, 0.5, 3.0), facts)
-    assert isinstance(steps, SparseHeavyBall)
+    rule = AlphaRule(is_automatic=False, score_size=None, is_raised=False, for_intervals=False)
+    steps = replace(descent_of(rule, facts, 1.0)[1].steps, step=0.1)
     assert steps.l1 == pytest.approx(9.0)
     assert "proximal heavy ball" in str(steps)
     np.testing.assert_allclose(steps.shrunk(np.array([[1.0, -0.5, 0.2, -2.0, 3.0, 0.2]])), [[0.1, 0.0, 0.2, -1.1, 2.1, 0.2]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.plan import make_plan, plan_for
+from confide.training.plan import Draft, Step, decided, make_plan, plan_for
 from confide.training.settings import ScoreLoss
 from tests.training.examples import RICH, checked_rows, least_squares, settings
 
@@ -123,3 +124,69 @@ def test_a_plan_does_not_obey_what_a_caller_asks_numpy_to_raise(budget):
     """Numbers overflow and underflow on purpose where plans are compared."""
     with np.errstate(all="raise"):
         assert LogisticRegression(budget).plan(12_345, 7).alpha > 0.0
+
+
+def test_the_table_of_steps_is_read_in_order():
+    """A step that does not apply is passed over; of the candidates the best is taken, and one without a plan is not."""
+    facts = settings()
+    start = Draft(facts, facts, 2, 300)
+
+    def better(candidate, best):
+        if candidate.n_rows == 1:
+            raise ParameterError("there is no such plan")
+        return candidate.n_rows > best.n_rows
+
+    def step(name, *sizes, applies=True):
+        drafts = [replace(start, n_rows=n_rows) for n_rows in sizes]
+        return Step(name, lambda _: applies, lambda _: drafts, better, f"{name} is taken.", f"{name} is left.")
+
+    draft = decided(start, (step("more", 400, 600, 1, 500), step("fewer", 200), step("never", 900, applies=False)))
+    assert draft.n_rows == 600
+    assert [sentence for _, sentence in draft.said] == ["more is taken.", "fewer is left."]
+    made = replace(start, made=start.plan)
+    assert decided(made, (step("more", 400),)) is made
+
+
+NUMBERS = confide.Schema({f"x{i}": {"low": 0.0, "high": 1.0} for i in range(60)})
+SOME = confide.ApproxDP(0.5, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "n_rows", "words"),
+    [
+        (LogisticRegression(1.0), 1000, ["added to the objective", "cost about as much there as the shrinkage"]),
+        (LogisticRegression(1.0, mechanism="output", alpha=0.25), 1000, ['"output", because it was', "alpha is 0.25, wh"]),
+        (LogisticRegression(math.inf), 1000, ["No noise is added", "as C = 1 is in scikit-learn"]),
+        (confide.LinearSVC(SOME, schema=NUMBERS), 20_000, ["Gradients are noisy, because", "finds the middle of the rows"]),
+        (confide.LinearSVC(SOME, schema=NUMBERS), 10**7, ["The hinge is kept, because", "added to the objective"]),
+        (LogisticRegression(confide.ZCDP(0.001)), 500, ["2% of the budget finds the middle of the rows"]),
+        (LogisticRegression(SOME, l1_ratio=0.5), 1000, ["there is no proof of noise in the objective"]),
+        (LogisticRegression(50.0, inference_share="auto"), 3000, ["Weights and intervals share the budget"]),
+        (confide.PoissonRegressor(1.0, target_bound=20.0), 20_000, ["right in the mean, which", "threshold of the loss"]),
+        (confide.PoissonRegressor(1.0, target_bound=20.0), 3_000, ["are not made right in the mean"]),
+        (confide.Ridge(1.0, target_bound=1.0), 1000, ["noisy sums of products would hide more"]),
+        (confide.Ridge(1.0, target_bound=1.0), 10**8, ["is made of noisy sums", "added to sums over the rows"]),
+    ],
+    ids=[
+        "logistic", "output", "no privacy", "gradients", "hinge", "centre", "l1", "intervals", "counts", "few counts",
+        "ridge", "sums",
+    ],
+)  # fmt: skip
+def test_a_plan_says_why_it_is_so(model, n_rows, words):
+    """Whole sentences, one a line, that name what was decided and on what grounds; each is said once."""
+    plan = model.plan(n_rows) if model.schema is not None else model.plan(n_rows, 5)
+    lines = plan.why().splitlines()
+    for word in words:
+        assert sum(word in line for line in lines) == 1
+    assert len(lines) == len({*lines})
+    assert all(line.endswith(".") for line in lines)
+    assert any(f"{plan.alpha:.4g}" in line for line in lines)
+
+
+def test_reasons_are_no_part_of_what_a_plan_is():
+    """Neither of its text nor of its JSON form nor of what it equals, by which interrupted releases are known again."""
+    plan = make_plan(settings(), 2, 300)
+    other = replace(plan, reasons=())
+    assert (other, str(other), repr(other), other.to_dict()) == (plan, str(plan), repr(plan), plan.to_dict())
+    assert other.why() == ""
+    assert plan.why() != ""

@@ -661,6 +661,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
         """The requirements of a fit with these settings on rows."""
+        before = settings.bound_before_penalty if encoder is None else None
         return RowSpecification(
             # A copy, so that a refused fit leaves the estimator as it was, with the columns of an earlier fit.
             columns_of=copy(self),
@@ -677,7 +678,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             with_moments=settings.has_intervals,
             n_threads=settings.n_threads,
             penalty=None if settings.keeps_groups else settings.penalty,
-            norm_before_penalty=None if encoder is not None else settings.norm_before_penalty,
+            norm_before_penalty=None if before is None else before.l2_norm,
         )
 
     def _hold(self, released: ReleasedModel) -> None:

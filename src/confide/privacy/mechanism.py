@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes, Weighted
 from confide.errors import ParameterError
-from confide.plan_text import plan_document, plan_text
+from confide.plan_text import plan_document, plan_reasons, plan_text
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP
 from confide.privacy.bundles import shapes_of_groups
 from confide.privacy.certificate import GradientRounding, planned_tolerance
@@ -257,6 +257,8 @@ class Plan:
         How the centre of the rows is released before this plan, which then holds the bound with that centre.
     matching : MatchingPlan or None
         How the mean of predicted counts is released after this plan, and the intercept moved by it.
+    reasons : tuple of str
+        What `why` says.
     """
 
     problem: Problem
@@ -273,6 +275,7 @@ class Plan:
     descent: Any = None
     centring: Any = None
     matching: Any = None
+    reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def perturbs_objective(self) -> bool:
@@ -288,6 +291,7 @@ class Plan:
     to_dict = plan_document
     """A JSON form, for people and machines; the number of rows appears as its public bounds."""
     __str__ = plan_text
+    why = plan_reasons
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ on a row with its intercept, T bound on a target, n rows, f a factor of y^T y.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.erm.row_sums import Totals
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.plan_text import statistics_document, statistics_text
+from confide.plan_text import plan_reasons, statistics_document, statistics_text
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism, mu_within
@@ -160,6 +160,8 @@ class StatisticsPlan:
         Continuous noise, which the lattice seals; None where the lattice is the noise.
     radius : float
         Largest L2 distance between scaled statistics with this noise and what they would be with noise of the exact law.
+    reasons : tuple of str
+        What `why` says.
     """
 
     problem: LeastSquares
@@ -176,6 +178,7 @@ class StatisticsPlan:
     noise: Noise | None = None
     radius: float = 0.0
     l1_ratio: float = 0.0
+    reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     alpha = property(expected_noise.alpha)
     diagonal_deviation = property(expected_noise.diagonal_deviation)
@@ -186,6 +189,7 @@ class StatisticsPlan:
     to_dict = statistics_document
     """A JSON form, for people and machines; the number of rows appears as its public bounds."""
     __str__ = statistics_text
+    why = plan_reasons
 
 
 @dataclass(frozen=True, slots=True)

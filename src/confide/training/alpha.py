@@ -283,7 +283,9 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         noise_norm = noise_beside_ridges(plan)
         usual = math.sqrt(row_norm**2 - problem.intercept**2) if rule.usual_norm is None else rule.usual_norm
         row_norm = typical_norm_beside_ridges(problem, usual)
-    if not plan.perturbs_objective and _is_new_to_alpha(problem):
+    # All other fits keep the ridge that they have had.
+    bends = isinstance(problem, SparseProblem) or isinstance(problem.loss, TiltedLoss | RisingSlopes)
+    if bends and not plan.perturbs_objective:
         return l2_beside_curvature(noise_norm, problem)
     if rule.random_features:
         noise_norm *= math.sqrt(min(1.0, MOST_BALANCED_FEATURES / problem.n_features))
@@ -489,11 +491,6 @@ def l2_beside_curvature(noise_norm: float, problem: Problem) -> float:
     curvature = usual_curvature(loss, unit, has_residuals=has_residuals) * problem.n_rows_low * in_column**2
     length = (0.25 * unit if has_residuals else 2.0 * max(1.0, loss.margin)) / in_column
     return math.sqrt(noise_norm * curvature / length)
-
-
-def _is_new_to_alpha(problem: Problem) -> bool:
-    """Whether the ridge is balanced by `l2_beside_curvature`. All other fits keep the ridge that they have had."""
-    return isinstance(problem, SparseProblem) or isinstance(problem.loss, TiltedLoss | RisingSlopes)
 
 
 def noise_l2(product_deviation: float, n_weights: int) -> float:

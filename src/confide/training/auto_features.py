@@ -118,7 +118,7 @@ def with_chosen_knots(
     """
     if not any(map(_is_open, schema.columns)):
         return schema
-    n_rows = None if count is None else count()
+    n_rows = _counted(count)
 
     def tried(number: int) -> _Tried | None:
         made = with_even_knots(schema, number)
@@ -318,7 +318,7 @@ def number_of_features(settings: Settings, kept: Encoder | None, count: Callable
     largest, smallest = NUMBERS_OF_KERNEL_FEATURES[0], NUMBERS_OF_KERNEL_FEATURES[-1]
     if not settings.budget.is_private:
         return largest
-    n_rows = None if count is None else count()
+    n_rows = _counted(count)
     beside = 0 if kept is None else kept.n_features
     for number in NUMBERS_OF_KERNEL_FEATURES:
         # Where there is no plan, that of the smallest number says what is wrong.
@@ -407,24 +407,17 @@ def with_interactions(
     SchemaError
         If an interaction is of an unknown column, or of a column with itself.
     """
-    if isinstance(interactions, str):
-        if interactions not in CHOICES:
-            raise ParameterError(
-                f"interactions must be a list of lists of names of columns, or {_listed_choices()}"
-                f"{suggestion(interactions, CHOICES)}."
-            )
-        if interactions == "pairs":
-            return with_pairs(schema)
-        if interactions == "all":
-            return schema if schema.random_features else with_features(described, settings_of, count)
+    if is_list(interactions):
+        return _with_named(schema, list(interactions))
+    if not isinstance(interactions, str) or interactions not in CHOICES:
+        hint = suggestion(interactions, CHOICES) if isinstance(interactions, str) else ""
+        raise ParameterError(f'interactions must be a list of lists of names of columns, or "pairs", "all" or "auto"{hint}.')
+    if interactions == "pairs":
+        return with_pairs(schema)
+    if interactions == "auto":
         return _with_automatic(described, schema, settings_of, count)
-    if not is_list(interactions):
-        raise ParameterError(f"interactions must be a list of lists of names of columns, or {_listed_choices()}.")
-    return _with_named(schema, list(interactions))
-
-
-def _listed_choices() -> str:
-    return ", ".join(f'"{choice}"' for choice in CHOICES[:-1]) + f' or "{CHOICES[-1]}"'
+    # Random features of all columns together, and knots where the user said nothing about them.
+    return schema if schema.random_features else _planned_features(described, settings_of, _counted(count))[0]
 
 
 def with_pairs(schema: Schema) -> Schema:
@@ -442,7 +435,7 @@ def with_pairs(schema: Schema) -> Schema:
     scale = _scale_of(len(schema.columns), len(few))
     bent = {name for interaction in schema.interact if interaction.is_curve for name in interaction.columns}
     made = [Interaction(tuple(column.name for column in pair), _coarse_knots(pair, bent), scale) for pair in few]
-    return _with(schema, (*schema.interact, *made))
+    return replace(schema, interact=(*schema.interact, *made))
 
 
 def _with_named(schema: Schema, interactions: list[Any]) -> Schema:
@@ -457,18 +450,13 @@ def _with_named(schema: Schema, interactions: list[Any]) -> Schema:
     checked = Schema(schema.columns, interact=made).interact
     described = {frozenset(interaction.columns) for interaction in schema.interact}
     more = [interaction for interaction in checked if frozenset(interaction.columns) not in described]
-    return _with(schema, (*schema.interact, *more)) if more else schema
+    return replace(schema, interact=(*schema.interact, *more)) if more else schema
 
 
 def _names(entry: Any) -> tuple[Any, ...]:
     if not is_list(entry):
         raise ParameterError('each interaction must be a list of names of columns, as in interactions=[["age", "hours"]].')
     return tuple(entry)
-
-
-def with_features(described: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
-    """The schema with random features of all columns together, and knots where the user said nothing about them."""
-    return _planned_features(described, settings_of, None if count is None else count())[0]
 
 
 def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
@@ -482,7 +470,7 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
         return schema
     if settings_of(Encoder(schema)).has_intervals:
         return schema
-    n_rows = None if count is None else count()
+    n_rows = _counted(count)
     with suppress(ParameterError):
         made, plan = _planned_features(described, settings_of, n_rows)
         if features_pay(plan, schema):
@@ -524,8 +512,9 @@ def _features(schema: Schema, number: int, norm: float) -> RandomFeatures:
     return RandomFeatures(number, length_scale, round(norm * usual_norm(bound, 0.0), 2))
 
 
-def _with(schema: Schema, interact: tuple[Interaction, ...]) -> Schema:
-    return replace(schema, interact=interact)
+def _counted(count: Callable[[], int] | None) -> int | None:
+    """The number of rows where it is public."""
+    return None if count is None else count()
 
 
 def _scale_of(n_columns: int, n_products: int) -> float:

@@ -23,7 +23,7 @@ from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
 from confide.training.alpha import AlphaRule, plan_with_alpha
 from confide.training.gradient_steps import gradient_mechanism
-from confide.training.settings import ScoreLoss, Settings
+from confide.training.settings import Settings
 
 # Fits without privacy: the same problem without noise, for comparison. Their guarantee is void and says so.
 
@@ -95,13 +95,14 @@ def mechanism_for(settings: Settings, loss: Loss) -> str:
     return settings.mechanism
 
 
-def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, budget: Budget) -> Plan:
-    """The plan of the weights alone, at this budget, for `n_rows` rows or for the declared bounds on their number."""
+def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
+    """The plan of the weights alone, for `n_rows` rows or for the declared bounds on their number."""
+    score_loss, budget = settings.score_loss, settings.budget
     loss = score_loss.loss
     problem = problem_of(settings, loss, n_features, n_rows)
     rule = AlphaRule(
         # Without privacy the automatic ridge is 1, which is scikit-learn's C = 1.
-        is_automatic=settings.alpha is None and settings.budget.is_private,
+        is_automatic=settings.alpha is None and budget.is_private,
         score_size=score_loss.score_size,
         is_raised=score_loss.raises_alpha,
         for_intervals=settings.has_intervals,

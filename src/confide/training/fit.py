@@ -177,9 +177,9 @@ def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws."""
     if isinstance(plan, StatisticsPlan):
         return (plan.lattice,)
+    others = [plan.centring, plan.matching]
     if isinstance(plan.intervals, InterestPlan):
-        return (plan.lattice, *(each.lattice for each in plan.intervals.releases))
-    of_moments = () if plan.intervals is None else (plan.intervals.moments.lattice,)
-    of_centre = () if plan.centring is None else (plan.centring.lattice,)
-    of_means = () if plan.matching is None else (plan.matching.lattice,)
-    return (plan.lattice, *of_moments, *of_centre, *of_means)
+        others = [*plan.intervals.releases]
+    elif plan.intervals is not None:
+        others = [plan.intervals.moments]
+    return (plan.lattice, *(part.lattice for part in others if part is not None))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,10 @@ from confide.training.alpha import USUAL_RADIUS, AlphaRule, balanced_l2, typical
 
 @dataclass(frozen=True, slots=True)
 class HeavyBall:
-    """Gradient descent with momentum. What is released is the mean of the points of the second half.
+    """Gradient descent with momentum, proximal with an l1 penalty. What is released is the mean of the second half's points.
+
+    Points of such walks with an l1 penalty have zeros by themselves, but their mean has few. So weights that are no larger
+    than what noise alone makes are set to 0 afterwards (`support.py`).
 
     Attributes
     ----------
@@ -40,6 +44,8 @@ class HeavyBall:
     momentum : the largest part of a step that the next one repeats; at first it is (t + 1) / (t + 3) after t steps
     l2 : ridge of the sum form
     prior : the public weights at which the walk begins and towards which the ridge pulls; empty for zeros
+    l1 : strength of the l1 penalty of the sum form, on each weight but those of the intercept; 0 without one
+    row_width, n_features : with an l1 penalty, entries of a row with its constant, and without it
     """
 
     n_steps: int
@@ -47,11 +53,14 @@ class HeavyBall:
     momentum: float
     l2: float
     prior: tuple[float, ...] = ()
+    l1: float = 0.0
+    row_width: int = 1
+    n_features: int = 1
 
     def __str__(self) -> str:
         return (
-            f"heavy ball with momentum {self.momentum:g} and steps of {self.step:.4g} times the sum; the weights are the "
-            f"mean of the points of the second half"
+            f"{'proximal ' if self.l1 else ''}heavy ball with momentum {self.momentum:g} and steps of {self.step:.4g} times "
+            f"the sum; the weights are the mean of the points of the second half"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,6 +76,11 @@ class HeavyBall:
     def pull(self) -> Array:
         """(D,), or 0: the weights towards which the ridge pulls."""
         return np.array(self.prior or 0.0)
+
+    def shrunk(self, points: Array) -> Array:
+        """The proximal step (k, D) of the l1 penalty."""
+        limits = self.step * self.l1 * (np.arange(points.shape[1]) % self.row_width < self.n_features)
+        return np.sign(points) * np.maximum(np.abs(points) - limits, 0.0)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,70 +112,18 @@ class HeavyBallWalk:
         """The walk after one more noisy sum of slopes (1, D)."""
         steps = self.steps
         momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
-        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - steps.pull))
-        point = self.point + velocity
+        if steps.l1:
+            point = steps.shrunk(self.point + momentum * self.velocity - steps.step * (noisy + steps.l2 * self.point))
+            velocity = point - self.point
+        else:
+            velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - steps.pull))
+            point = self.point + velocity
         total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
         return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
 
 
-# Noisy gradients with an l1 penalty: each step ends with the proximal step of the penalty. None of it is trusted.
-#
-# Points of such walks have zeros by themselves, but their mean, which is released, has few. So weights that are no larger
-# than what noise alone makes are set to 0 afterwards (`support.py`).
-
 _SHARE_OF_CHANCE = 0.25
 """The strength of an automatic l1 penalty over the pull of chance: see `l2_of_chance`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SparseHeavyBall(HeavyBall):
-    """Proximal gradient descent with momentum.
-
-    Attributes
-    ----------
-    l1 : strength of the l1 penalty of the sum form, on each weight but those of the intercept
-    row_width, n_features : entries of a row with its constant, and without it
-    """
-
-    l1: float = 0.0
-    row_width: int = 1
-    n_features: int = 1
-
-    def __str__(self) -> str:
-        return f"proximal {HeavyBall.__str__(self)}"
-
-    def start(self, n_weights: int, n_problems: int = 1) -> SparseWalk:
-        """The walk before the first sum."""
-        nothing = np.zeros((n_problems, n_weights))
-        return SparseWalk(self, 0, nothing, nothing, nothing)
-
-    def shrunk(self, points: Array) -> Array:
-        """The proximal step (k, D) of the penalty."""
-        penalised = np.arange(points.shape[1]) % self.row_width < self.n_features
-        limits = self.step * self.l1 * penalised
-        found: Array = np.sign(points) * np.maximum(np.abs(points) - limits, 0.0)
-        return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SparseWalk(HeavyBallWalk):
-    """Where noisy sums have led so far, each step followed by the proximal step of the penalty."""
-
-    def after(self, noisy: Array) -> SparseWalk:
-        """The walk after one more noisy sum of slopes (1, D)."""
-        steps = self.steps
-        assert isinstance(steps, SparseHeavyBall)  # noqa: S101 - `start` made this walk
-        momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
-        moved = self.point + momentum * self.velocity - steps.step * (noisy + steps.l2 * self.point)
-        point = steps.shrunk(moved)
-        total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
-        return SparseWalk(steps, self.n_done + 1, point, point - self.point, total)
-
-
-def sparse_steps(steps: HeavyBall, problem: SparseProblem) -> SparseHeavyBall:
-    """The same steps for a problem with an l1 penalty."""
-    strength, width = problem.l1_strength(problem.l2), problem.row_width
-    return SparseHeavyBall(steps.n_steps, steps.step, steps.momentum, steps.l2, (), strength, width, problem.n_features)
 
 
 def l2_of_chance(problem: SparseProblem, noise: float, typical: float) -> float:
@@ -220,80 +182,59 @@ _INFLATIONS = (1e-3, 1e-2, 0.09)
 """Parts of the noise that rounding may cost. The first is taken that is possible."""
 
 
-@dataclass(frozen=True, slots=True)
-class GradientRule:
-    """The rule that decides ridge, limits and steps from public facts.
-
-    Attributes
-    ----------
-    alpha : how the ridge is found
-    """
-
-    alpha: AlphaRule
-
-    def __call__(self, problem: Problem, mu: float) -> tuple[Problem, Descent]:
-        """The facts with their ridge, and with joints in place of kinks, and the descent."""
-        typical = typical_norm(problem, self.alpha.usual_norm)
-        # A larger margin or target makes scores and weights larger by this factor.
-        unit = self.alpha.score_size or max(1.0, problem.loss.margin)
-        share_of_slope = self._share_of_slope(problem, mu, typical)
-        limit = problem.loss.lipschitz * min(1.0, share_of_slope * typical / problem.row_norm)
-        balanced = self._balanced_l2(problem, mu, typical, limit)
-        if self.alpha.is_automatic:
-            share = _SHARE_OF_BALANCED if self.alpha.score_size is None else 1.0
-            problem = replace(problem, l2=share * balanced)
-            if isinstance(problem, SparseProblem):
-                noise = math.sqrt(2.0) * _sensitivity(problem, limit) / mu
-                problem = replace(problem, l2=min(problem.l2, l2_of_chance(problem, noise, typical)))
-        curvature = (
-            usual_curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
-        )
-        kind = self._kind(problem)
-        longest = _STEP[kind] / (curvature * self._longest_usual(problem, typical) ** 2 * problem.n_rows_low)
-        n_steps, momentum = N_STEPS[kind], MOMENTUM[kind]
-        step = min((1.0 - momentum) * _WAY_OVER_RIDGE[kind] / n_steps / max(balanced, problem.l2), longest)
-        steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
+def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, Descent]:
+    """The facts with their ridge, and with joints in place of kinks, and the descent, from public facts."""
+    typical = typical_norm(problem, rule.usual_norm)
+    # A larger margin or target makes scores and weights larger by this factor.
+    unit = rule.score_size or max(1.0, problem.loss.margin)
+    limit = problem.loss.lipschitz * min(1.0, _share_of_slope(problem, mu, typical) * typical / problem.row_norm)
+    balanced = balanced_l2(
+        # That of the mean of all sums. The weights of several scores are balanced score by score.
+        _sensitivity(problem, limit) / mu * math.sqrt(problem.row_width),
+        problem.largest_weight * problem.n_rows_low,
+        typical,
+        on_weights=False,
+        score_size=rule.score_size,
+        margin=problem.loss.margin,
+        has_prior=any(problem.prior),
+    )
+    if rule.is_automatic:
+        l2 = (_SHARE_OF_BALANCED if rule.score_size is None else 1.0) * balanced
         if isinstance(problem, SparseProblem):
-            steps = sparse_steps(steps, problem)
-        return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
+            noise = math.sqrt(2.0) * _sensitivity(problem, limit) / mu
+            l2 = min(l2, l2_of_chance(problem, noise, typical))
+        problem = replace(problem, l2=l2)
+    curvature = usual_curvature(problem.loss, unit, has_residuals=rule.score_size is not None) * problem.largest_weight
+    kind = "many numbers" if has_many_numbers(problem) else "curves" if rule.has_curves else "lines"
+    longest = _STEP[kind] / (curvature * _longest_usual(rule, problem, typical) ** 2 * problem.n_rows_low)
+    n_steps, momentum = N_STEPS[kind], MOMENTUM[kind]
+    step = min((1.0 - momentum) * _WAY_OVER_RIDGE[kind] / n_steps / max(balanced, problem.l2), longest)
+    steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
+    if isinstance(problem, SparseProblem):
+        l1 = problem.l1_strength(problem.l2)
+        steps = replace(steps, prior=(), l1=l1, row_width=problem.row_width, n_features=problem.n_features)
+    return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 
-    def _share_of_slope(self, problem: Problem, mu: float, typical: float) -> float:
-        """The limit on gradients, as a share of the largest slope of a typical row."""
-        # A lower limit makes all weights larger, and with them those that are noise alone.
-        if not isinstance(problem.loss, LogisticLoss) or isinstance(problem, SparseProblem):
-            return _LIMIT
-        noise_norm = _sensitivity(problem, problem.loss.lipschitz) / mu * math.sqrt(problem.row_width)
-        ratio = problem.largest_weight * problem.n_rows_low * typical / (problem.row_width * noise_norm)
-        return _LIMIT if ratio >= _ENOUGH_FOR_PROBABILITIES else _LIMIT_OF_LOGISTIC
 
-    def _longest_usual(self, problem: Problem, typical: float) -> float:
-        """The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound.
+def _share_of_slope(problem: Problem, mu: float, typical: float) -> float:
+    """The limit on gradients, as a share of the largest slope of a typical row."""
+    # A lower limit makes all weights larger, and with them those that are noise alone.
+    if not isinstance(problem.loss, LogisticLoss) or isinstance(problem, SparseProblem):
+        return _LIMIT
+    noise_norm = _sensitivity(problem, problem.loss.lipschitz) / mu * math.sqrt(problem.row_width)
+    ratio = problem.largest_weight * problem.n_rows_low * typical / (problem.row_width * noise_norm)
+    return _LIMIT if ratio >= _ENOUGH_FOR_PROBABILITIES else _LIMIT_OF_LOGISTIC
 
-        Centred rows are shorter than rows as they are. That is used for curves alone: straight lines gain nothing by it.
-        """
-        bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
-        is_known = self.alpha.usual_norm is not None or isinstance(bound, GroupBound)
-        shorter = USUAL_RADIUS if self.alpha.has_curves and bound is not problem.row_bound else 1.0
-        return shorter * typical if is_known else problem.row_norm
 
-    def _kind(self, problem: Problem) -> str:
-        """The name under which the number of sums and the momentum are found."""
-        if has_many_numbers(problem):
-            return "many numbers"
-        return "curves" if self.alpha.has_curves else "lines"
+def _longest_usual(rule: AlphaRule, problem: Problem, typical: float) -> float:
+    """The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound.
 
-    def _balanced_l2(self, problem: Problem, mu: float, typical: float, limit: float) -> float:
-        """`balanced_l2` for the noise in the mean of all sums of gradients that are clipped at this limit."""
-        return balanced_l2(
-            # The weights of several scores are balanced score by score.
-            _sensitivity(problem, limit) / mu * math.sqrt(problem.row_width),
-            problem.largest_weight * problem.n_rows_low,
-            typical,
-            on_weights=False,
-            score_size=self.alpha.score_size,
-            margin=problem.loss.margin,
-            has_prior=any(problem.prior),
-        )
+    Centred rows are shorter than rows as they are. That is used for curves alone: straight lines gain nothing by it.
+    """
+    bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
+    is_known = rule.usual_norm is not None or isinstance(bound, GroupBound)
+    shorter = USUAL_RADIUS if rule.has_curves and bound is not problem.row_bound else 1.0
+    return shorter * typical if is_known else problem.row_norm
 
 
 def _sensitivity(problem: Problem, limit: float) -> float:
@@ -308,7 +249,7 @@ def has_many_numbers(problem: Problem) -> bool:
 
 def gradient_mechanism(alpha: AlphaRule) -> NoisyGradients:
     """The mechanism whose ridge, limits and steps follow from this rule."""
-    return NoisyGradients(GradientRule(alpha))
+    return NoisyGradients(partial(descent_of, alpha))
 
 
 def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Problem, Descent]:

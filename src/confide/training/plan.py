@@ -1,36 +1,584 @@
-"""The plan of a fit: everything that is decided before any row is used, from public facts only."""
+"""The plan of a fit: everything that is decided before any row is used, from public facts only.
+
+`STEPS` says in order what "auto" stands for: the loss, the mechanism, the centre and the shares of the budget. One loop goes
+through it. Each rule stands here beside the benchmark that chose it; alpha has its own page, `alpha.py`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
-from typing import TypeAlias
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from confide.erm.group_bounds import GroupBound
-from confide.erm.row_bounds import BallBound
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound, Centred
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.erm.transformed_losses import DeclaredLoss
+from confide.errors import ParameterError
+from confide.expected_noise import noise_in_rows
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
-from confide.privacy.budgets import Neighbours
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from confide.privacy.centring import CentringPlan, centring_plan
+from confide.privacy.events import Event, PureMechanism
+from confide.privacy.gaussian import gradient_shift
+from confide.privacy.lattice import LatticeLaplace
+from confide.privacy.matching import MatchingPlan, matching_plan
 from confide.privacy.mechanism import Plan
+from confide.privacy.penalised_problem import NO_OBJECTIVE
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.auto_loss import chosen_loss, sums_or_loss, with_chosen_threshold
-from confide.training.auto_mechanism import plan_of_weights
+from confide.training.alpha import USUAL_RADIUS, strength
+from confide.training.auto_loss import loss_at_noise
+from confide.training.auto_mechanism import mechanism_for, plan_of_weights
 from confide.training.budget_shares import (
-    gradients_or,
-    plan_with_centring,
+    breadth,
     plan_with_interest,
-    plan_with_intervals,
-    plan_with_matching,
+    plans_with_intervals,
     refuse_intervals,
     refuse_noisy_gradients,
+    share_of,
 )
+from confide.training.gradient_steps import has_many_numbers
+from confide.training.least_squares import plan_of_sums
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 
 AnyPlan: TypeAlias = Plan | StatisticsPlan
 """The plan of a loss of the score, or of least squares by noisy sums."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A fit as far as it is decided. Its plan follows, and is made when it is asked for.
+
+    Attributes
+    ----------
+    asked : what the user asked for
+    settings : the same with what was decided since
+    n_features, n_rows : as in `make_plan`
+    centring : how a centre of the rows is released before the weights; None without one
+    made : the plan of several releases together, to which no step adds anything; None where the plan follows from `settings`
+    said : of each step that says why it was decided so, its name and the sentence
+    """
+
+    asked: Settings
+    settings: Settings
+    n_features: int
+    n_rows: int | None
+    centring: CentringPlan | None = None
+    made: AnyPlan | None = None
+    said: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def plan(self) -> Any:
+        """The plan, with what was decided so far."""
+        if self.made is not None:
+            return self.made
+        plan = plan_of_weights(self.settings, self.n_features, self.n_rows)
+        return plan if self.centring is None else replace(plan, centring=self.centring)
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether there can be such a fit."""
+        with suppress(ParameterError):
+            return self.plan is not None
+        return False
+
+    @property
+    def loss(self) -> ScoreLoss:
+        """What is minimised."""
+        return self.settings.score_loss
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism of the weights."""
+        return mechanism_for(self.settings, self.loss.loss)
+
+    def having(self, **changes: Any) -> Draft:
+        """The draft with other settings."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    def minimising(self, **changes: Any) -> Draft:
+        """The draft with another loss."""
+        return self.having(minimised=replace(self.loss, **changes))
+
+    def saying(self, name: str, sentence: str) -> Draft:
+        """The draft with one sentence more. Its plan is not made again."""
+        again = replace(self, said=(*self.said, (name, sentence))) if sentence else self
+        again.__dict__.update({name: value for name, value in self.__dict__.items() if name == "plan"})
+        return again
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision of "auto".
+
+    Attributes
+    ----------
+    name : what is decided
+    applies : whether there is anything to decide for a draft
+    candidates : the drafts that are compared with it, in order; none of them if none can pay
+    better : whether a candidate is taken in place of the best draft so far; a candidate without a plan is not
+    taken, left : why the draft was changed, and why it was not, each in one sentence; "" where there is nothing to say
+    """
+
+    name: str
+    applies: Callable[[Draft], bool]
+    candidates: Callable[[Draft], Iterable[Draft]]
+    better: Callable[[Draft, Draft], bool]
+    taken: str = ""
+    left: str = ""
+
+
+# Whether least squares is released by noisy sums or by a perturbed objective.
+#
+# Noisy sums answer for X^T X as well as for X^T y, at the full bound on targets. A perturbed objective answers for clipped
+# slopes alone, so its noise is several times smaller, and far smaller under pure privacy with many columns. The price is
+# that a residual beyond the threshold pulls no harder. Sums are kept if their noise hides next to nothing, because then
+# they are exact least squares in one pass over the rows; if intervals are asked for, which are made of them; and without
+# privacy.
+
+_NEXT_TO_NOTHING = 0.005
+"""The largest ratio of the noise on sums to what typical rows add to them, at which "auto" keeps noisy sums. On prices of
+diamonds sums lost .026 of R^2 at a ratio of .024 (the objective .002 at the same budget), and .006 at a ratio of .006."""
+
+
+def _with_sums(draft: Draft) -> Iterator[Draft]:
+    """Noisy sums. Over very many rows they may be too inexact, and there may still be a plan for the objective."""
+    with suppress(*(() if _needs_sums(draft.asked) else (ParameterError,))):
+        squared: Any = draft.asked.minimised
+        yield replace(draft, made=plan_of_sums(draft.asked, squared, draft.n_features, draft.n_rows))
+
+
+def _needs_sums(asked: Settings) -> bool:
+    """Whether the objective is none of the possible ways: it has no intervals, and sums are exact without noise."""
+    is_named = asked.mechanism == "sufficient-statistics" or not asked.budget.is_private
+    return is_named or getattr(asked.minimised, "nearly_squared", None) is None
+
+
+def _hide_nothing(candidate: Draft, _: Draft) -> bool:
+    """Whether the noise of sums hides next to nothing, or they are needed."""
+    return _needs_sums(candidate.asked) or bool(candidate.plan.forecast.ratio <= _NEXT_TO_NOTHING)
+
+
+# Which loss an automatic one stands for.
+#
+# The hinge stays if the noise is small, and a loss whose curvature is cheap takes its place if the noise is large.
+# Users of a support vector machine want the hinge, so it is kept if the noise is small. Gaussian noise is equally large in
+# all directions and grows with the longest row, so under Gaussian noise rows are clipped to their typical norm besides. They
+# are not clipped if intervals are asked for, because coefficients with intervals should be those for the rows as they are.
+
+ENOUGH_FOR_THE_HINGE = 50.0
+"""The hinge is kept if the `strength` of its plan is at least this. Compared on the data of benchmarks/peers."""
+
+
+def _has_another_loss(draft: Draft) -> bool:
+    """Whether the loss may give way to another one. Noise on the weights gains nothing by it."""
+    other = draft.loss.if_noisy
+    return other not in (None, draft.loss.loss) and draft.mechanism in ("objective", "gradient")
+
+
+def _with_another_loss(draft: Draft) -> Iterator[Draft]:
+    """The smooth loss. Rows keep their length for noisy gradients, which clip slopes, or where the hinge has no plan."""
+    keeps_rows = draft.mechanism == "gradient" or not draft.has_plan
+    changes = {"bound_if_noisy": None} if keeps_rows else {}
+    yield draft.minimising(loss=draft.loss.if_noisy, **changes)
+
+
+def _is_loud(draft: Draft) -> bool:
+    """Whether the noise of a plan is so large that the hinge gives way."""
+    return strength(draft.plan, draft.settings.usual_norm) < ENOUGH_FOR_THE_HINGE
+
+
+def _may_shorten(draft: Draft) -> bool:
+    """Whether rows may be clipped to their typical norm, where an automatic loss was replaced, or there was but one."""
+    loss, asked = draft.loss, draft.asked
+    is_open = loss.bound_if_noisy is not None and loss.if_noisy == loss.loss and not asked.has_intervals
+    return is_open and draft.mechanism == "objective"
+
+
+def _is_gaussian(_: Draft, draft: Draft) -> bool:
+    """Whether the noise is Gaussian, and large."""
+    noise = draft.plan.noise
+    was_replaced = getattr(draft.asked.minimised, "loss", None) != draft.loss.loss
+    return noise is not None and noise.law == "gaussian" and (was_replaced or _is_loud(draft))
+
+
+# Whether a part of the budget finds the middle of the rows.
+#
+# Rows that were moved by their middle are shorter, so noise that hides one of them is smaller in relation to them. That
+# pays where noise is large. Where it is small, it is better to keep the budget for the weights.
+
+_SHARE_OF_CENTRE = 0.02
+"""The part of the budget that finds the middle of the rows: benchmarks/centring.py."""
+ENOUGH_FOR_GRADIENTS = 1.6
+"""At this `strength` of a plan with noise in the objective, noisy gradients take its place where they may. Without them rows
+are then not centred, but for random features and regressions (benchmarks/gradients.py)."""
+_ENOUGH_UNDER_RHO = 1.1
+"""The same under a concentrated budget, whose account asks for up to 15% more noise in an objective than the ideal. Straight
+lines at a rho of .001 (20 and 12 fits): Covertype, at a strength of 1.4, errs by .255 with gradients and by .260 without,
+and Bank, at 1.2, by .106 and .107. Below 0.9 Adult errs more often with gradients, by .0005 and .0018."""
+_LEAST_NOISE = 8e-4
+"""Where the noise is less than what this share of the rows can pull together, a centre gains nothing
+(benchmarks/centring.py)."""
+
+
+def _may_centre(draft: Draft) -> bool:
+    """Whether weights for moved rows can be released, and given for rows as they are."""
+    plan, problem = draft.plan, draft.plan.problem
+    return (
+        draft.asked.may_centre
+        and isinstance(plan.budget, ApproxDP | ZCDP)
+        # Without an intercept, scores of moved rows are no scores of rows.
+        and problem.intercept > 0.0
+        and not problem.loss.by_length
+        and type(problem.row_bound) in (BallBound, GroupBound)
+    )
+
+
+def _gains_by_centre(draft: Draft) -> bool:
+    """Whether noise in the objective or on the weights is so large that a centre may pay."""
+    plan = draft.plan
+    if plan.descent is not None or not _may_centre(draft) or _share_of_rows(plan) <= _LEAST_NOISE:
+        return False
+    # Centred rows are shortened, and with so little noise that costs more than the centre gains.
+    return not (_compares_gradients(draft) and strength(plan, draft.settings.usual_norm) >= _enough_for_gradients(plan))
+
+
+def _with_centre(draft: Draft) -> Iterator[Draft]:
+    """The draft with a centre, unless there is none, or its part of the budget costs more than shorter rows can gain."""
+    plan, settings = draft.plan, draft.settings
+    problem = plan.problem
+    with suppress(ParameterError):
+        centring = centring_plan(problem, plan.budget, _SHARE_OF_CENTRE)
+        if plan.descent is None:
+            # The norm of Gaussian noise if what the centre leaves of the budget bought nothing else.
+            longest = gradient_shift(problem.loss_bounds.lipschitz, problem.neighbours) * problem.row_norm
+            ideal = longest * math.sqrt(problem.n_weights) / (centring.mu * math.sqrt(1.0 / centring.share - 1.0))
+            if USUAL_RADIUS * ideal >= plan.noise_norm * plan.l2:
+                return
+        bound = Centred.unmoved(problem.row_bound, draft.n_features)
+        moved = draft.having(row_bound=bound, beside_mu=math.hypot(settings.beside_mu, centring.mu))
+        yield replace(moved, centring=centring)
+
+
+def _share_of_rows(plan: Plan) -> float:
+    """The noise as a part of what all rows of the largest norm can pull together."""
+    return noise_in_rows(plan) / plan.problem.n_rows_low
+
+
+# Whether "auto" stands for noisy gradients.
+#
+# Noise in an objective is damped by the curvature of the loss, but the curvature costs a part of the budget, and rows have
+# to be clipped before they are used. Noisy gradients clip the slope of a row alone. For a loss with a margin both err alike
+# with much noise. With less noise gradients err less often, because they change fewer rows. The logistic loss without a
+# margin is half as steep at scores of 0 as it may become. So gradients that are clipped there need half the noise, which
+# pays where noise is large. With next to no noise an exact minimiser is better than the mean of a fixed number of steps
+# (benchmarks/gradients.py).
+
+_ENOUGH_FOR_CURVES = 250.0
+"""From this `strength` on, curves are left to the exact minimiser. `AdditiveClassifier` under (epsilon, delta), errors by
+gradients less those by the objective (6 to 12 fits): -.0012 to 0 on Bank, Adult and Covertype at strengths of 2 to 9, and
+-.009 to -.001 on Skin at 5 to 185. On Bank with economic indicators and KDD Cup 99 with all columns, which had no part in
+the choice, -.0014 to -.0004 at 1 to 3.5 and +.0005 at epsilon 4."""
+_ENOUGH_FOR_OTHER_KNOTS = 3.0
+"""The same for numbers with one or two knots; for the logistic loss without a margin, whose probabilities clipped slopes
+would make too sure; and for tables of so many numbers that fewer sums are made. With one or two knots on KDD Cup 99,
+gradients erred more often by 0 to .0006 at 5 to 78."""
+_ENOUGH_FOR_THE_LOGISTIC_LOSS = 8.0
+"""From this `strength` on, the logistic loss without a margin is left to the exact minimiser. `LogisticRegression`,
+(epsilon, 1e-5), test errors by gradients and by the objective (6 fits): Bank at .5, a strength of 7.7, .0983 and .1010;
+Bank with economic indicators at .5, 4.6, .0846 and .0869. From 9 on Covertype and Adult err more often by up to .001 (20
+fits), Bank less often. Calibration errors are smaller by .004 to .015, and on Adult larger by .001 to .002."""
+
+_NOISY, _NOISY_UNDER_RHO, _NOISY_FOR_COUNTS = 0.05, 0.002, 0.001
+"""Noise in an objective, as a share of what all rows can pull together, above which gradients predict numbers better. R^2 of
+`HuberRegressor` with noise in the objective and by gradients (6 fits, benchmarks/means_of_counts.py --part gradients),
+(epsilon, 1e-6): hours worked at .05, a share of .062, .098 and .120; at .1, .032, .126 and .133, but age .372 and .363; at
+.5, .006, .163 and .161. Under a rho of .05: prices of diamonds, a share of .004, .873 and .898; hours, .017, .094 and .165;
+of .5, .001, prices .915 and .899. For counts gradients are better with more noise than a thousandth: of the deviance of
+visits to a doctor models explain .125 and .134 at .5, a share of .008, and .10 and .143 at a rho of .05; at epsilon 4,
+.0007, .144 and .145, but of visits for mental health .115 and .067."""
+
+_NOISY_FOR_CLASSES = 0.001
+"""The same for three or more classes (benchmarks/gradients_of_classes.py). Seven classes of Covertype, errors of
+`LogisticRegression` and of `LinearSVC` with noise in the objective or on the weights, and by gradients (2 fits), (epsilon,
+1e-5): .358 and .302, .397 and .342 at .1; .303 and .287, .345 and .291 at .5; .291 and .287, .289 and .290 at 4, shares of
+.0008 and .0013; at a rho of .005 .337 and .292, .362 and .298."""
+
+
+def _may_take_gradients(draft: Draft) -> bool:
+    """Whether gradients were compared for such a fit, and were better. With random features an exact minimiser was."""
+    asked, plan = draft.asked, draft.plan
+    has_features = asked.random_features or asked.appends_features
+    is_open = asked.mechanism == "auto" and asked.may_centre and not has_features and plan.descent is None
+    if not is_open or not plan.budget.is_private or isinstance(plan.budget, PureDP):
+        return False
+    return _errs_less_often(draft) or _is_too_noisy(plan)
+
+
+def _errs_less_often(draft: Draft) -> bool:
+    """Whether gradients err less often for two classes. Few weights of straight lines may have less noise of another law."""
+    plan, asked = draft.plan, draft.asked
+    if not _compares_gradients(draft) or not plan.perturbs_objective or not plan.problem.loss.tapered:
+        return False
+    least, enough = _limits(plan, asked)
+    is_gaussian = plan.noise.law == "gaussian" or asked.has_curves
+    # Settings with a smaller bound on rows do not know the usual norm any more.
+    return is_gaussian and least <= strength(plan, draft.settings.usual_norm) < enough
+
+
+def _compares_gradients(draft: Draft) -> bool:
+    """Whether mechanisms were compared for such a plan: with noise of its own, for two classes, and for columns as given."""
+    has_features = draft.asked.random_features or draft.asked.appends_features
+    of_two_classes = draft.loss.score_size is None and draft.plan.problem.loss.n_outputs == 1
+    return draft.plan.noise is not None and of_two_classes and not has_features
+
+
+def _enough_for_gradients(plan: Plan) -> float:
+    """The `strength` from which on noisy gradients may take the place of a plan with noise in the objective."""
+    return _ENOUGH_UNDER_RHO if isinstance(plan.budget, ZCDP) else ENOUGH_FOR_GRADIENTS
+
+
+def _limits(plan: Plan, asked: Settings) -> tuple[float, float]:
+    """The `strength` from which on gradients err less often, and that from which on an exact minimiser does."""
+    is_logistic, least = isinstance(plan.problem.loss, LogisticLoss), _enough_for_gradients(plan)
+    if asked.usual_norm is not None:
+        takes_few_sums = is_logistic or not asked.has_curves or has_many_numbers(plan.problem)
+        return least, _ENOUGH_FOR_OTHER_KNOTS if takes_few_sums else _ENOUGH_FOR_CURVES
+    if is_logistic:
+        return 0.0, _ENOUGH_FOR_THE_LOGISTIC_LOSS
+    return least, ENOUGH_FOR_THE_HINGE
+
+
+def _is_too_noisy(plan: Plan) -> bool:
+    """Whether gradients predict numbers or three and more classes better, because other noise is large."""
+    loss, share = plan.problem.loss, _share_of_rows(plan)
+    if loss.n_outputs > 1:
+        return share > _NOISY_FOR_CLASSES
+    if plan.noise is None or not plan.perturbs_objective:
+        return False
+    if isinstance(loss, PoissonLoss):
+        return share > _NOISY_FOR_COUNTS
+    if not isinstance(loss, SquaredLoss):
+        return False
+    return share > _NOISY_UNDER_RHO if isinstance(plan.budget, ZCDP) else share > _NOISY and plan.noise.law == "gaussian"
+
+
+def _with_gradients(draft: Draft) -> Iterator[Draft]:
+    """Noisy gradients for the loss that was chosen. They clip slopes, so rows are as long as they were."""
+    settings = replace(draft.asked, minimised=draft.loss, mechanism="gradient")
+    others = tuple(said for said in draft.said if said[0] != "centre")
+    yield replace(draft, settings=settings, centring=None, said=others)
+
+
+# Whether a part of the budget makes predicted counts right in the mean.
+#
+# A clipped loss and a ridge draw predictions of counts below their mean. Two noisy sums after the weights give the factor
+# by which they are too small. The more noise the weights have the more there is to gain, and the noise in the sums is a
+# small part of the count of a row for all but few rows.
+
+_LARGEST_SHARE, _LEAST_SHARE = 0.1, 0.01
+"""The largest and the least part of the budget that pays for the sums: benchmarks/means_of_counts.py."""
+_AIM = 0.0015
+"""The deviation of the noise in the mean residual that is aimed at, as a share of the bound on counts (the same
+benchmark)."""
+_TOO_LARGE = 0.005
+"""With more noise than this in the mean residual there is no matching: the same benchmark."""
+_MOST_NOISE = 1.5
+"""Noise and ridge of the weights may grow by this factor at most. Usually they grow by 1.01 to 1.25."""
+_UP = 1.0 + 2.0**-30
+
+
+def _may_match(draft: Draft) -> bool:
+    """Whether predictions are exponentials of scores that have an intercept, and weights stay as they are released.
+
+    Weights become 0 after the release with an l1 penalty. Intervals are those of the weights that were released.
+    """
+    asked, plan = draft.asked, draft.plan
+    is_of_counts = asked.matches and plan.budget.is_private and isinstance(plan.problem.loss, PoissonLoss)
+    return is_of_counts and plan.problem.intercept > 0.0 and asked.l1_ratio == 0.0 and not asked.has_intervals
+
+
+def _with_mean(draft: Draft) -> Iterator[Draft]:
+    """The fit that the steps before decide on what a share of the budget leaves, and the two sums."""
+    asked, budget, law = replace(draft.asked, minimised=draft.loss), draft.asked.budget, _law(draft.plan)
+    # There may be no plan for what is left of the budget.
+    with suppress(ParameterError):
+        share = _share_of_mean(draft.plan, budget, law)
+        if share is None:
+            return
+        is_joint = isinstance(budget, ApproxDP) and law == "gaussian"
+        if is_joint:
+            mu = matching_plan(draft.plan.problem, budget, share, law).mu * _UP
+            asked = replace(asked, beside_mu=math.hypot(asked.beside_mu, mu))
+        else:
+            asked = replace(asked, budget=_without(budget, share))
+        said = tuple(said for said in draft.said if said[0] == "threshold")
+        made = decided(replace(draft, asked=asked, settings=asked, centring=None, said=said), STEPS[:-1])
+        event = made.plan.event if is_joint else _event_of_both(made.plan, budget, share)
+        matching = matching_plan(made.plan.problem, budget, share, law)
+        yield replace(made, made=replace(made.plan, event=event, matching=matching))
+
+
+def _keeps_weights(candidate: Draft, draft: Draft) -> bool:
+    """Whether noise and ridge of the weights grow little."""
+    made, plan = candidate.plan, draft.plan
+    return noise_in_rows(made) <= _MOST_NOISE * noise_in_rows(plan) and bool(made.alpha <= _MOST_NOISE * plan.alpha)
+
+
+def _event_of_both(made: Plan, budget: Budget, share: float) -> Event:
+    """What a ledger counts for weights and sums whose costs add up; its curve is that of pure privacy where both have it."""
+    curve = made.event.curve
+    if not isinstance(curve, PureMechanism) or isinstance(budget, ZCDP):
+        return made.problem.event(budget)
+    return made.problem.event(budget, PureMechanism((curve.epsilon + share * budget.epsilon) * _UP))
+
+
+def _law(plan: Plan) -> str:
+    """The law of the noise on the sums. Under an approximate budget it is that of the weights, which shares its account."""
+    if isinstance(plan.budget, ApproxDP):
+        is_laplace = isinstance(plan.lattice, LatticeLaplace) if plan.noise is None else plan.noise.law == "laplace"
+        return "laplace" if is_laplace else "gaussian"
+    return "laplace" if isinstance(plan.budget, PureDP) else "gaussian"
+
+
+def _without(budget: Budget, share: float) -> Budget:
+    """What a share of epsilon or of rho leaves for the weights. Sums with Laplace noise cost no delta."""
+    left = share_of(budget, 1.0 - share)
+    return ApproxDP(left.epsilon, budget.delta) if isinstance(budget, ApproxDP) and isinstance(left, ApproxDP) else left
+
+
+def noise_in_the_mean(matching: MatchingPlan, plan: Plan) -> float:
+    """The deviation of the noise in the mean residual, as a share of the bound on counts."""
+    return matching.lattice.deviation / (plan.problem.intercept * matching.target_bound * plan.problem.n_rows_low)
+
+
+def _share_of_mean(plan: Plan, budget: Budget, law: str) -> float | None:
+    """The part of the budget at which the noise is what is aimed at; None if it is too large at the largest part."""
+    noise = noise_in_the_mean(matching_plan(plan.problem, budget, _LARGEST_SHARE, law), plan)
+    if noise > _TOO_LARGE:
+        return None
+    # Gaussian noise shrinks as the root of its share grows, Laplace noise as the share does.
+    wanted = _LARGEST_SHARE * math.pow(noise / _AIM, 2.0 if law == "gaussian" else 1.0)
+    return max(_LEAST_SHARE, min(_LARGEST_SHARE, wanted))
+
+
+# The table and its loop.
+
+
+def _always(candidate: Draft, _: Draft) -> bool:
+    """Whether a candidate that needs no comparison has a plan."""
+    return candidate.plan is not None
+
+
+STEPS = (
+    Step(
+        "sums of least squares",
+        lambda draft: isinstance(draft.asked.minimised, SquaredError) and draft.asked.mechanism != "objective",
+        _with_sums,
+        _hide_nothing,
+        taken="Least squares is made of noisy sums of products, which leave nothing to be perturbed afterwards.",
+        left="A loss is minimised, because noisy sums of products would hide more of what the rows say.",
+    ),
+    Step(
+        "named coefficients",
+        lambda draft: bool(draft.asked.interest),
+        lambda draft: [replace(draft, made=plan_with_interest(draft.settings, draft.n_features, draft.n_rows))],
+        _always,
+        taken="The noise lies in the objective, because intervals of named coefficients need weights near a minimiser. "
+        "They have those shares of the budget that give the shortest ones.",
+    ),
+    Step(
+        "threshold",
+        lambda draft: draft.loss.thresholds is not None,
+        lambda draft: [draft.having(minimised=loss_at_noise(draft.settings, draft.n_features, draft.n_rows))],
+        lambda *_: True,
+        taken="The threshold of the loss follows from the noise: the less noise there is, the larger it is.",
+    ),
+    Step(
+        "loss",
+        _has_another_loss,
+        _with_another_loss,
+        lambda _, draft: draft.mechanism == "gradient" or not draft.has_plan or _is_loud(draft),
+        taken="A smooth loss takes the place of the hinge: the noise is large, and the curvature of a smooth loss damps it "
+        "at little cost.",
+        left=f"The hinge is kept, because all rows together pull at least {ENOUGH_FOR_THE_HINGE:g} times as hard as the "
+        f"noise on each weight.",
+    ),
+    Step(
+        "length of rows",
+        _may_shorten,
+        lambda draft: [draft.having(row_bound=draft.loss.bound_if_noisy, usual_norm=None)],
+        _is_gaussian,
+        taken="Rows are clipped to their typical norm, because Gaussian noise is large here and grows with the longest row.",
+        left="Rows are as long as they may be, because the noise is small or is not Gaussian.",
+    ),
+    Step(
+        "shares of intervals",
+        lambda draft: draft.asked.has_intervals,
+        lambda draft: [
+            replace(draft, made=plan) for plan in plans_with_intervals(draft.settings, draft.n_features, draft.n_rows)
+        ],
+        lambda candidate, draft: draft.made is None or breadth(candidate.plan) < breadth(draft.plan),
+        taken="Weights and intervals share the budget, in the way that gives the shortest intervals that can be trusted.",
+    ),
+    Step(
+        "centre",
+        _gains_by_centre,
+        _with_centre,
+        lambda candidate, draft: USUAL_RADIUS * _share_of_rows(candidate.plan) < _share_of_rows(draft.plan),
+        taken=f"{_SHARE_OF_CENTRE:.0%} of the budget finds the middle of the rows, because noise is large, and less of it "
+        f"hides rows that were moved.",
+        left="Rows are not moved by their middle, because that would cost the weights more than it gains.",
+    ),
+    Step(
+        "noisy gradients",
+        _may_take_gradients,
+        _with_gradients,
+        _always,
+        taken="Gradients are noisy, because with this much noise they predicted better than noise in the objective or on "
+        "the weights did.",
+    ),
+    Step(
+        "centre of gradients",
+        lambda draft: draft.plan.descent is not None and _may_centre(draft),
+        # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
+        _with_centre,
+        _always,
+        taken=f"{_SHARE_OF_CENTRE:.0%} of the budget finds the middle of the rows, because shorter rows keep more of their "
+        f"slopes.",
+    ),
+    Step(
+        "mean of counts",
+        _may_match,
+        _with_mean,
+        _keeps_weights,
+        taken="A part of the budget makes predicted counts right in the mean, which a clipped loss and a ridge draw down.",
+        left="Predicted counts are not made right in the mean, because the noise in their sums, or what they cost the "
+        "weights, would be too large.",
+    ),
+)
+"""What "auto" decides, in order."""
+
+
+def decided(draft: Draft, steps: tuple[Step, ...]) -> Draft:
+    """The draft after these steps."""
+    for step in steps:
+        if draft.made is not None or not step.applies(draft):
+            continue
+        best = draft
+        for candidate in step.candidates(draft):
+            # There may be no plan for a candidate.
+            with suppress(ParameterError):
+                best = candidate if step.better(candidate, best) else best
+        draft = best.saying(step.name, step.left if best is draft else step.taken)
+    return draft
 
 
 def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
@@ -54,42 +602,75 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
     n_features : number of columns of a row as it enters the objective
     n_rows : number of rows if it is public, otherwise None
     """
-    minimised = settings.minimised
     if settings.own_penalty is not None:
         check_penalty(settings.own_penalty, n_features)
-    if isinstance(minimised, SquaredError):
-        chosen = sums_or_loss(settings, minimised, n_features, n_rows)
-        if isinstance(chosen, StatisticsPlan):
-            return chosen
-        settings, minimised = replace(settings, minimised=chosen), chosen
     # A bound or a loss that a user wrote may change and still be the same object. So its plan is not remembered.
-    is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(minimised.loss, DeclaredLoss)
-    is_frozen = is_frozen and settings.own_penalty is None
-    return (_remembered if is_frozen else _remembered.__wrapped__)(settings, minimised, n_features, n_rows)
+    has_users_code = settings.own_penalty is not None or isinstance(getattr(settings.minimised, "loss", None), DeclaredLoss)
+    is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not has_users_code
+    return (_remembered if is_frozen else _remembered.__wrapped__)(settings, n_features, n_rows)
 
 
 @lru_cache(maxsize=64)
-def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
-    """The plan of a loss of the score. It is a pure function of frozen values, so it is remembered."""
-    if settings.interest:
-        return plan_with_interest(settings, replace(score_loss, if_noisy=None), n_features, n_rows)
-    if settings.has_intervals:
+def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyPlan:
+    """The plan. It is a pure function of frozen values, so it is remembered."""
+    start = settings
+    if isinstance(settings.minimised, SquaredError):
+        _refuse_objective(settings, settings.minimised)
+        start = replace(settings, minimised=settings.minimised.nearly_squared or settings.minimised)
+    elif settings.has_intervals and not settings.interest:
+        loss = settings.minimised.loss
         refuse_noisy_gradients(settings.mechanism)
-        refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
-    score_loss = with_chosen_threshold(settings, score_loss, n_features, n_rows)
+        refuse_intervals(loss, loss.n_outputs * (n_features + (settings.intercept > 0.0)))
+    draft = decided(Draft(settings, start, n_features, n_rows), STEPS)
+    plan: AnyPlan = draft.plan
+    if draft.made is not None and settings.has_intervals and not settings.interest:
+        draft.made.intervals.check()
+    said = dict(draft.said)
+    # The step that takes gradients says why they are noisy.
+    first = () if "noisy gradients" in said else (_of_mechanism(plan, settings),)
+    return replace(plan, reasons=(*first, *said.values(), _of_alpha(plan, settings)))
 
-    def make(given: Settings) -> Plan:
-        return _of_loss(given, score_loss, n_features, n_rows)
 
-    return plan_with_matching(make(settings), settings, make)
+def _refuse_objective(settings: Settings, squared: SquaredError) -> None:
+    """Refuse noise in the objective where it was asked for and cannot be had."""
+    if settings.mechanism != "objective":
+        return
+    if squared.nearly_squared is None:
+        raise ParameterError(
+            "mechanism='objective' needs a finite target_bound, and has no intervals: set intervals to False, or take "
+            "mechanism='sufficient-statistics'."
+        )
+    if settings.l1_ratio > 0.0:
+        raise ParameterError(NO_OBJECTIVE)
 
 
-def _of_loss(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
-    """The plan of the weights, with what is released before them."""
-    asked = settings
-    settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
-    if settings.has_intervals:
-        return plan_with_intervals(settings, score_loss, n_features, n_rows)
-    plan = plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
-    plan = plan_with_centring(settings, score_loss, n_features, n_rows, plan)
-    return gradients_or(plan, settings, asked, score_loss, n_features, n_rows)
+# What a plan says of itself.
+
+_REASONS = {
+    "objective": "Noise is added to the objective: the loss is smooth, and its curvature damps noise there.",
+    "output": "Noise is added to the weights: there is no proof of noise in the objective for this loss or penalty, or it "
+    "would be several times as large.",
+    "gradient": "Gradients are noisy: there is no proof of noise in the objective for this loss or penalty.",
+    "sufficient-statistics": "Noise is added to sums over the rows.",
+    "none": "No noise is added, because the budget is infinite.",
+}
+"""Why "auto" takes a mechanism."""
+
+
+def _of_mechanism(plan: AnyPlan, asked: Settings) -> str:
+    """Why a plan has its mechanism."""
+    is_named = asked.mechanism != "auto" and plan.mechanism != "none"
+    return f'The mechanism is "{plan.mechanism}", because it was asked for.' if is_named else _REASONS[plan.mechanism]
+
+
+def _of_alpha(plan: AnyPlan, asked: Settings) -> str:
+    """Why a plan has its alpha."""
+    if asked.alpha is not None:
+        raised = f", raised to {plan.alpha:.4g} as the proof needs" if getattr(plan, "added_l2", 0.0) > 0.0 else ""
+        return f"alpha is {asked.alpha:.4g}, which was asked for{raised}."
+    if plan.mechanism == "none":
+        return f"alpha is {plan.alpha:.4g}, one over the number of rows, as C = 1 is in scikit-learn."
+    return (
+        f"alpha is {plan.alpha:.4g}: the noise is expected to cost about as much there as the shrinkage of the weights, or "
+        f"the proof and double precision need so much."
+    )

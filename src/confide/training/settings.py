@@ -38,7 +38,7 @@ WITHOUT_MEAN = (
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Losses that differ in their threshold alone. A plan takes one of them.
+    """Losses that differ in their threshold alone. A plan takes one of them, see `auto_loss.loss_at_noise`.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ScoreLoss:
     one_vs_rest : for three or more classes, the loss of each class against all others; None if there is none
     softmax : whether three or more classes have one joint loss instead
     only_two : the message with which three or more classes are refused, if they are
-    if_noisy : the loss that replaces it if the noise is large; None if the user gave the loss by name
+    if_noisy : the loss that replaces it if the noise is large, see `plan.STEPS`; None if the user gave the loss by name
     bound_if_noisy : a smaller bound on rows that may come with `if_noisy`, only under Gaussian noise; None if there is none
     thresholds : losses with other thresholds, of which the plan takes one; None if the threshold was given
     score_size : a public guess of the size of scores, for the automatic alpha; None for margins
@@ -215,6 +215,12 @@ class Settings:
         )
 
     @property
+    def score_loss(self) -> ScoreLoss:
+        """The loss of the score that is minimised. Only noisy sums of least squares have none."""
+        assert isinstance(self.minimised, ScoreLoss)  # noqa: S101 - noisy sums are planned apart
+        return self.minimised
+
+    @property
     def largest_weight(self) -> float:
         """The largest weight that a row can have: its own weight times that of its class."""
         return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
@@ -226,11 +232,6 @@ class Settings:
         The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
         """
         return self.centres and self.prior is None
-
-    @property
-    def norm_before_penalty(self) -> float | None:
-        """The L2 norm to which rows of numbers are clipped before they are brought to the norm of a form."""
-        return None if self.bound_before_penalty is None else self.bound_before_penalty.l2_norm
 
     @property
     def has_intervals(self) -> bool:
@@ -392,5 +393,4 @@ def _of_group(form: QuadraticForm, start: int, size: int, factors: tuple[ColumnE
 
 
 def _squares(rows: Array) -> Array:
-    found: Array = (rows * rows).sum(axis=1)
-    return found
+    return np.asarray((rows * rows).sum(axis=1))

@@ -16,8 +16,8 @@ from confide.privacy.events import PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.matching import _is_paid
 from confide.privacy.objective_account import GaussianObjective
-from confide.training.budget_shares import noise_in_the_mean, plan_with_matching
 from confide.training.fit import lattices_of
+from confide.training.plan import STEPS, Draft, noise_in_the_mean
 
 BUDGETS = [PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.02)]
 SCHEMA = Schema({"x": {"low": -1, "high": 1}, "z": {"low": 0, "high": 1}}, target={"column": "visits", "low": 0, "high": 20})
@@ -112,8 +112,9 @@ def test_sums_that_would_cost_the_weights_half_as_much_again_are_not_made(growth
     settings, plan = model._settings(None), model.set_params(match_mean=False).plan(20_000, 2)
     louder = replace(plan.noise, scale=plan.noise.scale / growth)
     made = replace(plan, noise=louder) if what == "noise" else replace(plan, l2=growth * plan.l2)
-    found = plan_with_matching(plan, settings, lambda _: made)
-    assert (found.matching is not None) == is_matched
+    draft = Draft(settings, settings, 2, 20_000)
+    assert STEPS[-1].name == "mean of counts"
+    assert STEPS[-1].better(replace(draft, made=made), replace(draft, made=plan)) == is_matched
 
 
 @pytest.mark.parametrize(

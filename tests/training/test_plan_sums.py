@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.auto_loss import squared_error, sums_or_loss
+from confide.training.auto_loss import squared_error
+from confide.training.plan import STEPS, Draft, make_plan
+from confide.training.plan import decided as decide
 from tests.training.examples import settings
 
 BUDGETS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)]
@@ -21,7 +24,7 @@ BUDGETS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)]
 def decided(n_rows, n_features=10, *, mechanism="auto", budget=BUDGETS[1], **facts):
     """What comes of least squares with targets up to 1."""
     given = settings(minimised=squared_error(1.0, **facts), mechanism=mechanism, budget=budget, intercept=1.0)
-    return sums_or_loss(given, given.minimised, n_features, n_rows)
+    return make_plan(given, n_features, n_rows)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.kind)
@@ -34,9 +37,9 @@ def test_sums_are_kept_where_their_noise_hides_next_to_nothing(budget):
     kinds = [isinstance(decided(n_rows, budget=budget), StatisticsPlan) for n_rows in sizes]
     assert kinds == sorted(kinds)
     few = decided(10**4, budget=budget)
-    assert few.thresholds is not None
-    assert few.thresholds.aim == "mean"
-    assert all(isinstance(loss, SquaredLoss) for loss in few.thresholds.losses)
+    assert isinstance(few.problem.loss, SquaredLoss)
+    assert few.problem.loss.threshold < 1.0
+    assert "noisy sums of products would hide more" in few.why()
     by_name = decided(10**4, budget=budget, mechanism="sufficient-statistics")
     assert by_name.forecast.ratio > 0.005
 
@@ -56,7 +59,10 @@ def test_sums_that_are_too_inexact_give_way():
     """For 10^14 rows double precision cannot add up the sums, and the reason is told where they were asked for by name."""
     with pytest.raises(ParameterError):
         decided(10**14, n_features=2_000, mechanism="sufficient-statistics")
-    assert not isinstance(decided(10**14, n_features=2_000), StatisticsPlan)
+    given = settings(minimised=squared_error(1.0), budget=BUDGETS[1], intercept=1.0)
+    objective = Draft(given, replace(given, minimised=given.minimised.nearly_squared), 2_000, 10**14)
+    assert decide(objective, STEPS[:1]).made is None
+    assert decide(replace(objective, n_features=10, n_rows=10**8), STEPS[:1]).made is not None
 
 
 @pytest.mark.parametrize("budget", [PureDP(0.5), ApproxDP(0.2, 1e-6)], ids=lambda budget: budget.kind)

@@ -13,7 +13,6 @@ from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.target_losses import SquaredLoss
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.training.auto_mechanism import plan_of_weights
-from confide.training.budget_shares import plan_with_centring
 from confide.training.plan import make_plan
 from confide.training.settings import ScoreLoss
 from tests.training.examples import settings
@@ -59,10 +58,10 @@ def test_a_fit_with_much_noise_finds_the_middle_of_the_rows(budget):
 )
 def test_other_fits_keep_the_whole_budget_for_the_weights(changes):
     """Their plan is the one without the choice, to the last field."""
-    given = with_centre(**changes)
-    score_loss = given.minimised
-    plan = plan_of_weights(given, score_loss, 20, 10_000, given.budget)
-    assert plan_with_centring(given, score_loss, 20, 10_000, plan) is plan
+    given = with_centre(**{"mechanism": "objective"} | changes)
+    plan = make_plan(given, 20, 10_000)
+    assert plan.centring is None
+    assert plan == plan_of_weights(given, 20, 10_000)
 
 
 def test_fits_with_intervals_have_no_centre():

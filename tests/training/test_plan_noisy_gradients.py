@@ -22,9 +22,7 @@ from confide import (
 from confide.erm.losses import LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.training.alpha import strength
-from confide.training.auto_loss import ENOUGH_FOR_THE_HINGE
-from confide.training.budget_shares import ENOUGH_FOR_GRADIENTS
-from confide.training.plan import make_plan
+from confide.training.plan import ENOUGH_FOR_GRADIENTS, ENOUGH_FOR_THE_HINGE, make_plan
 from confide.training.settings import ScoreLoss
 from tests.training.examples import settings
 
