@@ -7,7 +7,8 @@ import math
 import pytest
 
 from confide import ParameterError
-from confide.planning.simulation import check_failure, check_positive, check_whole, is_number
+from confide.errors import is_number
+from confide.planning.simulation import check_failure, check_positive, check_whole
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan, "1", None, True])

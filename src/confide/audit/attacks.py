@@ -20,7 +20,7 @@ from confide.array_types import Array
 from confide.audit.releases import Failed, Statistic, bounded, learned, released_by, vectors, with_bits
 from confide.effects.picture import BLUE, ORANGE, axes_for
 from confide.errors import ParameterError, checked_flag
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget
+from confide.privacy.budgets import ZCDP, Budget, as_budget
 
 # What two counts say about a guarantee: Clopper-Pearson bounds, and the amounts of privacy that they refute.
 #
@@ -101,9 +101,12 @@ class Separation:
 
     def spent(self, budget: Budget) -> float:
         """The least amount of the budget's own currency that allows such an event: epsilon at its delta, or rho."""
-        if isinstance(budget, ZCDP):
-            return self.rho
-        return self.epsilon(budget.delta if isinstance(budget, ApproxDP) else 0.0)
+        return amount_shown(self, budget)
+
+
+def amount_shown(found: Any, budget: Budget) -> float:
+    """What a result shows of the budget's own currency: epsilon at its delta, or rho."""
+    return float(found.rho if isinstance(budget, ZCDP) else found.epsilon(getattr(budget, "delta", 0.0)))
 
 
 def claimed(budget: Budget) -> float:
@@ -113,9 +116,8 @@ def claimed(budget: Budget) -> float:
 
 def currency(budget: Budget) -> str:
     """What `Separation.spent` measures for this budget."""
-    if isinstance(budget, ZCDP):
-        return "rho"
-    return "epsilon" if isinstance(budget, PureDP) else f"epsilon at delta {budget.delta:g}"
+    name, delta = "rho" if isinstance(budget, ZCDP) else "epsilon", getattr(budget, "delta", None)
+    return name if delta is None else f"{name} at delta {delta:g}"
 
 
 def _log_moment(p: float, q: float) -> Any:
@@ -180,7 +182,7 @@ class AuditResult:
     @property
     def epsilon(self) -> float:
         """Lower bound on epsilon, at the delta that was claimed, or at 0."""
-        return self.separation.epsilon(self.budget.delta if isinstance(self.budget, ApproxDP) else 0.0)
+        return self.separation.epsilon(getattr(self.budget, "delta", 0.0))
 
     @property
     def rho(self) -> float:

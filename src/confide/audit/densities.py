@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.audit.attacks import claim_of, claimed, currency
+from confide.audit.attacks import amount_shown, claim_of, claimed, currency
 from confide.audit.releases import unfitted
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget
+from confide.privacy.budgets import Budget
 from confide.privacy.bundles import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
@@ -290,9 +290,7 @@ class ExactResult:
     @property
     def shown(self) -> float:
         """What this pair needs, in the currency of the claim."""
-        if isinstance(self.budget, ZCDP):
-            return self.rho
-        return self.epsilon(self.budget.delta if isinstance(self.budget, ApproxDP) else 0.0)
+        return amount_shown(self, self.budget)
 
     @property
     def refuted(self) -> bool:

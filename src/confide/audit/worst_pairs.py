@@ -234,27 +234,19 @@ def candidates(estimator: Any, n: int) -> Iterator[Pair]:
     neighbours = Neighbours.parse(getattr(inner, "neighbours", "replace-one"))
     one, other = domain.targets[0], domain.targets[1]
     quiet = [(domain.rest, domain.targets[k % len(domain.targets)]) for k in range(n - times)]
-    yield _pair(
-        "the target of a row", domain, quiet, (domain.corners[0], one), (domain.corners[0], other), neighbours, times
-    )
-    yield _pair("a whole row", domain, quiet, (domain.corners[0], one), (domain.corners[1], other), neighbours, times)
-    yield _pair(
-        "the row beside its target", domain, quiet, (domain.corners[0], one), (domain.corners[1], one), neighbours, times
-    )
+    edge, opposite = domain.corners[:2]
+    for name, row, target in (
+        ("the target of a row", edge, other),
+        ("a whole row", opposite, other),
+        ("the row beside its target", opposite, one),
+    ):
+        yield _pair(name, domain, quiet, (edge, one), (row, target), neighbours, times)
     if domain.pushing:
-        norm = float(np.linalg.norm(domain.corners[0]))
-        pushed = [(domain.corners[0], one) for _ in quiet]
+        norm, pushed = float(np.linalg.norm(edge)), [(edge, one) for _ in quiet]
         for angle in _ANGLES:
-            rows = turned(norm, angle)
-            yield _pair(
-                f"a row at {angle:g} degrees, against the others",
-                domain,
-                pushed,
-                (rows[0], one),
-                (rows[1], one),
-                neighbours,
-                times,
-            )
+            first, second = turned(norm, angle)
+            name = f"a row at {angle:g} degrees, against the others"
+            yield _pair(name, domain, pushed, (first, one), (second, one), neighbours, times)
 
 
 def _pair(name: str, domain: Domain, others: list[Any], row: Any, changed: Any, neighbours: Neighbours, times: int) -> Pair:
@@ -272,8 +264,7 @@ def _judged(estimator: Any, pair: Pair) -> tuple[float, Pair]:
         for data in (pair.first, pair.second):
             made = unfitted(estimator)
             heard.append(overheard(lambda made=made, data=data: shown.append(fitted_values(made, data))))  # type: ignore[misc]
-    if all(len(each) == 1 and is_known(each[0].plan) and raw_weights(each[0].plan, value) is not None
-           and _is_what_left(each[0], value) for each, value in zip(heard, shown, strict=True)):  # fmt: skip
+    if all(len(each) == 1 and _is_what_left(each[0], value) for each, value in zip(heard, shown, strict=True)):
         one, other = (Density(each[0].plan, each[0].source) for each in heard)
         ratio, plan = likelihood_ratio(one, other), heard[0][0].plan
         ends = [float(ratio(minimiser(side.plan, side.source))[0]) for side in (one, other)]
@@ -282,7 +273,9 @@ def _judged(estimator: Any, pair: Pair) -> tuple[float, Pair]:
 
 
 def _is_what_left(heard: Overheard, shown: Any) -> bool:
-    """Whether what a fit shows is what the mechanism released, in another order."""
+    """Whether the density is known, and what a fit shows is what the mechanism released, in another order."""
+    if not is_known(heard.plan):
+        return False
     raw = raw_weights(heard.plan, shown)
     return raw is not None and bool(np.allclose(raw, heard.release.weights, rtol=1e-12, atol=0.0))
 
@@ -290,9 +283,7 @@ def _is_what_left(heard: Overheard, shown: Any) -> bool:
 def raw_weights(plan: Any, shown: Any) -> Array | None:
     """(1, D): the weights that a mechanism released, from what a fit shows; None if that has another length."""
     shown = np.atleast_2d(np.asarray(shown, dtype=np.float64))
-    problem = plan.problem
-    outputs = problem.loss.n_outputs
-    width = outputs * (problem.n_features + 1)
+    width = plan.problem.loss.n_outputs * (plan.problem.n_features + 1)
     return _raw(plan, shown) if shown.shape[1] == width else None
 
 

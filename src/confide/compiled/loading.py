@@ -10,9 +10,10 @@ certificates look at, over arrays and codes (`confide.compiled.sums`), and gradi
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 MOST_BENT = 64
 """The kernel makes sums of products of at most so many columns, the constant of the intercept included."""
@@ -23,104 +24,36 @@ MOST_CODED_BENT, MOST_LINES = 512, 64
 class Kernel(Protocol):
     """The functions of the compiled module. Each adds sums over rows to `out` (d + 1,) and leaves rows as they are.
 
-    The sums are that of slope times row (d,), and that of the slopes. The loss is given as in `LossCode`.
+    The sums are that of slope times row (d,), and that of the slopes. The loss is given as in `LossCode`. Arguments are
+    given by their position, in the order that stands with each function.
     """
 
-    def dense_sums(
-        self,
-        rows: Any,
-        radius: float,
-        labels: Any,
-        counts: Any,
-        largest: float,
-        weights: Any,
-        offset: float,
-        loss: int,
-        a: float,
-        low: float,
-        high: float,
-        out: Any,
-        products: Any,
-        plain: bool,
-        /,
-    ) -> None:
-        """Rows (n, d), float64 or float32 in any order of memory; each is shortened to the radius, if it is longer.
+    dense_sums: Callable[..., None]
+    """(rows, radius, labels, counts, largest, weights, offset, loss, a, low, high, out, products, plain)
 
-        `products` is None, or an array of D^2 zeros for at most `MOST_BENT` columns: the sum of second derivative times
-        x x^T is added to its upper triangle, with D = d, or d + 1 where rows have the constant 1.
-        """
+    Rows (n, d), float64 or float32 in any order of memory; each is shortened to the radius, if it is longer. `products` is
+    None, or an array of D^2 zeros for at most `MOST_BENT` columns: the sum of second derivative times x x^T is added to its
+    upper triangle, with D = d, or d + 1 where rows have the constant 1.
+    """
+    clipped_sums: Callable[..., bool]
+    """(rows, radius, farthest, rows_in_block, labels, counts, largest, weights, offset, loss, a, out, plain)
 
-    def clipped_sums(
-        self,
-        rows: Any,
-        radius: float,
-        farthest: float,
-        rows_in_block: int,
-        labels: Any,
-        counts: Any,
-        largest: float,
-        weights: Any,
-        offset: float,
-        loss: int,
-        a: float,
-        out: Any,
-        plain: bool,
-        /,
-    ) -> bool:
-        """The same rows, summed up block by block, with chains of additions no longer than those of NumPy.
+    The same rows, summed up block by block, with chains of additions no longer than those of NumPy. False where the squared
+    length of a row is beyond `farthest`, or is no number. Then `out` is of no use.
+    """
+    scaled_sums: Callable[..., None]
+    """(rows, scales, shifts, limits, labels, counts, largest, weights, offset, at_centre, loss, a, out, moved, plain)
 
-        False where the squared length of a row is beyond `farthest`, or is no number. Then `out` is of no use.
-        """
+    Rows (n, d), float64, each in one piece and multiplied by its scale, with slopes clipped to their limits. Where there are
+    shifts, each score is less by shift times `at_centre`, and the sum of slope times shift is added to `moved` (1,).
+    """
+    coded_sums: Callable[..., bool]
+    """(columns, n_rows, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, products, plain)
 
-    def scaled_sums(
-        self,
-        rows: Any,
-        scales: Any,
-        shifts: Any,
-        limits: Any,
-        labels: Any,
-        counts: Any,
-        largest: float,
-        weights: Any,
-        offset: float,
-        at_centre: float,
-        loss: int,
-        a: float,
-        out: Any,
-        moved: Any,
-        plain: bool,
-        /,
-    ) -> None:
-        """Rows (n, d), float64, each in one piece and multiplied by its scale, with slopes clipped to their limits.
-
-        Where there are shifts, each score is less by shift times `at_centre`, and the sum of slope times shift is added to
-        `moved` (1,).
-        """
-
-    def coded_sums(
-        self,
-        columns: tuple[Any, ...],
-        n_rows: int,
-        rows_in_block: int,
-        labels: Any,
-        counts: Any,
-        largest: float,
-        weights: Any,
-        offset: float,
-        loss: int,
-        a: float,
-        low: float,
-        high: float,
-        out: Any,
-        products: Any,
-        plain: bool,
-        /,
-    ) -> bool:
-        """Rows that are codes of columns, as `StoredCodes` describes them, summed up block by block.
-
-        False where a row lacks a level in a linked category. Then the sums are not those of rows within their bounds.
-        `products` is as in `dense_sums`, for at most `MOST_CODED_BENT` columns, of which at most `MOST_LINES` are lines.
-        """
+    Rows that are codes of columns, as `StoredCodes` describes them, summed up block by block. False where a row lacks a
+    level in a linked category. Then the sums are not those of rows within their bounds. `products` is as in `dense_sums`, for at
+    most `MOST_CODED_BENT` columns, of which at most `MOST_LINES` are lines.
+    """
 
     def processor(self) -> str:
         """Which instructions are used: "AVX2", or "plain" for those that every processor of this kind has."""
@@ -139,8 +72,7 @@ def is_plain() -> bool:
 @cache
 def _built() -> Kernel | None:
     try:
-        found: Any = import_module("confide.compiled._kernel")
+        module: Any = import_module("confide.compiled._kernel")
     except ImportError:
         return None
-    module: Kernel = found
-    return module
+    return cast(Kernel, module)

@@ -227,15 +227,18 @@ def with_delta(
         return None
     other = estimator_with(estimator, budget=ApproxDP(budget.epsilon, min(_DELTA, 0.1 / forecast.plan.problem.n_rows_high)))
     try:
-        asked: dict[str, Any] = {
-            "error": forecast.non_private_error,
-            "positive_rate": rate,
-            "n_designs": None if is_given else 2,
-        }
-        found = simulate(other, n_rows, n_features, **asked)
+        better = _simulated(other, n_rows, n_features, forecast.non_private_error, rate, is_given)
     except ParameterError:
         return None
-    return found if forecast.error - found.error >= least else None
+    return better if forecast.error - better.error >= least else None
+
+
+def _simulated(
+    estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, rate: float | None, is_given: bool
+) -> Forecast:
+    """A forecast. A guess of the error that nobody gave is not worth more time."""
+    n_designs = None if is_given else _DESIGNS_OF_A_GUESS
+    return simulate(estimator, n_rows, n_features, error=error, positive_rate=rate, n_designs=n_designs)
 
 
 @dataclass(frozen=True)
@@ -428,9 +431,15 @@ def verdict_of(
         If the plan is refused, or the guesses that are given cannot be used.
     """
     decided = estimator.plan(n_rows, n_features) if plan is None else plan
-    forecast, why = None, ""
+    forecast: Forecast | None = None
+    why = ""
     if with_forecast:
-        forecast, why = _forecast(estimator, n_rows, n_features, error, positive_rate)
+        try:
+            forecast = _simulated(estimator, n_rows, n_features, error, positive_rate, error is not None)
+        except ParameterError:
+            if error is not None:
+                raise
+            why = "there are no forecasts for this model and this budget"
     design = design_of(estimator)
     rare, columns = _rare_columns(estimator, decided, n_rows, n_features)
     level, rows = _enough_rows(decided, design, forecast)
@@ -445,20 +454,12 @@ def verdict_of(
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
     """What each part of a budget pays for, and its share: centre of the rows, mean of counts, intervals, and weights."""
-    names = {"centring": "the centre of the rows", "matching": "the mean of predictions"}
-    beside = [(name, getattr(plan, part, None)) for part, name in names.items()]
-    parts, intervals = [(name, float(each.share)) for name, each in beside if each is not None], plan.intervals
-    if hasattr(intervals, "share"):
-        parts.append(("intervals", float(intervals.share)))
-    left = 1.0
-    for _, share in parts:
-        left *= 1.0 - share
-    name = (
-        "the weights"
-        if intervals is None or hasattr(intervals, "share")
-        else "sums, of which weights and intervals are made"
-    )
-    return (*parts, (name, left))
+    names = {"centring": "the centre of the rows", "matching": "the mean of predictions", "intervals": "intervals"}
+    beside = [(name, getattr(getattr(plan, part, None), "share", None)) for part, name in names.items()]
+    parts = [(name, float(share)) for name, share in beside if share is not None]
+    left = math.prod((1.0 - share for _, share in parts), start=1.0)
+    of_sums = plan.intervals is not None and not hasattr(plan.intervals, "share")
+    return (*parts, ("sums, of which weights and intervals are made" if of_sums else "the weights", left))
 
 
 def sentences_of_interest(plan: Any) -> tuple[str, ...]:
@@ -473,24 +474,6 @@ def budget_sentence(plan: Any) -> str:
         return f"All of the budget goes to {parts[0][0]}."
     *some, (rest, _) = parts
     return "Of the budget, " + " and ".join(f"{share:.2g} goes to {name}" for name, share in some) + f", the rest to {rest}."
-
-
-def _forecast(
-    estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, rate: float | None
-) -> tuple[Forecast | None, str]:
-    """A forecast, or None and the reason."""
-    # A guess that nobody made is not worth more time.
-    asked: dict[str, Any] = {
-        "error": error,
-        "positive_rate": rate,
-        "n_designs": None if error is not None else _DESIGNS_OF_A_GUESS,
-    }
-    try:
-        return simulate(estimator, n_rows, n_features, **asked), ""
-    except ParameterError:
-        if error is not None:
-            raise
-        return None, "there are no forecasts for this model and this budget"
 
 
 def _on_error(forecast: Forecast | None, why: str, error: float | None, rate: float | None) -> str:
@@ -517,7 +500,8 @@ def in_words(forecast: Forecast) -> tuple[str, str, str]:
     # Real rows may be easier than made-up ones, but nobody should expect privacy to lower the error.
     ends = [max(forecast.low, forecast.non_private_error), forecast.high]
     if forecast.kind == "classes":
-        low, high = (f"{100.0 * _rounded(value):.3g}" for value in ends)
+        # To whole percents, or to tenths where it is small.
+        low, high = (f"{100.0 * round(value, 2 if value >= 0.1 else 3):.3g}" for value in ends)
         range_ = f"{low}%" if low == high else f"{low} to {high}%"
         return "Expected error", range_, f"{100.0 * forecast.non_private_error:.3g}%"
     low, high = (f"{1.0 - value:.2f}" if value < 1.0 else "0 or less" for value in reversed(ends))
@@ -541,11 +525,6 @@ def constant_answer(forecast: Forecast, *, is_given: bool) -> str:
         "This takes both classes to be equally frequent. If they are not, a model that always answers the same errs by less "
         "than 50%: --positive-rate takes the share of one class."
     )
-
-
-def _rounded(share: float) -> float:
-    """A share to whole percents, or to tenths where it is small."""
-    return round(share, 2 if share >= 0.1 else 3)
 
 
 def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -> tuple[str, str]:
@@ -610,10 +589,10 @@ def _on_columns(rare: list[Any], n_columns: int, least: float) -> str:
         return f"All {n_columns} columns can matter." if n_columns > 1 else ""
     numbers = [column.name for column in rare if column.is_number]
     others, enough = [column.name for column in rare if not column.is_number], f"{_two_digits(least):,} rows"
-    said = []
+    said, are = [], "is" if len(others) == 1 else "are"
     if others:
         said.append(
-            f"{len(others)} of {n_columns} columns {_is(others)} too rare to matter ({_named(others)}): most of their "
+            f"{len(others)} of {n_columns} columns {are} too rare to matter ({_named(others)}): most of their "
             f"levels have fewer than the {enough} that stand out from the noise."
         )
     if numbers:
@@ -622,10 +601,6 @@ def _on_columns(rare: list[Any], n_columns: int, least: float) -> str:
             f"({_named(numbers)}): between two knots lie fewer than the {enough} that stand out from it."
         )
     return " ".join(said)
-
-
-def _is(names: list[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _named(names: list[str]) -> str:

@@ -17,7 +17,8 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, Protocol
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -258,24 +259,16 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     The bounds hold for all data, so they describe the worst case. Typical data lose far less. For the theorems see the
     docstring of the module.
     """
+    lattice = _check_plan(plan)
     check_positive(reference_norm=reference_norm)
     check_failure(failure)
-    if not isinstance(plan, Plan) or plan.lattice is None:
-        raise ParameterError("utility bounds are for plans of private models with a loss of the score, such as classifiers.")
-    if not has_utility_bound(plan):
-        raise ParameterError(
-            "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
-            "for rows that are centred, counts whose mean is matched, an l1 penalty or a penalty of your own. Plan with "
-            "mechanism='objective', centre=False and the ridge, and for counts with match_mean=False, or forecast the error "
-            "with simulate."
-        )
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * largest_ridge_factor(problem)
     steepness = loss.lipschitz * problem.row_norm
     # A third of the probability of failure each for the noise, the seal and the excess in the population.
     each = failure / 3.0
     noise = noise_quantile(plan.noise, each) if plan.noise else 0.0
-    step = lattice_quantile(plan.lattice, each) + plan.radius
+    step = lattice_quantile(lattice, each) + plan.radius
     pull, shift = (noise, step) if plan.perturbs_objective else (0.0, noise + step)
     bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + largest_l2
     # If the loss has kinks, only its slope is bounded. For a prior p, |w* - p| is at most sqrt(2 n value_at_zero / l) + |p|.
@@ -306,9 +299,8 @@ def noise_quantile(noise: Noise, failure: float) -> float:
     position = int(stats.binom.ppf(_QUANTILE_CONFIDENCE, _N_DRAWS, 1.0 - failure))
     if position >= _N_DRAWS:
         return proven
-    return min(
-        proven, _unit_norms(shape, noise.law)[position] * (1.0 / noise.scale if noise.law == "laplace" else noise.scale)
-    )
+    times = 1.0 / noise.scale if noise.law == "laplace" else noise.scale
+    return min(proven, _unit_norms(shape, noise.law)[position] * times)
 
 
 @functools.lru_cache(maxsize=32)
@@ -348,19 +340,9 @@ _SAFE = 0.999
 """Quantiles are taken at this share of the probability of failure: far more than the error of the integrals."""
 
 
-class Lengths(Protocol):
-    """Lengths that noise exceeds with a given probability of failure at most."""
-
-    def from_point(self, distance: float, failure: float) -> float:
-        """A bound on |p + s|, s the noise and p a fixed point at most this far from 0."""
-
-    def along_rows(self, failure: float) -> float:
-        """A bound on the root of the mean of (u . s)^2 over unit vectors u that do not depend on the noise."""
-
-
 @dataclass(frozen=True, slots=True)
 class Spherical:
-    """Noise r u, u uniform on the unit sphere of `dimension` dimensions.
+    """Noise r u, u uniform on the unit sphere of `dimension` dimensions, and the lengths that it rarely exceeds.
 
     Attributes
     ----------
@@ -374,11 +356,17 @@ class Spherical:
     scale: float
 
     def from_point(self, distance: float, failure: float) -> float:
-        """The exact quantile for a point at this distance; a nearer point has a smaller one (Anderson's theorem)."""
+        """A bound on |p + s|, s the noise and p a fixed point at most this far from 0: the exact quantile.
+
+        It is that of a point at this distance; a nearer point has a smaller one (Anderson's theorem).
+        """
         return self.scale * _quantile_from_point(self.dimension, self.law, distance / self.scale, failure)
 
     def along_rows(self, failure: float) -> float:
-        """The root of the mean of s_1^2 beyond its quantile; proofs/excess_risk.md, lemma 5."""
+        """A bound on the root of the mean of (u . s)^2 over unit vectors u that do not depend on the noise.
+
+        It is the root of the mean of s_1^2 beyond its quantile; proofs/excess_risk.md, lemma 5.
+        """
         return self.scale * _tail_mean(self.dimension, self.law, failure)
 
 
@@ -435,7 +423,7 @@ class Shaped:
         return noise_quantile(self.noise, failure)
 
 
-def lengths_of(noise: Noise) -> Lengths:
+def lengths_of(noise: Noise) -> Spherical | Shaped:
     """The lengths of continuous noise."""
     if noise.shape.name != "ball":
         return Shaped(noise)
@@ -551,6 +539,7 @@ def _least(excess_chance: Callable[[float], float], low: float, high: float) -> 
     return float(root) * (1.0 + 1e-4)
 
 
+Point = TypeVar("Point")
 _SEAL_SHARE = 0.01
 """Share of the probability of failure for each of two events of the last step, where it is not the main noise."""
 _ROW_SHARES, _PULL_SHARES = (0.05, 0.3, 0.7, 0.95), (0.25, 0.75)
@@ -632,7 +621,7 @@ def excess_risk_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float
     """
     check_positive(reference_norm=reference_norm)
     check_failure(failure)
-    _check_plan(plan)
+    _check_plan(plan, independent_rows=True)
     problem, loss = plan.problem, plan.problem.loss_bounds
     alpha, steepness = plan.l2 / problem.n_rows_low, loss.lipschitz * problem.row_norm
     deviations = _deviations(plan)
@@ -675,24 +664,24 @@ def least_excess_risk(
     check_positive(reference_norm=reference_norm)
     check_failure(failure)
 
-    def at(log_alpha: float) -> tuple[float, Plan | None, ExcessRiskBound | None]:
+    def at(log_alpha: float) -> tuple[float, tuple[Plan, ExcessRiskBound] | None]:
         try:
             plan = plan_without_centre(estimator, math.exp(log_alpha), n_rows, n_features)
         except InsufficientRegularisation:
-            return math.inf, None, None
+            return math.inf, None
         bound = excess_risk_bound(plan, reference_norm=reference_norm, failure=failure)
-        return bound.excess_risk, plan, bound
+        return bound.excess_risk, (plan, bound)
 
     middle = math.log(_first_alpha(estimator, n_rows, n_features, reference_norm, failure))
-    _, plan, bound = _golden_section(at, middle - _SPAN, middle + _SPAN)
-    if plan is None or bound is None:
+    best = _golden_section(at, middle - _SPAN, middle + _SPAN)
+    if best is None:
         raise ParameterError("no alpha near the best one is possible at this budget: give more rows or a larger budget.")
-    return plan, bound
+    return best
 
 
 def may_suffice(plan: Plan, excess: float, reference_norm: float) -> bool:
     """Whether the bound can be below `excess` at any alpha: without noise it is above the mean deviation of rows."""
-    _check_plan(plan)
+    _check_plan(plan, independent_rows=True)
     return _deviations(plan).slope(1.0) * reference_norm <= excess
 
 
@@ -705,20 +694,20 @@ def plan_without_centre(estimator: Any, alpha: float, n_rows: int, n_features: i
     return plan
 
 
-def _check_plan(plan: Any) -> None:
-    """Raise ParameterError unless the theorems cover the plan."""
+def _check_plan(plan: Any, *, independent_rows: bool = False) -> LatticeNoise:
+    """The noise on the grid of a plan that the theorems cover; others are refused."""
     if not isinstance(plan, Plan) or plan.lattice is None:
-        raise ParameterError(
-            "bounds on the loss are for plans of private models with a loss of the score, such as classifiers."
-        )
+        raise ParameterError("bounds are for plans of private models with a loss of the score, such as classifiers.")
     if not has_utility_bound(plan):
         raise ParameterError(
-            "no bound is proven for noisy gradients, nor for rows that are centred, counts whose mean is matched, an l1 "
-            "penalty or a penalty of your own. Plan with mechanism='objective', centre=False and the ridge, and for counts "
-            "with match_mean=False, or forecast the error with simulate."
+            "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
+            "for rows that are centred, counts whose mean is matched, an l1 penalty or a penalty of your own. Plan with "
+            "mechanism='objective', centre=False and the ridge, and for counts with match_mean=False, or forecast the error "
+            "with simulate."
         )
-    if plan.problem.rows_per_person > 1:
+    if independent_rows and plan.problem.rows_per_person > 1:
         raise ParameterError("the bound needs independent rows, so max_rows_per_person must be 1.")
+    return plan.lattice
 
 
 def _deviations(plan: Plan) -> RowDeviations:
@@ -740,7 +729,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
     drift = plan.radius + 0.5 * math.sqrt(plan.lattice.dimension) * plan.lattice.step
     outputs = math.sqrt(plan.problem.loss.n_outputs)
     if plan.noise is None:
-        main: Lengths = last
+        main: Spherical | OnGrid | Shaped = last
         left, seal_pull, seal_along = failure, 0.0, 0.0
     else:
         # Beside several ridges noise of a ball is no longer spherical, but no longer than it was.
@@ -776,7 +765,7 @@ def _first_alpha(estimator: Any, n_rows: int, n_features: int | None, reference_
     alpha = 1.0
     for _ in range(3):
         plan = _possible_plan(estimator, alpha, n_rows, n_features)
-        _check_plan(plan)
+        _check_plan(plan, independent_rows=True)
         noise = plan.noise_norm * plan.l2 / plan.problem.n_rows_low
         alpha = (_deviations(plan).slope(failure) + noise) / reference_norm
     return alpha
@@ -792,13 +781,11 @@ def _possible_plan(estimator: Any, alpha: float, n_rows: int, n_features: int | 
     raise ParameterError("no alpha is possible at this budget: give more rows or a larger budget.")
 
 
-def _golden_section(
-    at: Callable[[float], tuple[float, Plan | None, ExcessRiskBound | None]], low: float, high: float
-) -> tuple[float, Plan | None, ExcessRiskBound | None]:
+def _golden_section(at: Callable[[float], tuple[float, Point | None]], low: float, high: float) -> Point | None:
     """The best of the points that a golden section search visits. Where alpha is too small no plan is possible."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = at(left), at(right)
-    best = min(at_left, at_right, key=lambda found: found[0])
+    best = min(at_left, at_right, key=itemgetter(0))
     for _ in range(_N_STEPS):
         if at_left[0] < at_right[0]:
             high, right, at_right = right, left, at_left
@@ -808,8 +795,8 @@ def _golden_section(
             low, left, at_left = left, right, at_right
             right = low + _GOLDEN * (high - low)
             at_right = at(right)
-        best = min(best, at_left, at_right, key=lambda found: found[0])
-    return best
+        best = min(best, at_left, at_right, key=itemgetter(0))
+    return best[1]
 
 
 # The loss of random Fourier features on new rows, above that of functions in the space of their kernel.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,7 @@ _N_ROWS, _N_TEST = 2500, 2000
 _N_FITS = 2
 """Private fits for each made-up table."""
 _CORRELATION = 0.3
-"""As in `simulation`: of two columns."""
+"""Correlation between the latent variables of two columns, or of two groups of encoded columns."""
 _DEVIATIONS = {"numbers": 0.12, "counts": 0.35, "classes": 0.25}
 """Of a number whose bounds are -1 and 1. That of classes was chosen by benchmarks/forecasts.py on some tables, and confirmed
 on others; the other two were set by hand."""
@@ -142,7 +143,10 @@ def errors_of_fits(estimator: Any, plan: Any, outcome: Outcome, error: float, se
         If such an estimator cannot be fitted to made-up rows.
     """
     n_rows = min(_N_ROWS, plan.problem.n_rows_low)
-    plain = {"ledger": None, "random_state": None, **({"n_rows_bounds": _bounds(plan, n_rows)} if _is_private(plan) else {})}
+    plain: dict[str, Any] = {"ledger": None, "random_state": None}
+    if _is_private(plan):
+        # As far apart as the bounds that were declared.
+        plain["n_rows_bounds"] = n_rows, math.ceil(n_rows * plan.problem.n_rows_high / plan.problem.n_rows_low)
     smaller = estimator_with(estimator, **plain)
     smaller = estimator_with(smaller, budget=_budget_for(smaller, plan, n_rows))
     exact = estimator_with(smaller, budget=math.inf, mechanism="auto")
@@ -172,11 +176,6 @@ def _is_private(plan: Any) -> bool:
     return bool(plan.problem.n_rows_low != plan.problem.n_rows_high)
 
 
-def _bounds(plan: Any, n_rows: int) -> tuple[int, int]:
-    """Bounds on the number of made-up rows, as far apart as those that were declared."""
-    return n_rows, math.ceil(n_rows * plan.problem.n_rows_high / plan.problem.n_rows_low)
-
-
 def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
     """The budget at which noise is as large beside so many rows as the plan's is beside its own."""
     budget = as_budget(estimator.budget)
@@ -192,17 +191,11 @@ def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
         candidates.append(ApproxDP(math.exp(found), budget.delta))
 
     def distance(candidate: Budget) -> float:
-        smaller = estimator_with(estimator, budget=candidate).plan(
-            None if _is_private(plan) else n_rows, _columns(estimator, plan)
-        )
+        n_features = None if estimator.schema is not None else int(plan.problem.n_features)
+        smaller = estimator_with(estimator, budget=candidate).plan(None if _is_private(plan) else n_rows, n_features)
         return abs(math.log(_share(smaller) / _share(plan)))
 
     return min(candidates, key=distance) if len(candidates) > 1 else candidates[0]
-
-
-def _columns(estimator: Any, plan: Any) -> int | None:
-    """The number of columns, where the schema does not say it."""
-    return None if estimator.schema is not None else int(plan.problem.n_features)
 
 
 def _share(plan: Any) -> float:
@@ -241,21 +234,31 @@ def _deviance(counts: Array, means: Array) -> float:
     return float(np.mean(logs - (counts - means)))
 
 
-@lru_cache(maxsize=8)
-def _table(
-    schema: Schema | None, bound: Any, n_features: int, outcome: Outcome, error: float, n_rows: int, seed: int
-) -> _Table:
-    """A made-up table of a public seed, whose best prediction errs as given."""
-    entropy, size = Entropy.seeded(seed), n_rows + _N_TEST
+def uniform_numbers(seed: int) -> Callable[..., Array]:
+    """A function from a shape to numbers of that shape between 0 and 1, the next ones of a public seed."""
+    entropy = Entropy.seeded(seed)
 
     def uniform(*shape: int) -> Array:
         words = np.frombuffer(entropy.read(8 * math.prod(shape)), dtype="<u8").reshape(shape)
         return np.asarray(((words >> 11) + 0.5) * 2.0**-53, dtype=np.float64)
 
+    return uniform
+
+
+def correlated(uniform: Callable[..., Array], n_rows: int, n_columns: int) -> Array:
+    """(n_rows, n_columns) standard normal numbers with a common cause: the latent variables behind columns."""
+    common = math.sqrt(_CORRELATION) * ndtri(uniform(n_rows, 1))
+    return np.asarray(common + math.sqrt(1.0 - _CORRELATION) * ndtri(uniform(n_rows, n_columns)))
+
+
+@lru_cache(maxsize=8)
+def _table(
+    schema: Schema | None, bound: Any, n_features: int, outcome: Outcome, error: float, n_rows: int, seed: int
+) -> _Table:
+    """A made-up table of a public seed, whose best prediction errs as given."""
+    uniform, size = uniform_numbers(seed), n_rows + _N_TEST
     n_columns = n_features if schema is None else len(schema.columns)
-    latent = math.sqrt(_CORRELATION) * ndtri(uniform(size, 1)) + math.sqrt(1.0 - _CORRELATION) * ndtri(
-        uniform(size, n_columns)
-    )
+    latent = correlated(uniform, size, n_columns)
     n_signals = len(outcome.labels) or 1
     decay = _SIGNAL_DECAY_IN_BALL if schema is None else _SIGNAL_DECAYS[outcome.kind]
     importance = (1.0 + uniform(n_columns).argsort()) ** -decay
@@ -282,11 +285,8 @@ def _in_bound(bound: Any, latent: Array, deviation: float) -> Array:
     size = latent.shape[1]
     if isinstance(bound, GroupBound):
         return np.asarray(bound.clip(deviation * latent))
-    rows = (
-        latent
-        * bound.l2_norm
-        * np.sqrt(0.5 * np.arange(1.0, size + 1.0) ** -1.0 / np.sum(np.arange(1.0, size + 1.0) ** -1.0))
-    )
+    variances = np.arange(1.0, size + 1.0) ** -1.0
+    rows = latent * bound.l2_norm * np.sqrt(0.5 * variances / np.sum(variances))
     rows[:, -1] += bound.l2_norm * math.sqrt(0.5)
     return np.asarray(bound.clip(rows))
 

@@ -19,7 +19,6 @@ benchmarks/notes/how_near_are_forecasts.md.
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -34,16 +33,18 @@ from confide.erm.losses import Loss
 from confide.erm.objective import Objective, ObjectiveWithRidges
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.transformed_losses import InterpolatedSlopes
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_number, is_whole
 from confide.features.encoder import Encoder
 from confide.inference.sampling_design import SamplingDesign
 from confide.plan_text import prior_of
 from confide.planning.made_up_fits import (
     Outcome,
     checked_error,
+    correlated,
     errors_of_fits,
     estimator_with,
     estimator_with_chosen_schema,
+    uniform_numbers,
 )
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
@@ -72,13 +73,8 @@ def check_failure(failure: float) -> None:
 def check_whole(**values: int) -> None:
     """Raise ParameterError, which names the argument, unless all are whole numbers of at least 1."""
     for name, value in values.items():
-        if not is_number(value) or not isinstance(value, numbers.Integral) or value < 1:
+        if not is_whole(value) or value < 1:
             raise ParameterError(f"{name} must be a whole number of at least 1.")
-
-
-def is_number(value: Any) -> bool:
-    """Whether this is one real number. Text and truth values are none."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 _N_ROWS = 6000
@@ -108,8 +104,6 @@ _NUMBER_DEVIATION = 0.35
 """Standard deviation of a number whose bounds are -1 and 1."""
 _SIGNAL_DECAY = 0.5
 """The label shifts the latent variables of the groups of columns, or axes, in proportion to 1 / rank^decay."""
-_CORRELATION = 0.3
-"""Correlation between the latent variables of two groups of columns."""
 _VARIANCE_DECAY = 1.0
 """For rows in a ball: variances along the axes of their covariance are in proportion to 1 / rank^decay."""
 _MEAN_SHARE = 0.5
@@ -192,7 +186,7 @@ def simulate(
     ParameterError
         If the guesses contradict each other, or the estimator is of another kind.
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    if not is_whole(seed) or seed < 0:
         raise ParameterError("seed must be a whole number of at least 0.")
     # Made-up rows have no middle worth finding, so the forecast is one without a centre: a little too cautious.
     plan = estimator_with(estimator, centre=False).plan(n_rows, n_features)
@@ -298,11 +292,8 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
     # these rows have the weight 1, so both are counted in units of the mean weight.
     part = made_up.facts.n_rows / plan.problem.n_rows_low / mean_weight
     entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
-    noise = (
-        np.concatenate([plan.noise.draw(entropy) for _ in range(_N_DRAWS)])
-        if plan.noise
-        else np.repeat(nothing, _N_DRAWS, 0)
-    )
+    draws = [plan.noise.draw(entropy) if plan.noise else nothing for _ in range(_N_DRAWS)]
+    noise = np.concatenate(draws)
     if plan.descent is not None:
         return np.maximum(0.0, made_up.errors(_walked(plan, made_up, part, entropy)) - made_up.error)
     if plan.perturbs_objective:
@@ -414,11 +405,7 @@ class _Design:
     @classmethod
     def drawn(cls, bound: RowBound, n_features: int, n: int, positive_rate: float, seed: int) -> _Design:
         """A random design from a public seed. It involves nobody's rows."""
-        entropy = Entropy.seeded(seed)
-
-        def uniform(*shape: int) -> Array:
-            words = np.frombuffer(entropy.read(8 * math.prod(shape)), dtype="<u8").reshape(shape)
-            return np.asarray(((words >> 11) + 0.5) * 2.0**-53, dtype=np.float64)
+        uniform = uniform_numbers(seed)
 
         def ranks(size: int) -> Array:
             """The numbers 1 to `size` in random order."""
@@ -429,9 +416,7 @@ class _Design:
             # Noise and ridge are the same in all directions, so the axes of the covariance may be the columns.
             return cls(bound, labels, ndtri(uniform(n, n_features)), np.arange(1.0, n_features + 1.0) ** -_SIGNAL_DECAY, ())
         sizes = bound.sizes
-        latent = math.sqrt(_CORRELATION) * ndtri(uniform(n, 1)) + math.sqrt(1.0 - _CORRELATION) * ndtri(
-            uniform(n, len(sizes))
-        )
+        latent = correlated(uniform, n, len(sizes))
         importance = ranks(len(sizes)) ** -_SIGNAL_DECAY
         shares: list[Array] = []
         for size in sizes:
