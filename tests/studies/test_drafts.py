@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from confide.features.canonical_labels import BLANK
-from confide.studies.drafts import StartedFiles, draft_from_answers, draft_with_blanks
+from confide.studies.drafts import draft_from_answers, draft_with_blanks, started_files
 from confide.studies.text_tables import TableNames
 from tests.starting.studies import SCHEMA, STUDY, TABLE
 
@@ -59,5 +59,5 @@ def test_a_ledger_has_delta_for_as_many_fits_as_its_epsilon_pays_for() -> None:
 
 def test_files_lie_in_one_folder() -> None:
     """By fixed names beside that of the schema."""
-    names = [path.name for path in StartedFiles(Path("x"), "p.toml").paths.values()]
+    names = [path.name for path in started_files(Path("x"), "p.toml").values()]
     assert names == ["p.toml", "study.toml", "study.ipynb", "study.py"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from confide.cli.options import Force, is_dialogue
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.studies.drafts import SchemaDraft, StartedFiles, StudyDraft
+    from confide.studies.drafts import SchemaDraft, StudyDraft
     from confide.studies.text_tables import TableNames
 
 Table = Annotated[
@@ -81,7 +82,7 @@ def new(
     each column. Otherwise it leaves blanks in the schema, and every other command names what is still to be filled in.
     """
     from confide.features.column_names import listed_absent
-    from confide.studies.drafts import StartedFiles
+    from confide.studies.drafts import started_files
     from confide.studies.templates import check_files, write_files
 
     table, suggested = _table(data, columns, public_file=public_file, has_header=header)
@@ -95,7 +96,7 @@ def new(
         raise ParameterError("--target and --person name the same column; give two different ones.")
     study = replace(_first_settings(data, out_dir, name, epsilon, delta, rho), n_rows=rows)
     study = replace(study, max_rows_per_person=max_rows_per_person or 1)
-    files = StartedFiles(out_dir, study.schema)
+    files = started_files(out_dir, study.schema)
     check_files(files, [] if data is None else [data], overwrite=force)
     if no_input or not is_dialogue():
         from confide.studies.drafts import draft_from_answers, draft_with_blanks
@@ -186,19 +187,20 @@ def _asked(
     return schema, interview.study(replace(study, max_rows_per_person=rows))
 
 
-def _show(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, table: TableNames) -> None:
+def _show(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraft, table: TableNames) -> None:
     """What was written, and what to do next."""
     from confide.cli import output
     from confide.studies.templates import check_command, ledger_command, plan_command
 
     screen = output.Screen()
-    for path in files.paths.values():
+    for path in files.values():
         screen.verbatim(f"Wrote {path}")
     if table.n_unnamed:
         screen.text(
             "A column without a name was left out." if table.n_unnamed == 1 else "Columns without names were left out."
         )
-    screen.heading("What to do next" + ("" if files.folder == Path() else f", in the folder {files.folder}"))
+    folder = files["study"].parent
+    screen.heading("What to do next" + ("" if folder == Path() else f", in the folder {folder}"))
     if schema.n_blank:
         screen.text(f"Fill in {study.schema}: {schema.n_blank} places are marked FILL IN. Do not look at the rows for it.")
     elif schema.from_rows:

@@ -51,8 +51,8 @@ class Kernel(Protocol):
     """(columns, n_rows, rows_in_block, labels, counts, largest, weights, offset, loss, a, low, high, out, products, plain)
 
     Rows that are codes of columns, as `StoredCodes` describes them, summed up block by block. False where a row lacks a
-    level in a linked category. Then the sums are not those of rows within their bounds. `products` is as in `dense_sums`, for at
-    most `MOST_CODED_BENT` columns, of which at most `MOST_LINES` are lines.
+    level in a linked category. Then the sums are not those of rows within their bounds. `products` is as in `dense_sums`,
+    for at most `MOST_CODED_BENT` columns, of which at most `MOST_LINES` are lines.
     """
 
     def processor(self) -> str:

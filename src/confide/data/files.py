@@ -34,6 +34,7 @@ from confide.known_words import listed
 
 Kind: TypeAlias = Literal["number", "text"]
 
+Answer = TypeVar("Answer")
 READABLE = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arrow")
 WRITABLE = (".csv", ".parquet", ".feather", ".arrow")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -116,7 +117,7 @@ class FilePart:
     def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
         """Record batches with the named columns, in the order of the file; from Parquet at most `n_rows` at a time."""
         kind, wanted = suffix_of(self.path), list(names)
-        refusal: Callable[[str], Exception] = self._damaged
+        refusal: Callable[[str], Exception] = partial(_damaged, self.path)
         if kind == ".csv":
             batches, refusal = self._csv(wanted), partial(csv_refusal, self.path, csv_types(self.kinds))
         elif kind == ".parquet":
@@ -134,10 +135,13 @@ class FilePart:
         kind = suffix_of(self.path)
         if kind == ".csv":
             return 1
-        with opened(self.path) as stream:
+
+        def count(stream: BinaryIO) -> int:
             if kind == ".parquet":
-                return int(attempt(lambda: parquet.ParquetFile(stream).metadata.num_row_groups, self._damaged))
-            return int(attempt(lambda: pa.ipc.open_file(stream).num_record_batches, self._damaged))
+                return int(parquet.ParquetFile(stream).metadata.num_row_groups)
+            return int(pa.ipc.open_file(stream).num_record_batches)
+
+        return _read_of(self.path, count)
 
     def check(self, unread: Collection[str] = ()) -> None:
         """Refuse a file that lacks columns, or is not of the kind that its name says, before a row is read.
@@ -152,22 +156,9 @@ class FilePart:
             The message is one line, and the only columns it names are among `kinds`. Other names may be cells, if the file
             lacks a header line.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
-
-        kind = suffix_of(self.path)
-        if kind == ".csv":
-            names = header_of(self.path, self.kinds)
-        else:
-            with opened(self.path) as stream:
-                if kind == ".parquet":
-                    names = attempt(lambda: parquet.ParquetFile(stream).schema_arrow.names, self._damaged)
-                else:
-                    names = attempt(lambda: pa.ipc.open_file(stream).schema.names, self._damaged)
+        is_csv = suffix_of(self.path) == ".csv"
+        names = header_of(self.path, self.kinds) if is_csv else arrow_schema(self.path).names
         check_names(self.path, names, [name for name in self.kinds if name not in unread])
-
-    def _damaged(self, complaint: str) -> FileError:
-        return FileError(f"{self.path} is damaged, or is not a file of the kind that its name says; get a fresh copy.")
 
     def _parquet(self, names: list[str], n_rows: int) -> Iterator[Any]:
         import pyarrow as pa
@@ -202,7 +193,31 @@ class FilePart:
         return csv_batches(partial(opened, self.path), form)
 
 
-Answer = TypeVar("Answer")
+def arrow_schema(path: Path) -> Any:
+    """What a Parquet, Feather or Arrow file says of its columns, as an Arrow schema.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    def read(stream: BinaryIO) -> Any:
+        return parquet.read_schema(stream) if suffix_of(path) == ".parquet" else pa.ipc.open_file(stream).schema
+
+    return _read_of(path, read)
+
+
+def _read_of(path: Path, read: Callable[[BinaryIO], Answer]) -> Answer:
+    """What a function reads of an opened file; a file that it cannot read is damaged."""
+    with opened(path) as stream:
+        return attempt(partial(read, stream), partial(_damaged, path))
+
+
+def _damaged(path: Path, _: str) -> FileError:
+    return FileError(f"{path} is damaged, or is not a file of the kind that its name says; get a fresh copy.")
 
 
 def attempt(call: Callable[[], Answer], refusal: Callable[[str], Exception]) -> Answer:
@@ -335,8 +350,12 @@ def separator_of(path: Path, wanted: Collection[str] = ()) -> str:
     """
     if path.name.lower().endswith((".tsv", ".tsv.gz")):
         return "\t"
-    found = {separator: _names_in(path, separator) for separator in SEPARATORS}
-    return max(found, key=lambda separator: (bool(wanted) and set(wanted) <= set(found[separator]), len(found[separator])))
+    return best_separator({separator: _names_in(path, separator) for separator in SEPARATORS}, wanted)
+
+
+def best_separator(names: Mapping[str, Sequence[str]], wanted: Collection[str]) -> str:
+    """The first separator that makes all wanted names columns, and otherwise the one that makes most columns."""
+    return max(names, key=lambda separator: (bool(wanted) and set(wanted) <= set(names[separator]), len(names[separator])))
 
 
 def header_of(path: Path, wanted: Collection[str] = ()) -> list[str]:

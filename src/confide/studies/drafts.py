@@ -147,11 +147,8 @@ def _empty(description: dict[str, Any]) -> list[str]:
 def target_answer(answer: str) -> str:
     """The answer for a column as one for a target, which has no other levels, no empty cells and no scale."""
     numbers, unit = _without_unit(answer)
-    kept = (
-        ""
-        if answer == SKIP
-        else re.sub(rf"(, \*)?(, empty(?: +{_NUMBER})*)?( log(?:10)?)?( empty(?: +{_NUMBER})*)?$", "", numbers)
-    )
+    beside = rf"(, \*)?(, empty(?: +{_NUMBER})*)?( log(?:10)?)?( empty(?: +{_NUMBER})*)?$"
+    kept = "" if answer == SKIP else re.sub(beside, "", numbers)
     return kept if unit is None else f"{kept} in {unit}"
 
 
@@ -186,11 +183,10 @@ def _without_codes(levels: list[Any]) -> tuple[list[Any], tuple[int | float, ...
     codes: list[int | float] = []
     kept = []
     for level in levels:
-        found = _EMPTY.fullmatch(level) if isinstance(level, str) else None
-        codes += [
-            int(code) if re.fullmatch(r"[+-]?\d+", code) else float(code) for code in (found[1] if found else "").split()
-        ]
-        kept.append("empty" if found else level)
+        marked = _EMPTY.fullmatch(level) if isinstance(level, str) else None
+        texts = marked[1].split() if marked else ()
+        codes += [int(code) if re.fullmatch(r"[+-]?\d+", code) else float(code) for code in texts]
+        kept.append("empty" if marked else level)
     return kept, tuple(codes)
 
 
@@ -242,20 +238,8 @@ _CATEGORIES = {
     "marriage", "status", "type", "category", "group", "code", "class", "level", "workclass", "relationship",
 }  # fmt: skip
 _AMOUNTS = {
-    "amount",
-    "amt",
-    "balance",
-    "bal",
-    "income",
-    "salary",
-    "wage",
-    "price",
-    "cost",
-    "charge",
-    "charges",
-    "fee",
-    "sum",
-}
+    "amount", "amt", "balance", "bal", "income", "salary", "wage", "price", "cost", "charge", "charges", "fee", "sum",
+}  # fmt: skip
 """Words of columns that hold money: numbers with a long right tail."""
 _FLAGS = {"is", "has", "was", "had"}
 _STATES = {"verified", "confirmed", "valid", "status", "flag", "known", "given", "provided", "available", "missing", "type"}
@@ -420,24 +404,10 @@ class StudyDraft:
         return "replace-one" if self.n_rows_bounds is None else "add-or-remove-one"
 
 
-@dataclass(frozen=True, slots=True)
-class StartedFiles:
-    """Where the files of a study are written.
-
-    Parameters
-    ----------
-    folder : the folder of all of them
-    schema : name of the schema's file
-    """
-
-    folder: Path
-    schema: str
-
-    @property
-    def paths(self) -> dict[str, Path]:
-        """The path of each file: "schema", "study", "notebook" and "script"."""
-        names = {"schema": self.schema, "study": "study.toml", "notebook": "study.ipynb", "script": "study.py"}
-        return {what: self.folder / name for what, name in names.items()}
+def started_files(folder: Path, schema: str) -> dict[str, Path]:
+    """Where the files of a study are written: "schema", whose name is given, "study", "notebook" and "script"."""
+    names = {"schema": schema, "study": "study.toml", "notebook": "study.ipynb", "script": "study.py"}
+    return {what: folder / name for what, name in names.items()}
 
 
 def draft_with_blanks(table: TableNames, target: str | None, person: str | None) -> SchemaDraft:

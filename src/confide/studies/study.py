@@ -9,12 +9,12 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from confide.errors import StudyError
+from confide.errors import StudyError, is_number, is_whole
 from confide.features.schema import Schema
 from confide.features.toml_form import read_toml, refuse_address
 from confide.files import sha256_of
@@ -186,6 +186,19 @@ def _is_url(place: str) -> bool:
     return "://" in place
 
 
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "str": (lambda value: isinstance(value, str) and bool(value.strip()), "text that is not blank"),
+    "float": (is_number, "a number"),
+    "bool": (lambda value: isinstance(value, bool), "true or false"),
+    "int": (lambda value: is_whole(value) and value >= 1, "a whole number of at least 1"),
+    "tuple[int, int]": (
+        lambda value: isinstance(value, list) and len(value) == 2 and all(map(is_whole, value)) and 1 <= value[0] < value[1],
+        "two whole numbers in rising order, such as [10000, 100000]",
+    ),
+}
+"""What a key may hold, by the annotation of its record, and how a message says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """Reads the tables of one file."""
@@ -196,7 +209,10 @@ class _Reading:
     def study(self, given: dict[str, Any]) -> Study:
         known = tuple(each.name for each in fields(Study) if each.name not in ("path", "release"))
         self._check_names(f"{self.path}", given, known, "table")
-        tables = {name: self._mapping(name, given[name]) for name in given}
+        for name, value in given.items():
+            if not isinstance(value, dict):
+                raise StudyError(f"{self.path}: {name} must be a table; write [{name}] and its keys below it.")
+        tables: dict[str, dict[str, Any]] = given
         evaluation = tables.get("evaluation")
         outputs = self._table("outputs", Outputs, tables)
         report = None if outputs.report is None else of_release(outputs.report, self.release)
@@ -250,11 +266,6 @@ class _Reading:
                 raise StudyError(f"{self.path}: {taken[place]} and {role} are the same file; give each its own.")
             taken[place] = role
 
-    def _mapping(self, name: str, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise StudyError(f"{self.path}: {name} must be a table; write [{name}] and its keys below it.")
-        return value
-
     def _table(self, name: str, kind: type[Table], tables: Mapping[str, dict[str, Any]]) -> Table:
         described = fields(kind)  # type: ignore[arg-type]  # each kind is a dataclass
         given = tables.get(name, {})
@@ -292,27 +303,10 @@ class _Reading:
 
     def _value(self, table: str, key: str, kind: str, value: Any) -> Any:
         """The value of a key, if it is of the kind that the record says."""
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if kind.startswith("str"):
-            if isinstance(value, str) and value.strip():
-                return value
-            raise self._error(table, key, "must be text that is not blank.")
-        if kind.startswith("float"):
-            if is_whole or isinstance(value, float):
-                return float(value)
-            raise self._error(table, key, "must be a number.")
-        if kind.startswith("bool"):
-            if isinstance(value, bool):
-                return value
-            raise self._error(table, key, "must be true or false.")
-        if kind == "int":
-            if is_whole and value >= 1:
-                return value
-            raise self._error(table, key, "must be a whole number of at least 1.")
-        is_pair = isinstance(value, list) and len(value) == 2 and all(type(each) is int and each >= 1 for each in value)
-        if is_pair and value[0] < value[1]:
-            return tuple(value)
-        raise self._error(table, key, "must be two whole numbers in rising order, such as [10000, 100000].")
+        is_admitted, expected = _KINDS[kind.removesuffix(" | None")]
+        if not is_admitted(value):
+            raise self._error(table, key, f"must be {expected}.")
+        return float(value) if kind.startswith("float") else tuple(value) if isinstance(value, list) else value
 
     def _check_names(self, where: str, given: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
         for name in given:

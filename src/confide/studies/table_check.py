@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from confide.data.files import SEPARATORS, FilePart, Stamp
+from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
 from confide.features.column_names import printable_lines
@@ -24,7 +24,6 @@ from confide.studies.text_tables import (
     form_of,
     is_text_table,
     looks_like_data,
-    schema_of_typed_file,
     table_pieces,
 )
 
@@ -131,7 +130,7 @@ def _weights(schema: Schema) -> tuple[NumberColumn, ...]:
 
 def _checked_file(path: Path, schema: Schema) -> FileCheck:
     form = form_of(path, list(kinds_read(schema)), whole=True) if is_text_table(path) else None
-    present = tuple(schema_of_typed_file(path).names) if form is None else form.names
+    present = tuple(arrow_schema(path).names) if form is None else form.names
     names = check_names(present, list(kinds_read(schema)))
     is_data = form is not None and not names.is_header and looks_like_data(present)
     return FileCheck(path, form, names, is_data, _refusal(path, schema))
@@ -205,13 +204,18 @@ def _of_file(file: FileCheck) -> Iterator[Finding]:
         )
     else:
         yield from _of_names(file)
-    if file.form is not None:
-        yield from _of_form(file)
+    if file.form is not None and file.form.separator not in (",", "\t"):
+        separator = SEPARATORS[file.form.separator]
+        yield Finding(f"{name}: {separator} stand between cells, and a fit reads them so.", refused=False)
+    if file.form is not None and not _is_utf8(file):
+        yield Finding(
+            f"{name}: the text is in {ENCODING_NAMES[file.form.encoding]}, and a fit expects UTF-8. Write it anew in UTF-8.",
+            refused=True,
+        )
     if file.ragged.n_rows:
         yield Finding(
             f"{name}: {file.ragged.n_rows:,} rows have more or fewer cells than the first line has names. They are not "
-            "counted "
-            f"here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
+            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
             refused=True,
         )
     explained = file.names.absent or file.names.repeated or file.ragged.n_rows or not _is_utf8(file)
@@ -228,23 +232,12 @@ def _of_names(file: FileCheck) -> Iterator[Finding]:
         yield Finding(f"{name}: has more than one column of the name {listed(file.names.repeated)}.", refused=True)
     extra = [each for each in file.names.extra if each.strip() and each not in file.names.absent.values()]
     if extra:
-        more = f" and {len(extra) - _MOST_NAMES} more" if len(extra) > _MOST_NAMES else ""
-        yield Finding(
-            f"{name}: the schema does not describe {listed(extra[:_MOST_NAMES])}{more}; a fit leaves that out.", False
-        )
+        yield Finding(f"{name}: the schema does not describe {_first_of(extra)}; a fit leaves that out.", refused=False)
 
 
-def _of_form(file: FileCheck) -> Iterator[Finding]:
-    form, name = file.form, file.path.name
-    if form is None:
-        return
-    if form.separator not in (",", "\t"):
-        yield Finding(f"{name}: {SEPARATORS[form.separator]} stand between cells, and a fit reads them so.", refused=False)
-    if not _is_utf8(file):
-        yield Finding(
-            f"{name}: the text is in {ENCODING_NAMES[form.encoding]}, and a fit expects UTF-8. Write it anew in UTF-8.",
-            refused=True,
-        )
+def _first_of(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return listed(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
 def _is_utf8(file: FileCheck) -> bool:
@@ -271,7 +264,12 @@ def _of_column(column: ColumnCounts) -> Iterator[Finding]:
         yield Finding(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.", refused=True)
     yield from _of_missing(column, what)
     if isinstance(column.described, Target):
-        yield from _of_target(column, what)
+        if column.unlisted:
+            yield Finding(
+                f"{what}: {percent(column.unlisted, rows)} of the cells are none of the labels of the schema. Correct the "
+                f"labels, or leave these rows out by a rule that is public.",
+                refused=True,
+            )
     elif not column.as_described and not column.unreadable:
         yield Finding(
             f"{what}: no cell is as the schema describes it, so its weight would be noise alone. Correct the description or "
@@ -282,18 +280,15 @@ def _of_column(column: ColumnCounts) -> Iterator[Finding]:
         yield _of_unlisted(column, what)
     yield from _of_codes(column, what)
     if share(column.clipped, rows) > _LARGE_SHARE:
+        below, above = percent(column.below, rows), percent(column.above, rows)
         yield Finding(
-            f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({percent(column.below, rows)} "
-            "below, "
-            f"{percent(column.above, rows)} above), and a fit clips them. Is the unit right?",
+            f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({below} below, {above} above), "
+            f"and a fit clips them. Is the unit right?",
             refused=False,
         )
     unused = [str(level) for level, count in zip(column.listed, column.by_level, strict=False) if not count]
     if unused and column.as_described:
-        shown = listed(unused[:_MOST_NAMES]) + (
-            f" and {len(unused) - _MOST_NAMES} more" if len(unused) > _MOST_NAMES else ""
-        )
-        yield Finding(f"{what}: no row has {shown}. Is it spelled as in the table?", refused=False)
+        yield Finding(f"{what}: no row has {_first_of(unused)}. Is it spelled as in the table?", refused=False)
 
 
 def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
@@ -346,16 +341,6 @@ def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:
     )
 
 
-def _of_target(column: ColumnCounts, what: str) -> Iterator[Finding]:
-    if column.unlisted:
-        yield Finding(
-            f"{what}: {percent(column.unlisted, column.rows)} of the cells are none of the labels of the schema. Correct "
-            "the "
-            f"labels, or leave these rows out by a rule that is public.",
-            refused=True,
-        )
-
-
 def _of_unlisted(column: ColumnCounts, what: str) -> Finding:
     part = percent(column.unlisted, column.rows)
     other = getattr(column.described, "other", False)
@@ -376,37 +361,23 @@ def _of_persons(check: TableCheck) -> Iterator[Finding]:
     persons = check.persons
     if persons is None:
         return
-    if persons["rows_without_person"]:
-        yield Finding(f"{persons['rows_without_person']:,} rows name no person; a fit refuses them.", refused=True)
-    if persons["rounded_rows"]:
-        yield Finding(
-            f"{persons['rounded_rows']:,} rows name a person by a floating-point number so large that its type rounds it. "
-            f"Write identifiers as integers or as text.",
-            refused=True,
-        )
-    if persons["respelled"]:
-        yield Finding(
-            f"{persons['respelled']:,} of {persons['persons']:,} identifiers of persons are another one in another "
-            f"spelling, as 7, 7.0 and 007 are, or A1 and a1. Write each person in one way in all files; different persons "
-            f"need identifiers that differ in more than spelling.",
-            refused=True,
-        )
-    if persons["persons_above"]:
-        yield Finding(
-            f"{persons['persons_above']:,} of {persons['persons']:,} persons have more than {check.rows_per_person} row"
-            f"{'s' if check.rows_per_person > 1 else ''}; a fit leaves out {persons['rows_above']:,} rows, drawn at "
-            "random. The "
-            f"largest number of rows of one person is {persons['most_rows']:,}; choose --max-rows-per-person by what is "
-            "publicly "
-            f"known, not by this number.",
-            refused=False,
-        )
-    if persons["repeated_rows"]:
-        yield Finding(
-            f"{persons['repeated_rows']:,} rows repeat another row of the same person in every described column. Were rows "
-            f"copied?",
-            refused=False,
-        )
+    n, several = {name: f"{count:,}" for name, count in persons.items()}, "s" if check.rows_per_person > 1 else ""
+    sentences = {
+        "rows_without_person": f"{n['rows_without_person']} rows name no person; a fit refuses them.",
+        "rounded_rows": f"{n['rounded_rows']} rows name a person by a floating-point number so large that its type rounds "
+        f"it. Write identifiers as integers or as text.",
+        "respelled": f"{n['respelled']} of {n['persons']} identifiers of persons are another one in another spelling, as 7, "
+        f"7.0 and 007 are, or A1 and a1. Write each person in one way in all files; different persons need identifiers that "
+        f"differ in more than spelling.",
+        "persons_above": f"{n['persons_above']} of {n['persons']} persons have more than {check.rows_per_person} "
+        f"row{several}; a fit leaves out {n['rows_above']} rows, drawn at random. The largest number of rows of one person "
+        f"is {n['most_rows']}; choose --max-rows-per-person by what is publicly known, not by this number.",
+        "repeated_rows": f"{n['repeated_rows']} rows repeat another row of the same person in every described column. Were "
+        f"rows copied?",
+    }
+    for name, text in sentences.items():
+        if persons[name]:
+            yield Finding(text, refused=name not in ("persons_above", "repeated_rows"))
 
 
 # The check of a table as JSON for programs, and as a page for its curator. Both say that they are not for release.

@@ -14,7 +14,7 @@ from confide.errors import FileError
 from confide.features.canonical_labels import BLANK
 from confide.features.toml_form import refuse_address, toml_key, toml_value
 from confide.files import check_output, write_text
-from confide.studies.drafts import ColumnDraft, SchemaDraft, StartedFiles, StudyDraft
+from confide.studies.drafts import ColumnDraft, SchemaDraft, StudyDraft
 
 # The text of a schema that begins: TOML with comments for the person who fills it in.
 
@@ -53,7 +53,10 @@ def schema_text(draft: SchemaDraft) -> str:
     """The text of the file, which reads as the schema when every blank is filled in."""
     introduction = _FROM_ROWS.format(file=_in_a_comment(draft.from_rows)) if draft.from_rows else _FILLED
     advice = _TARGETS + (_UNKNOWN_TARGET if draft.target["column"] == BLANK else "")
-    lines = [introduction + (_BLANK.format(blank=BLANK) if draft.n_blank else ""), advice + _target_line(draft)]
+    lines = [
+        introduction + (_BLANK.format(blank=BLANK) if draft.n_blank else ""),
+        f"{advice}target = {toml_value(draft.target)}",
+    ]
     if draft.person is not None:
         lines.append(f"# Identifies the person a row belongs to; it is not a feature.\nperson = {toml_value(draft.person)}")
     kept = [column for column in draft.columns if column.description is not None]
@@ -62,10 +65,6 @@ def schema_text(draft: SchemaDraft) -> str:
     if left_out:
         lines.append("\n".join(f"# {_in_a_comment(column.name)}: {column.note or 'left out'}" for column in left_out))
     return "\n\n".join(line.rstrip("\n") for line in lines) + "\n"
-
-
-def _target_line(draft: SchemaDraft) -> str:
-    return f"target = {toml_value(draft.target)}"
 
 
 def _line(column: ColumnDraft) -> str:
@@ -145,28 +144,28 @@ def _options(amounts: Mapping[str, float]) -> str:
     return "".join(f" --{name} {amount:g}" for name, amount in amounts.items())
 
 
+def _persons(study: StudyDraft) -> str:
+    """The option that says how many rows a person may have, where it is more than one."""
+    return "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+
+
 def _relation(study: StudyDraft) -> str:
     """The options that say whom a ledger protects."""
-    neighbours = "" if study.n_rows_bounds is None else " --neighbours add-or-remove-one"
-    rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
-    return f"{neighbours}{rows}"
+    return ("" if study.n_rows_bounds is None else " --neighbours add-or-remove-one") + _persons(study)
 
 
 def check_command(study: StudyDraft) -> str:
     """The command that shows the curator how the table fits the schema."""
-    rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
-    return f"confide check {shlex.quote(study.data)} --schema {shlex.quote(study.schema)}{rows}"
+    return f"confide check {shlex.quote(study.data)} --schema {shlex.quote(study.schema)}{_persons(study)}"
 
 
 def plan_command(study: StudyDraft) -> str:
     """The command that shows what a fit would cost and yield. It reads no row."""
-    if study.n_rows_bounds is None:
-        rows = f"--rows {study.n_rows}"
-    else:
-        low, high = study.n_rows_bounds
-        rows = f"--neighbours add-or-remove-one --n-rows-bounds {low} {high}"
-    persons = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
-    return f"confide plan --schema {shlex.quote(study.schema)} {rows}{_options(study.amounts)}{persons}"
+    bounds = study.n_rows_bounds
+    rows = f"--rows {study.n_rows}"
+    if bounds is not None:
+        rows = f"--neighbours add-or-remove-one --n-rows-bounds {bounds[0]} {bounds[1]}"
+    return f"confide plan --schema {shlex.quote(study.schema)} {rows}{_options(study.amounts)}{_persons(study)}"
 
 
 # The steps of a study as Python: what the script and the notebook both contain, so that they do the same.
@@ -238,11 +237,8 @@ def _model_code(schema: SchemaDraft, study: StudyDraft) -> str:
     if numbers is None:
         before = "Estimator = confide.AdditiveRegressor if schema.target.bounds else confide.AdditiveClassifier\n"
         kind = "Estimator"
-    budget = f"confide.PureDP({study.epsilon!r})"
-    if study.rho is not None:
-        budget = f"confide.ZCDP({study.rho!r})"
-    elif study.delta is not None:
-        budget = f"confide.ApproxDP({study.epsilon!r}, {study.delta!r})"
+    kind_of_budget = "ZCDP" if study.rho is not None else "PureDP" if study.delta is None else "ApproxDP"
+    budget = f"confide.{kind_of_budget}({', '.join(map(repr, study.amounts.values()))})"
     parameters: dict[str, Any] = {"budget": budget, "schema": "schema"}
     if study.n_rows_bounds is not None:
         parameters |= {"neighbours": _text(study.neighbours), "n_rows_bounds": repr(study.n_rows_bounds)}
@@ -328,12 +324,12 @@ def _code(text: str) -> dict[str, Any]:
     return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
 
 
-def check_files(files: StartedFiles, inputs: Collection[Path], *, overwrite: bool) -> None:
+def check_files(files: Mapping[str, Path], inputs: Collection[Path], *, overwrite: bool) -> None:
     """Refuse, before any question, files that could not be written or would replace others.
 
     Parameters
     ----------
-    files : where they are to be
+    files : where they are to be, as `started_files` names them
     inputs : files that must not be replaced in any case
     overwrite : whether files that exist may be replaced
 
@@ -342,21 +338,22 @@ def check_files(files: StartedFiles, inputs: Collection[Path], *, overwrite: boo
     FileError
         If one of them exists, or its folder cannot be written to.
     """
-    refuse_address(files.folder)
-    if not files.folder.is_dir():
-        if files.folder.exists():
-            raise FileError(f"{files.folder} is no folder; give another one as --out-dir.")
+    folder = files["study"].parent
+    refuse_address(folder)
+    if not folder.is_dir():
+        if folder.exists():
+            raise FileError(f"{folder} is no folder; give another one as --out-dir.")
         try:
-            files.folder.mkdir(parents=True)
+            folder.mkdir(parents=True)
         except OSError as error:
-            raise FileError(f"cannot make the folder {files.folder}: {error.strerror}.") from None
-    for path in files.paths.values():
+            raise FileError(f"cannot make the folder {folder}: {error.strerror}.") from None
+    for path in files.values():
         if any(path.resolve() == other.resolve() for other in inputs):
             raise FileError(f"{path} is the table itself, and would be lost; give another folder as --out-dir.")
         check_output(path, overwrite=overwrite)
 
 
-def write_files(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, *, overwrite: bool) -> None:
+def write_files(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraft, *, overwrite: bool) -> None:
     """Write the schema, the study file, the notebook and the script.
 
     Raises
@@ -371,5 +368,5 @@ def write_files(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, *, 
         "notebook": notebook_text(study, steps),
         "script": script_text(study, steps),
     }
-    for what, path in files.paths.items():
+    for what, path in files.items():
         write_text(path, texts[what], overwrite=overwrite)

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, attempt, opened
+from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, arrow_schema, attempt, best_separator, opened
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import distinct_cells
 from confide.features.column_names import looks_like_number
@@ -90,7 +90,7 @@ def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextFor
     text = first.decode(encoding, errors="replace")
     only_tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
     rows = {separator: _first_row(text, separator) for separator in (["\t"] if only_tabs else SEPARATORS)}
-    separator = max(rows, key=lambda each: (bool(wanted) and set(wanted) <= set(rows[each]), len(rows[each])))
+    separator = best_separator(rows, wanted)
     if not rows[separator]:
         raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
     return TextForm(encoding, separator, tuple(rows[separator]))
@@ -131,11 +131,6 @@ def _first_row(text: str, separator: str) -> list[str]:
     with suppress(csv.Error):
         return next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row), [])
     return []
-
-
-def text_endings() -> str:
-    """The endings of tables of text, for a sentence."""
-    return ", ".join(TEXT_ENDINGS)
 
 
 def stem_of(path: str | os.PathLike[str]) -> str:
@@ -192,7 +187,7 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
     if not is_text_table(path):
         advice = " Save the sheet as CSV first." if path.suffix.lower() in (".xls", ".xlsx", ".ods") else ""
         raise FileError(
-            f"{path}: the name of a table must end in {text_endings()}, {', '.join(_ENDINGS_OF_TYPED_FILES)}.{advice}"
+            f"{path}: the name of a table must end in {', '.join((*TEXT_ENDINGS, *_ENDINGS_OF_TYPED_FILES))}.{advice}"
         )
     found = form_of(path, whole=False).names
     names = [name for name in found if name.strip()]
@@ -215,8 +210,6 @@ def names_given(text: str) -> TableNames:
     ParameterError
         If a name is blank, or comes twice.
     """
-    import csv
-
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not names or not all(names):
         raise ParameterError("--columns needs the names of all columns, with commas between them, such as age,sex,income.")
@@ -251,36 +244,15 @@ def _is_data(cell: str) -> bool:
     )
 
 
-def schema_of_typed_file(path: Path) -> Any:
-    """What a Parquet or Feather file says of its columns, as an Arrow schema.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    def damaged(_: str) -> FileError:
-        return FileError(f"{path} is damaged, or is not a file of the kind that its name says; get a fresh copy.")
-
-    with opened(path) as stream:
-        if path.suffix.lower() == ".parquet":
-            return attempt(lambda: parquet.read_schema(stream), damaged)
-        return attempt(lambda: pa.ipc.open_file(stream).schema, damaged)
-
-
 def _names_of_typed_file(path: Path) -> TableNames:
-    schema = schema_of_typed_file(path)
+    schema = arrow_schema(path)
     kept = [name for name in schema.names if name.strip() and not name.startswith("__index_level_")]
     if len(set(kept)) < len(kept):
         raise InputError(f"{path} has columns of the same name; give each column a name of its own.")
     if not kept:
         raise FileError(f"{path} has no named columns.")
-    return TableNames(
-        tuple(kept), {name: _declared(schema.field(name).type) for name in kept}, len(schema.names) - len(kept)
-    )
+    types = {name: _declared(schema.field(name).type) for name in kept}
+    return TableNames(tuple(kept), types, len(schema.names) - len(kept))
 
 
 def _declared(kind: Any) -> DeclaredType:
@@ -368,13 +340,10 @@ def table_pieces(
         batches = _text_batches(path, list(names), form, Ragged() if ragged is None else ragged)
     else:
         batches = FilePart(Stamp.of(path), dict.fromkeys(names, "text")).tables(list(names), BATCH_ROWS)
-    while (batch := attempt(partial(next, batches, None), partial(_unreadable, path))) is not None:
+    refusal = FileError(f"{path} cannot be read: it is damaged, or a quote in it is not closed.")
+    while (batch := attempt(partial(next, batches, None), lambda _: refusal)) is not None:
         if batch.num_rows:
             yield Piece(batch, is_text_table(path))
-
-
-def _unreadable(path: Path, _: str) -> FileError:
-    return FileError(f"{path} cannot be read: it is damaged, or a quote in it is not closed.")
 
 
 def _text_batches(path: Path, names: list[str], form: TextForm, ragged: Ragged) -> Iterator[Any]:
