@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+Names: TypeAlias = NDArray[np.object_]
+"""(d,): names of columns, text in an array of Python objects, as scikit-learn has them."""
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 """Positions: of rows, of classes, or of some of k problems."""

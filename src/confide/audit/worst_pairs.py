@@ -15,6 +15,7 @@ from confide.audit.densities import Density, Overheard, is_known, likelihood_rat
 from confide.audit.releases import Statistic, fitted_values, is_own, unfitted
 from confide.erm.group_bounds import GroupBound
 from confide.errors import ConfideError, ParameterError
+from confide.features.canonical_labels import Label
 from confide.features.schema import RowWeight, Schema
 from confide.privacy.budgets import Budget, Neighbours
 
@@ -39,9 +40,9 @@ class Domain:
     weight : the column by which rows count, or None; every row counts as much as it may
     """
 
-    corners: tuple[Any, ...]
-    rest: Any
-    targets: tuple[Any, ...]
+    corners: tuple[Array | dict[str, Label], ...]
+    rest: Array | dict[str, Label]
+    targets: tuple[Label, ...]
     target_column: str | None = None
     person: str | None = None
     pushing: bool = False
@@ -94,7 +95,7 @@ def _edges(bound: Any) -> tuple[Array, ...]:
     return tuple(_EDGE * norm * np.array(row) for row in ([0.0, 1.0], [0.0, -1.0], [1.0, 0.0]))
 
 
-def _within(bounds: Any, targets: tuple[Any, ...]) -> Domain:
+def _within(bounds: Any, targets: tuple[Label, ...]) -> Domain:
     """The domain of an additive model with bounds of an array of numbers."""
     named = list(bounds.values()) if isinstance(bounds, dict) else bounds
     pairs = [named] if np.ndim(named) == 1 else list(named)
@@ -102,7 +103,7 @@ def _within(bounds: Any, targets: tuple[Any, ...]) -> Domain:
     return Domain((high, low), 0.5 * (low + high), targets)
 
 
-def _targets(estimator: Any, schema: Any) -> tuple[Any, ...]:
+def _targets(estimator: Any, schema: Any) -> tuple[Label, ...]:
     of_schema = getattr(schema, "target", None)
     if hasattr(estimator, "target_bound"):
         bound = estimator.target_bound
@@ -122,9 +123,9 @@ def _targets(estimator: Any, schema: Any) -> tuple[Any, ...]:
     return (1, -1)
 
 
-def _cells(schema: Schema, *, first: bool) -> dict[str, Any]:
+def _cells(schema: Schema, *, first: bool) -> dict[str, Label]:
     """One cell for each column: its first or last category, its least or greatest number."""
-    found: dict[str, Any] = {}
+    found: dict[str, Label] = {}
     for column in schema.columns:
         if hasattr(column, "categories"):
             found[column.name] = column.categories[0 if first else -1]
@@ -168,8 +169,8 @@ class Pair:
     """
 
     name: str
-    first: tuple[Any, ...]
-    second: tuple[Any, ...]
+    first: tuple[object, ...]
+    second: tuple[object, ...]
     statistic: Statistic | None = None
 
 
@@ -242,7 +243,7 @@ def candidates(estimator: Any, n: int) -> Iterator[Pair]:
     ):
         yield _pair(name, domain, quiet, (edge, one), (row, target), neighbours, times)
     if domain.pushing:
-        norm, pushed = float(np.linalg.norm(edge)), [(edge, one) for _ in quiet]
+        norm, pushed = float(np.linalg.norm(np.asarray(edge))), [(edge, one) for _ in quiet]
         for angle in _ANGLES:
             first, second = turned(norm, angle)
             name = f"a row at {angle:g} degrees, against the others"

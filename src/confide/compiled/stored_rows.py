@@ -43,7 +43,7 @@ class SumOfSlopes:
     farthest : the largest squared length that is shortened, of `CertifiedRows`
     """
 
-    labels: Any
+    labels: Targets
     counts: Array | None
     largest: float
     weights: Array
@@ -106,7 +106,7 @@ class CertifiedRows(Protocol):
 class StoredArray:
     """Rows of an array (m, d) of float64 or float32."""
 
-    rows: NDArray[Any]
+    rows: NDArray[np.floating]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -205,7 +205,7 @@ class StoredCodes:
 
     n_features: int
     columns: tuple[StoredColumn, ...]
-    codes: tuple[NDArray[Any], ...]
+    codes: tuple[NDArray[np.number], ...]
     n_rows: int
 
     @property

@@ -286,9 +286,10 @@ class Blocks(Protocol):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayBlocks(Blocks):
-    """Blocks of a two-dimensional array. They are views of the array, never copies."""
+class BlocksOfRows(Blocks):
+    """Blocks of rows that are held in one object, of which a part is taken by its positions."""
+
+    __slots__ = ()
 
     rows: Rows
 
@@ -300,15 +301,22 @@ class ArrayBlocks(Blocks):
     def n_features(self) -> int:
         return int(self.rows.shape[1])
 
-    @property
-    def rows_in_block(self) -> int:
-        return rows_in_block(self.n_features)
-
     def block(self, start: int, stop: int) -> Rows:
         return self.rows[start:stop]
 
     def copied(self, positions: Indices) -> Rows:
         return self.rows[positions]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayBlocks(BlocksOfRows):
+    """Blocks of a two-dimensional array. They are views of the array, never copies."""
+
+    rows: Rows
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_block(self.n_features)
 
     def taken(self, positions: Indices) -> ArrayBlocks:
         return ArrayBlocks(self.rows[positions])
@@ -330,7 +338,7 @@ class ArrayBlocks(Blocks):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredBlocks(Blocks):
+class StoredBlocks(BlocksOfRows):
     """Rows as they are stored, for the compiled kernel. A block is as long as a group of other blocks.
 
     The kernel is called once for each block, and leaves Python's lock free, so several threads work at the same time.
@@ -347,14 +355,6 @@ class StoredBlocks(Blocks):
     def gains_by_threads(self, order: int) -> bool:
         products = self.rows.n_numbers**2 if order >= 2 else 0
         return self.n_rows * (self.rows.n_numbers + products + _NUMBERS_OF_A_SLOPE) >= _MANY_NUMBERS
-
-    @property
-    def n_rows(self) -> int:
-        return self.rows.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.rows.shape[1]
 
     def block(self, start: int, stop: int) -> Any:
         return self.rows[start:stop]
@@ -404,26 +404,12 @@ class _LentBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedBlocks(Blocks):
+class CopiedBlocks(BlocksOfRows):
     """Blocks of copied rows of any kind."""
 
     rows: Rows
     rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
     are_copies: bool = field(default=True)
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.rows.shape[1])
-
-    def block(self, start: int, stop: int) -> Rows:
-        return self.rows[start:stop]
-
-    def copied(self, positions: Indices) -> Rows:
-        return self.rows[positions]
 
     def as_stored(self, shortened: bool) -> StoredBlocks | None:
         stored = ArrayBlocks(self.rows).as_stored(shortened)
@@ -607,7 +593,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
 
 @dataclass(frozen=True, slots=True)
-class SparseBlocks(Blocks):
+class SparseBlocks(BlocksOfRows):
     """Blocks of a CSR matrix. They are views of its entries, with row pointers and column indices of their own.
 
     Parameters
@@ -617,14 +603,6 @@ class SparseBlocks(Blocks):
     """
 
     rows: SparseRows
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.rows.shape[1])
 
     def gains_by_threads(self, order: int) -> bool:
         return False

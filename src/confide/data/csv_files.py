@@ -14,12 +14,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.threads import mapped_in_order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Quotes in a CSV file, counted and checked at the speed at which the file is read.
 #
@@ -127,7 +130,7 @@ class CsvForm:
 
     separator: str
     header: Sequence[str]
-    types: Mapping[str, Any]
+    types: Mapping[str, pa.DataType]
     missing: Sequence[str] = ("",)
 
 

@@ -11,6 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from confide.array_types import Indices, Weights
 from confide.data.arrays import MemorySource, most_in_sample
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
@@ -149,7 +152,11 @@ class FileRows(OpenedRows):
             if n_rows == 0:
                 raise self._empty()
             reading.refuse_unused(used)
-            pieces = partial(_pieces_after_charge, reading, rows) if store is None else store.pieces
+
+            def read_again() -> Iterator[LabelledCodes]:
+                return read_after_charge(reading.pieces(rows, refuse=False))
+
+            pieces = read_again if store is None else store.pieces
             if held.are_all:
                 pieces = partial(_held_pieces, self.parts, held)
             source = StreamedSource(pieces, reading, n_rows, kept, n_threads, self.progress)
@@ -163,11 +170,6 @@ def _held_pieces(parts: Sequence[FilePart], held: HeldPieces) -> Iterator[Labell
     yield from held.pieces()
     for part in parts:
         part.stamp.check()
-
-
-def _pieces_after_charge(reading: Reading, rows: RawRows) -> Iterator[LabelledCodes]:
-    """The pieces of a pass after the charge."""
-    return read_after_charge(reading.pieces(rows, refuse=False))
 
 
 Piece = TypeVar("Piece")
@@ -219,8 +221,8 @@ class ArrayRows:
     stamps : size, time and identity of each file when it was opened
     """
 
-    rows: Any
-    labels: Any
+    rows: NDArray[np.floating]
+    labels: NDArray[np.generic]
     stamps: tuple[Stamp, ...]
 
     def __repr__(self) -> str:
@@ -275,6 +277,20 @@ class StampedSource(RowsWithDefaults, SummableRows):
             stamp.check()
 
 
+def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
+    """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
+    kinds: dict[str, Kind] = {column.name: "number" if column.is_number else "text" for column in schema.columns}
+    if target is not None:
+        kinds[target] = "number"
+    elif schema.target is not None:
+        kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
+    if schema.person is not None:
+        kinds[schema.person] = "text"
+    if schema.weight is not None:
+        kinds[schema.weight.column] = "number"
+    return kinds
+
+
 # Columns of a frame or of files, without a target: checked before a charge, and read after it.
 
 ReadColumns: TypeAlias = Callable[[], Iterator[tuple[CellNumbers | Levels, ...]]]
@@ -321,9 +337,7 @@ def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -
 
 
 def _of_files(paths: Any, schema: Schema, rows_per_person: RowsPerPerson) -> CheckedColumns:
-    kinds: dict[str, Kind] = {column.name: "number" if column.is_number else "text" for column in schema.columns}
-    if schema.person is not None:
-        kinds[schema.person] = "text"
+    kinds = kinds_read(schema)
     files = FileRows(schema, tuple(FilePart(Stamp.of(path), kinds) for path in files_of(paths)))
     n_rows = files.count()
     kept, _ = files.of_persons(rows_per_person)

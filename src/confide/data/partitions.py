@@ -42,6 +42,7 @@ from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
 from confide.erm.source import BlockwiseSum, SummableRows
 from confide.errors import ConfideError, FileError, InputError, ParameterError
+from confide.features.canonical_labels import Label
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, NOT_FINITE, UNDECLARED_CLASS, class_positions, targets_at
 from confide.features.forms import RowMap
 from confide.features.schema import Schema
@@ -87,7 +88,7 @@ class NumericReading:
     """
 
     n_inputs: int
-    domain: tuple[Any, ...]
+    domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
     fourier: RowMap | None = None
     numbers: NumberTarget | None = None

@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from confide.errors import InputError, InputTypeError
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
 _MOST_OUTCOMES_TO_DRIVER = 64
 """At most this many outcomes go to the driver. If there are more, workers first add them up in groups of `FAN_IN`."""
 _OUTCOME_COLUMNS = "number long, outcome binary"
@@ -57,7 +61,7 @@ class SparkRows(OpenedRows):
     """
 
     schema: Schema
-    frame: Any
+    frame: DataFrame
     target: str | None = None
 
     def __repr__(self) -> str:
@@ -98,7 +102,7 @@ def rows_of_frame(frame: Any, schema: Schema, target: str | None) -> SparkRows:
 class _Batches:
     """The rows of one partition. Spark hands over an iterator, so they can be read once only."""
 
-    batches: Iterable[Any]
+    batches: Iterable[pa.RecordBatch]
 
     def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         for batch in self.batches:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,19 +20,20 @@ from confide.array_types import Array
 from confide.budget_warnings import warn
 from confide.data.arrays import MappedBlocks, MemorySource
 from confide.data.checked_source import CheckedSource
-from confide.data.file_rows import ArrayRows, FileRows, StampedSource
-from confide.data.files import FilePart, Kind, Stamp, files_of
+from confide.data.file_rows import ArrayRows, FileRows, StampedSource, kinds_read
+from confide.data.files import FilePart, Stamp, files_of
 from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows
 from confide.data.streams import Reading
 from confide.errors import AccuracyWarning, FileError, InputError, ParameterError
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, targets_at
 from confide.features.encoder import Encoder
+from confide.features.forms import PublicMap
 from confide.features.schema import RowWeight, Schema
 from confide.features.table import column_of
 from confide.features.toml_form import refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
 from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
-from confide.intake.targets import ReadTargets, number_column
+from confide.intake.targets import OpenedTarget, ReadTargets, number_column
 from confide.threads import Progress, Told, begun
 
 _ANOTHER_INDEX = (
@@ -100,13 +101,8 @@ class _RowsInMemory:
     sample_weight: Any
     stamps: tuple[Stamp, ...] = ()
 
-    @property
-    def lies_here(self) -> bool:
-        return True
-
-    @property
-    def scores_rows(self) -> bool:
-        return True
+    lies_here: ClassVar[bool] = True
+    scores_rows: ClassVar[bool] = True
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
         return schema
@@ -183,19 +179,34 @@ class _RowsInMemory:
             values, weights = values[table.kept], None if weights is None else weights[table.kept]
         memory = MemorySource(blocks, values, weights, specification.n_threads)
         source: CheckedSource = StampedSource(memory, self.stamps) if self.stamps else memory
-        encoder, columns = specification.encoder, table.columns
-        return CheckedRows(
-            source=source,
-            n_rows=table.n_rows_given,
-            domain=targets.domain,
-            target_sentence=targets.sentence,
-            has_weights=own_weights is not None,
-            columns=columns,
-            coefficient_names=coefficient_names(columns, encoder, fourier),
-            encoder=encoder,
-            fourier=fourier,
-            labels_declared=targets.declared,
+        return _checked_rows(
+            specification, source, table.n_rows_given, targets, table.columns, fourier, has_weights=own_weights is not None
         )
+
+
+def _checked_rows(
+    specification: RowSpecification,
+    source: CheckedSource,
+    n_rows: int,
+    target: ReadTargets | OpenedTarget,
+    columns: Columns,
+    fourier: PublicMap | None,
+    *,
+    has_weights: bool,
+) -> CheckedRows:
+    """The rows of a fit, and the public facts about them."""
+    return CheckedRows(
+        source=source,
+        n_rows=n_rows,
+        domain=target.domain,
+        target_sentence=target.sentence,
+        has_weights=has_weights,
+        columns=columns,
+        coefficient_names=coefficient_names(columns, specification.encoder, fourier),
+        encoder=specification.encoder,
+        fourier=fourier,
+        labels_declared=target.declared,
+    )
 
 
 def _index_of(given: Any) -> Any:
@@ -276,18 +287,7 @@ class _RowsElsewhere:
             reading = Reading(encoder, target.domain, counts, row_map, target.numbers, weighs)
             columns = Columns.of_schema(encoder)
         with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
-            yield CheckedRows(
-                source=checked.source,
-                n_rows=checked.n_rows,
-                domain=target.domain,
-                target_sentence=target.sentence,
-                has_weights=weighs,
-                columns=columns,
-                coefficient_names=coefficient_names(columns, encoder, fourier),
-                encoder=encoder,
-                fourier=fourier,
-                labels_declared=target.declared,
-            )
+            yield _checked_rows(specification, checked.source, checked.n_rows, target, columns, fourier, has_weights=weighs)
 
 
 # `open_rows`: describes rows that lie in files or on a cluster. No row is read here.
@@ -470,20 +470,6 @@ def _open_files(paths: Any, options: _Options) -> OpenedRows:
         return files
     dask: Any = importlib.import_module("confide.data.dask")
     return dask.rows_of_files(files, options.client)  # type: ignore[no-any-return]
-
-
-def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
-    """The kind of each column that is read from a CSV file: those of the schema, person, weight, and target or `target`."""
-    kinds: dict[str, Kind] = {column.name: "number" if column.is_number else "text" for column in schema.columns}
-    if target is not None:
-        kinds[target] = "number"
-    elif schema.target is not None:
-        kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
-    if schema.person is not None:
-        kinds[schema.person] = "text"
-    if schema.weight is not None:
-        kinds[schema.weight.column] = "number"
-    return kinds
 
 
 def _open_arrays(rows: Path, options: _Options) -> ArrayRows:

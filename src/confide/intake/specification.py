@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from confide.array_types import Indices
+from confide.array_types import Indices, Names
 from confide.data.checked_source import CheckedSource
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
+from confide.features.canonical_labels import Label
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.forms import PenalisedRows, PublicMap, QuadraticForm, RowMap
@@ -55,7 +56,7 @@ class RowSpecification:
     accepts_sparse: bool
     weighs: bool = False
     largest_sample_weight: float = 1.0
-    class_weight: tuple[tuple[Any, float], ...] | None = None
+    class_weight: tuple[tuple[Label, float], ...] | None = None
     with_moments: bool = False
     n_threads: int = 1
     penalty: QuadraticForm | None = None
@@ -89,7 +90,7 @@ class Columns:
     """
 
     n_features_in: int
-    feature_names_in: Any
+    feature_names_in: Names | None
 
     @classmethod
     def of_schema(cls, encoder: Encoder) -> Columns:
@@ -125,11 +126,11 @@ class CheckedRows:
 
     source: CheckedSource
     n_rows: int
-    domain: tuple[Any, ...]
+    domain: tuple[Label, ...]
     target_sentence: str
     has_weights: bool
     columns: Columns
-    coefficient_names: Any
+    coefficient_names: Names
     encoder: Encoder | None
     fourier: PublicMap | None
     labels_declared: bool = True
@@ -139,7 +140,7 @@ class CheckedRows:
         return replace(self, source=self.source.taken(positions), n_rows=positions.size)
 
 
-def coefficient_names(columns: Columns, encoder: Encoder | None, fourier: PublicMap | None) -> Any:
+def coefficient_names(columns: Columns, encoder: Encoder | None, fourier: PublicMap | None) -> Names:
     """(n_features,) one name for each column as it enters a fit."""
     if encoder is not None:
         names = np.array(encoder.feature_names, dtype=object)

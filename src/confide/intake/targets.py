@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,6 +19,7 @@ from confide.budget_warnings import UNDECLARED_LABELS, warn
 from confide.data.partitions import OpenedRows
 from confide.data.streams import NumberTarget
 from confide.errors import InputError, InputTypeError, ParameterError
+from confide.features.canonical_labels import Label
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, UNDECLARED_CLASS, class_positions, read_labels, targets_at
 from confide.features.schema import Schema
 
@@ -40,7 +41,7 @@ class ReadTargets:
     """
 
     values: Targets
-    domain: tuple[Any, ...]
+    domain: tuple[Label, ...]
     sentence: str
     declared: bool = True
 
@@ -57,24 +58,10 @@ class OpenedTarget:
     declared : False if the labels were taken from the rows
     """
 
-    domain: tuple[Any, ...]
+    domain: tuple[Label, ...]
     numbers: NumberTarget | None
     sentence: str
     declared: bool = True
-
-
-class TargetKind(Protocol):
-    """Whether classes or numbers are to be predicted, and how they are read."""
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether reading them gives no warning, so that another thread may do it."""
-
-    def read(self, y: Any, n_rows: int | None) -> ReadTargets:
-        """Check the targets of rows in memory. Where the number of rows is None, the caller compares it."""
-
-    def of_opened(self, rows: OpenedRows) -> OpenedTarget:
-        """How the targets of opened rows, which bring their own, are to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +76,7 @@ class Classes:
     "1")
     """
 
-    domain: tuple[Any, ...] | None
+    domain: tuple[Label, ...] | None
     matched_as_text: bool = False
 
     @classmethod
@@ -99,9 +86,11 @@ class Classes:
 
     @property
     def is_silent(self) -> bool:
+        """Whether reading them gives no warning, so that another thread may do it."""
         return self.matched_as_text
 
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
+        """Check the targets of rows in memory. Where the number of rows is None, the caller compares it."""
         if self.matched_as_text and self.domain is not None and y is not None:
             values = read_labels(y, *self.domain)
             if n_rows is not None and len(values) != n_rows:
@@ -120,6 +109,7 @@ class Classes:
         return ReadTargets(targets_at(positions, len(domain)), domain, domain_sentence(domain, declared), declared)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
+        """How the targets of opened rows, which bring their own, are to be read."""
         if rows.target is not None:
             raise ParameterError(
                 "the rows were opened with a column of numbers as their target, which is for a regressor. A classifier "
@@ -144,15 +134,12 @@ class Numbers:
     shift : a public number that is subtracted then, and added to the released intercept
     """
 
+    is_silent: ClassVar[bool] = False
     are_counts: bool = False
     sentence: str = ""
     low: float = -math.inf
     high: float = math.inf
     shift: float = 0.0
-
-    @property
-    def is_silent(self) -> bool:
-        return False
 
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         targets = numbers_of(y, n_rows)
@@ -171,13 +158,17 @@ class Numbers:
         return OpenedTarget((), numbers, self.sentence)
 
 
+TargetKind: TypeAlias = Classes | Numbers
+"""Whether classes or numbers are to be predicted, and how they are read."""
+
+
 def number_column(schema: Schema | None) -> str | None:
     """The column of numbers that is the target of a schema, or None."""
     target = None if schema is None else schema.target
     return None if target is None or target.bounds is None else target.column
 
 
-def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | None:
+def declared_domain(classes: Any, schema: Schema | None) -> tuple[Label, ...] | None:
     """The declared label domain in sorted order, or None."""
     if (column := number_column(schema)) is not None:
         raise ParameterError(
@@ -206,7 +197,7 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | No
     return tuple(np.sort(values).tolist())
 
 
-def domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
+def domain_sentence(domain: tuple[Label, ...], declared: bool) -> str:
     """The sentence of the guarantee that says where the label domain comes from."""
     shown = [f'"{label}"' if isinstance(label, str) else str(label) for label in domain]
     named = f"{', '.join(shown[:-1])} and {shown[-1]}"
@@ -301,7 +292,7 @@ def _differs_from_itself(label: Any) -> bool:
         return True
 
 
-def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
+def _undeclared_domain(labels: Any) -> tuple[Label, ...]:
     if labels.dtype.kind == "O":
         present = sorted(set(labels.tolist()))
     else:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import log_expit, log_softmax, logsumexp
 
-from confide.array_types import Array
+from confide.array_types import Array, Names
 from confide.errors import ParameterError
-from confide.features.canonical_labels import canonical_label
+from confide.features.canonical_labels import Label, canonical_label
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.features.schema import Schema
@@ -46,9 +46,9 @@ class ReleasedModel:
     scoring: LinearModel
     alpha: float
     guarantee: Guarantee
-    coefficient_names: Any
+    coefficient_names: Names
     columns: Columns
-    domain: tuple[Any, ...]
+    domain: tuple[Label, ...]
     encoder: Encoder | None
     fourier: PublicMap | None
     evidence: Evidence | SumsEvidence | None
@@ -199,7 +199,7 @@ class ShownClass:
     position : the position of the class in `classes_`; None for three or more classes
     """
 
-    label: Any
+    label: Label | None
     column: str | None
     position: int | None
 

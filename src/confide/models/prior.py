@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ParameterError
+from confide.features.canonical_labels import Label
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.guarantee import Guarantee
@@ -39,7 +40,7 @@ class FittedTo:
     """
 
     columns: Columns
-    domain: tuple[Any, ...]
+    domain: tuple[Label, ...]
     encoder: Encoder | None
     fourier: PublicMap | None
 

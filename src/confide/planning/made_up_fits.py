@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, softmax
 
@@ -31,6 +32,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
+from confide.features.canonical_labels import Label
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, as_budget
 from confide.privacy.gaussian import mu_within
 from confide.privacy.noise import Entropy
@@ -103,7 +105,7 @@ class Outcome:
 
     kind: str
     bounds: tuple[float, float]
-    labels: tuple[Any, ...] = ()
+    labels: tuple[Label, ...] = ()
     largest_share: float = 1.0
 
     @classmethod
@@ -207,8 +209,8 @@ def _share(plan: Any) -> float:
 class _Table:
     """Made-up rows and targets: `n_rows` to train on, then those to test on; and errors of fits without privacy."""
 
-    rows: Any
-    targets: Any
+    rows: Array | pd.DataFrame
+    targets: NDArray[np.generic]
     n_rows: int
     best: dict[bytes, float] = field(default_factory=dict)
 

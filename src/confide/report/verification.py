@@ -277,7 +277,8 @@ def _has_its_columns(released: ReleasedModel) -> bool:
     columns, encoder = released.columns, released.encoder
     if encoder is not None:
         own = Columns.of_schema(encoder)
-        if columns.n_features_in != own.n_features_in or not np.array_equal(columns.feature_names_in, own.feature_names_in):
+        names, expected = (() if each.feature_names_in is None else tuple(each.feature_names_in) for each in (columns, own))
+        if columns.n_features_in != own.n_features_in or names != expected:
             return False
     return np.array_equal(released.coefficient_names, coefficient_names(columns, encoder, released.fourier))
 

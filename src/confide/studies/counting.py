@@ -45,9 +45,9 @@ class ReadTexts:
     decimal_comma : whether an unreadable text is a number with a decimal comma
     """
 
-    numbers: Any
-    unreadable: Any
-    decimal_comma: Any
+    numbers: Array
+    unreadable: NDArray[np.bool_]
+    decimal_comma: NDArray[np.bool_]
 
 
 def read_texts(texts: Any) -> ReadTexts:

@@ -316,7 +316,7 @@ class ColumnDraft:
     """
 
     name: str
-    description: Mapping[str, Any] | str | None
+    description: Mapping[str, object] | str | None
     note: str = ""
 
 
@@ -333,7 +333,7 @@ class SchemaDraft:
     """
 
     columns: tuple[ColumnDraft, ...]
-    target: Mapping[str, Any]
+    target: Mapping[str, object]
     person: str | None = None
     from_rows: str = ""
 

@@ -240,7 +240,7 @@ class _Seen:
     """What was seen of one column so far. Of a column with many values only the ends and the mean are kept."""
 
     declared: DeclaredType | None
-    levels: dict[str, Any] = field(default_factory=dict)
+    levels: dict[str, None] = field(default_factory=dict)
     n_numbers: int = 0
     n_texts: int = 0
     total: float = 0.0

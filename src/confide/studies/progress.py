@@ -36,11 +36,11 @@ class Begun:
     sha256 : checksum of the file that the step writes, noted just before the file takes its place; None before
     """
 
-    facts: Mapping[str, Any]
+    facts: Mapping[str, object]
     fingerprint: str
     ledger: str
     earlier: int = 0
-    result: Mapping[str, Any] | None = None
+    result: Mapping[str, object] | None = None
     sha256: str | None = None
 
 

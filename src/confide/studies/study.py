@@ -131,7 +131,7 @@ class Study:
     ledger: LedgerOfStudy
     outputs: Outputs
     evaluation: EvaluationOfStudy | None = None
-    model: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, object] = field(default_factory=dict)
     release: str | None = None
 
     @classmethod
@@ -330,7 +330,8 @@ def facts_of_fit(study: Study, schema: Schema) -> dict[str, Any]:
     Of the rows nothing is in it: a checksum of private rows would not be private.
     """
     model = dict(study.model)
-    priors = {key: sha256_of(study.located(model[key])) for key in _PRIOR_KEYS if isinstance(model.get(key), str)}
+    files = {key: model.get(key) for key in _PRIOR_KEYS}
+    priors = {key: sha256_of(study.located(name)) for key, name in files.items() if isinstance(name, str)}
     facts = {
         "data": {"file": study.data.file},
         "schema": schema.to_dict(),

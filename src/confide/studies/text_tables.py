@@ -19,13 +19,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, arrow_schema, attempt, best_separator, opened
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import distinct_cells
 from confide.features.column_names import looks_like_number
 from confide.features.toml_form import refuse_address
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # How a table of text is written: its encoding, its separator, and whether it is compressed. Found from bytes, not asked.
 #
@@ -292,7 +295,7 @@ class Piece:
     from_text : whether it comes from a file of text, so that all cells are text
     """
 
-    table: Any
+    table: pa.Table | pa.RecordBatch
     from_text: bool
 
     @property
