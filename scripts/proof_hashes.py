@@ -18,6 +18,8 @@ import ast
 import hashlib
 import re
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
@@ -88,7 +90,7 @@ def located(name: str) -> tuple[Path, str]:
 
 def digest_in(text: str, name: str) -> str:
     """The same for a name inside the text of a module."""
-    nodes = definitions(ast.parse(text))
+    nodes = definitions_in(text)
     if name not in nodes:
         raise LookupError(f"{name}: no such function, method or constant")
     return hashlib.sha256(_canonical(nodes[name]).encode()).hexdigest()[:12]
@@ -118,6 +120,22 @@ def definitions(tree: ast.Module | ast.ClassDef, prefix: str = "") -> dict[str, 
                 names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
                 found |= {prefix + name: node for name in names}
     return found
+
+
+@cache
+def definitions_in(text: str) -> dict[str, ast.stmt]:
+    """The same, of the text of a module."""
+    return definitions(ast.parse(text))
+
+
+def computing_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a syntax tree that count in a hash."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name not in _LEFT_OUT:
+            for part in value if isinstance(value, list) else [value]:
+                if isinstance(part, ast.AST) and not _says_nothing(part):
+                    yield from computing_nodes(part)
 
 
 def _canonical(node: object) -> str:
