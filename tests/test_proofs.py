@@ -35,7 +35,9 @@ NOT_PROVEN = {
         "privacy.*Plan.to_dict",
         "privacy.gradient.Descent.to_dict",
     ),
-    "what messages say": (
+    "what messages say, and why a plan is as it is": (
+        "*Plan.why",
+        "*Plan.reasons",
         "privacy.curvature.too_inexact",
         "privacy.mechanism.ANOTHERS",
         "privacy.penalised_problem.NO_OBJECTIVE",
