@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -34,6 +35,31 @@ def test_unknown_names_and_words_are_followed_by_what_was_meant():
     assert listed_unknown(["Age", "zip"], ["age", "sex"]) == '"Age" (did you mean "age"?), "zip"'
     assert words_of(("rbf", "cauchy"), "Cauchy ") == "'rbf', 'cauchy' (did you mean \"cauchy\"?)"
     assert words_of((1, 2), None) == "'1', '2'"
+
+
+_PUBLIC_FUNCTIONS = [each for name in confide.__all__ if inspect.isfunction(each := getattr(confide, name))]
+_METHODS = [
+    Ledger.__init__, Ledger.charge, Ledger.plan, LogisticRegression.plan, HuberRegressor.plan, confide.PrivateSearchCV.plan,
+    LogisticRegression.predict_interval,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [*_PUBLIC_FUNCTIONS, *_METHODS], ids=lambda each: each.__qualname__)
+def test_a_misspelt_keyword_argument_is_refused_with_the_one_that_was_meant(function):
+    """Of every public function, each longer keyword argument without its last but one letter; nothing was done before."""
+    known = inspect.signature(function).parameters.items()
+    names = [name for name, each in known if each.default is not each.empty and len(name) > 4]
+    for name in names:
+        with pytest.raises(TypeError, match=f"Did you mean '{name}'"):
+            function(**{name[:-2] + name[-1]: 1})
+    with pytest.raises(TypeError, match="argument"):
+        function(zyx=1)
+
+
+def test_a_misspelt_weight_of_rows_is_refused_with_the_one_that_was_meant():
+    """`fit` passes its keywords on, and refuses them itself."""
+    with pytest.raises(TypeError, match=r"'sampl_weight' \(did you mean \"sample_weight\""):
+        LogisticRegression(1.0).fit([[0.0], [1.0]], [0, 1], sampl_weight=[1.0, 1.0])
 
 
 def test_every_refusal_that_lists_words_or_columns_asks_which_was_meant():

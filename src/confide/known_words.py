@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 def listed(names: Iterable[str]) -> str:
@@ -41,3 +45,19 @@ def words_of(known: Iterable[object], given: object) -> str:
     """The words that a parameter takes, and which of them was probably meant."""
     words = [str(word) for word in known]
     return ", ".join(map(repr, words)) + suggestion(given, words)
+
+
+def with_suggestions(function: Called) -> Called:
+    """The function, whose refusal of an unknown keyword asks for the one that was meant, in the words of Python 3.13."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in known and (meant := closest(name, known)):
+                said = f"{function.__qualname__}() got an unexpected keyword argument '{name}'. Did you mean '{meant}'?"
+                raise TypeError(said)
+        return function(*args, **kwargs)
+
+    return cast("Called", asked)

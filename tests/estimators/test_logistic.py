@@ -590,7 +590,7 @@ def test_a_batch_of_a_ledger_pays_for_the_fits_that_were_planned(rows):
 
 SPARSE = (
     scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array, scipy.sparse.lil_array,
-    scipy.sparse.bsr_array, scipy.sparse.dok_array,
+    scipy.sparse.bsr_array, scipy.sparse.dok_array, scipy.sparse.dia_array,
 )  # fmt: skip
 
 

@@ -392,14 +392,14 @@ def test_what_the_noise_hides_has_a_finite_interval_that_says_what_it_rests_on(n
 
 def test_a_curvature_that_is_just_told_from_its_noise_leads_a_step_on():
     """At 4.1 deviations of its noise, where 4 are asked for."""
-    evidence = released(facts_of(slope_deviation=200.0), WEIGHTS)
+    evidence = released(facts_of(slope_deviation=2000.0), WEIGHTS)
     kept = replace(evidence, facts=replace(evidence.facts, sums_deviations=(0.0, evidence.sums[0, 1] / 4.1, 0.0)))
     assert supposed_of(kept) == ()
 
 
 def test_where_clipping_takes_a_part_of_the_curvature_the_interval_says_so():
     """Rows far out are clipped: as much of the coefficient as clipping takes of the curvature is an error."""
-    evidence = released(facts_of(slope_deviation=200.0), WEIGHTS)
+    evidence = released(facts_of(slope_deviation=2000.0), WEIGHTS)
     pull, bend, square = evidence.sums[0]
     less = replace(evidence, sums=np.array([[pull * 0.7, bend * 0.7, square]]))
     plain, found = uncertainty_of_interest(evidence), uncertainty_of_interest(less)
@@ -416,29 +416,53 @@ def test_two_estimates_that_differ_beyond_the_noise_widen_the_nearer_one():
     assert abs(uncertainty_of_interest(far).estimates[0] - uncertainty_of_interest(evidence).estimates[0]) > 0.1
 
 
-@pytest.mark.parametrize(("reach", "beyond"), [(0.0, 0.0), (4.0, 0.0), (7.5, 0.5), (30.0, 1.0)])
-def test_intervals_cover_what_long_rows_may_change_where_no_model_is_right(reach, beyond):
-    """Three tenths of a score for one spread, times the share of the curvature that the frame lost.
-
-    For the last step a twentieth, where a declared column may reach twice the clip of five deviations.
-    """
-    column = replace(FIRST, usual_spread=1.0, usual_clip=1.0) if reach else FIRST
-    evidence = released(facts_of(sums_deviations=(20.0, 5.0, 20.0)), WEIGHTS, (column,))
-    frame = replace(evidence.frame, length=2.0)
-    if reach:
-        # The first column from -1 to 1, whose spread is such that it reaches so many deviations of the rows.
-        frame = replace(frame, centre=(0.0, frame.centre[1]), spreads=(1.0 / reach, frame.spreads[1]))
-    evidence = replace(evidence, frame=frame, curvature=np.diag([900.0, 900.0, 900.0]))
+def test_intervals_cover_what_long_rows_may_change_where_no_model_is_right():
+    """Three tenths of a score for one spread, times the share of the curvature that the frame lost."""
+    evidence = released(facts_of(sums_deviations=(20.0, 5.0, 20.0)), WEIGHTS)
+    evidence = replace(evidence, frame=replace(evidence.frame, length=2.0), curvature=np.diag([900.0, 900.0, 900.0]))
     direction = np.array([0.2, 0.0, 0.0])
-    wanted = evidence.frame.matrix @ np.array([1.0, 0.0, 0.0])
     kept = float(direction @ evidence.curvature @ direction)
     more = replace(evidence, sums=np.array([[0.0, kept / 0.8, 100.0]]))
-    size = 0.2 * abs(wanted[0])
-    found = debiased._misfits(more, 0, direction, wanted)
-    assert found == pytest.approx((0.3 * size, 0.05 * size * beyond), abs=1e-12)
-    assert debiased._misfits(replace(more, frame=replace(more.frame, length=math.inf)), 0, direction, wanted) == (0.0, 0.0)
+    assert debiased._of_long_rows(more, 0, direction, 7.0) == pytest.approx(0.3 * 0.2 * 7.0)
+    endless = replace(more, frame=replace(more.frame, length=math.inf))
+    assert debiased._of_long_rows(endless, 0, direction, 7.0) == 0.0
     less = replace(evidence, sums=np.array([[0.0, 0.99 * kept, 100.0]]))
-    assert debiased._misfits(less, 0, direction, wanted) == (0.0, 0.0)
+    assert debiased._of_long_rows(less, 0, direction, 7.0) == 0.0
+
+
+@pytest.mark.parametrize(("reach", "beyond"), [(4.0, 0.0), (7.5, 0.5), (30.0, 1.0)])
+@pytest.mark.parametrize("excess", [0.0, 0.5])
+def test_intervals_cover_what_clipping_may_change_where_far_rows_are_not_as_the_model_says(reach, beyond, excess):
+    """Two sampling errors, times the part by which squared slopes exceed curvatures, where a column reaches so far."""
+    column = replace(FIRST, usual_spread=1.0, usual_clip=1.0)
+    # With so much noise on the slopes nearly all of the last step is taken.
+    facts = facts_of(slope_deviation=500.0, sums_deviations=(20.0, 5.0, 20.0))
+    evidence = released(facts, WEIGHTS, (column,))
+    # The first column from -1 to 1, whose spread is such that it reaches so many deviations of the rows.
+    frame = replace(evidence.frame, centre=(0.0, evidence.frame.centre[1]), spreads=(1.0 / reach, evidence.frame.spreads[1]))
+    evidence = replace(evidence, frame=frame, curvature=np.diag([900.0, 900.0, 900.0]), slopes=np.zeros(3))
+    evidence = replace(evidence, sums=np.array([[0.0, 100.0, 100.0 * (1.0 + excess)]]))
+    (_, sampling, others, *_) = debiased._errors_of_all(evidence)[0]
+    direction = directions_of(facts, (column,), frame, evidence.near, evidence.curvature)[0]
+    assert debiased._beyond_clip(evidence, 0, direction) == pytest.approx(beyond, abs=0.01)
+    expected = 2.0 * sampling * excess * beyond
+    nothing = replace(evidence, sums=np.array([[0.0, 100.0, 100.0]]))
+    (_, _, alone, *_) = debiased._errors_of_all(nothing)[0]
+    assert math.sqrt(others**2 - alone**2) == pytest.approx(expected, rel=0.1, abs=1e-3)
+
+
+def test_what_is_supposed_of_a_coefficient_grows_with_what_is_found():
+    """A coefficient of three scores for one spread is supposed to be of this size, and one of half a score of size 1."""
+    for size, factor in ((0.5, 1.0), (3.0, 9.0)):
+        evidence = released(facts_of(slope_deviation=2000.0), WEIGHTS)
+        evidence = replace(evidence, sums=np.zeros((1, 3)))
+        wanted = evidence.frame.matrix @ np.array([1.0, 0.0, 0.0])
+        near = evidence.near
+        near = replace(near, weights=size * wanted / float(np.linalg.norm(wanted)), shift=0.0)
+        (*_, others, _, _) = debiased._errors(evidence, near, 0, np.array([0.2, 0.0, 0.0]))
+        supposed, noise = (float(wanted @ each @ wanted) for each in (near.supposed, near.noise))
+        assert supposed > 0.1 * noise
+        assert others**2 == pytest.approx(noise + (factor - 1.0) * supposed)
 
 
 def test_weights_whose_long_rows_count_less_have_less_of_the_estimate():

@@ -22,7 +22,7 @@ from confide.inference.description import CategoryTable, Description, NumberTabl
 from confide.inference.intervals import checked_level
 from confide.inference.rates import LEAST_SIGNAL
 from confide.intake import parameters
-from confide.known_words import listed_unknown
+from confide.known_words import listed_unknown, with_suggestions
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, moments_of
@@ -68,6 +68,7 @@ class _Layout:
         return sum(isinstance(each, NumberTable) for each in self.tables)
 
 
+@with_suggestions
 def describe(
     rows: Any,
     schema: Schema,

@@ -49,7 +49,7 @@ from confide.intake import parameters
 from confide.intake.rows import GivenRows, rows_given
 from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
-from confide.known_words import suggestion
+from confide.known_words import suggestion, with_suggestions
 from confide.models.model import ReleasedModel, ShownClass, predicted_number
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
@@ -350,6 +350,7 @@ Evaluated: TypeAlias = Evaluation | ClassEvaluation | NumberEvaluation | ModelCo
 _Release: TypeAlias = Callable[[Sequence[CheckedSource], Entropy], Sequence[Array]]
 
 
+@with_suggestions
 def evaluate(
     model: PrivateLinearModel,
     X: Any,

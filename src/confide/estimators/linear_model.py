@@ -56,6 +56,7 @@ from confide.intake.penalties import GivenForm, checked_penalty, form_of, refuse
 from confide.intake.rows import GivenRows, rows_given
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind, domain_sentence
+from confide.known_words import suggestion, with_suggestions
 from confide.models.files import document_of, read_model
 from confide.models.model import Link, ReleasedModel
 from confide.models.onnx import onnx_model_of
@@ -77,6 +78,7 @@ class PredictedMeans(CoefficientIntervals):
 
     _row_bound: RowBound
 
+    @with_suggestions
     def predict_interval(self, X: Any, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals of the means that the model predicts for rows, on the scale of the target.
 
@@ -383,7 +385,8 @@ class WeightsOfRows(TypedDict, total=False):
 def sample_weight_of(given: WeightsOfRows) -> Any:
     """The weights of rows among the keyword arguments of `fit`, or None. Any other argument is refused."""
     if unknown := sorted(given.keys() - {"sample_weight"}):
-        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}")
+        meant = suggestion(unknown[0], ["sample_weight"])
+        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}{meant}")
     return given.get("sample_weight")
 
 

@@ -29,6 +29,7 @@ from confide.inference.intervals import checked_level
 from confide.intake import parameters
 from confide.intake.rows import rows_given
 from confide.intake.specification import CheckedRows
+from confide.known_words import with_suggestions
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
@@ -105,6 +106,7 @@ class PartIntervals:
         return "\n".join(lines)
 
 
+@with_suggestions
 def intervals_from_parts(
     estimator: LinearClassifier | LinearRegressor,
     X: Any,

@@ -25,6 +25,7 @@ from confide.features.columns import Column, NumberColumn, candidates_of, column
 from confide.features.schema import Schema
 from confide.features.toml_form import toml_text
 from confide.intake import parameters
+from confide.known_words import with_suggestions
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import NoisyQuantiles, QuantilesPlan, places, rows_off
@@ -132,6 +133,7 @@ class PrivateBounds:
         return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted])
 
 
+@with_suggestions
 def private_bounds(
     rows: Any,
     columns: Mapping[str, Any] | Iterable[str | NumberColumn] | None = None,

@@ -148,8 +148,10 @@ _OF_LONG_ROWS = 0.3
 """What is supposed of rows that count less in the frame because they are long, as no model is right: how far a coefficient
 that they alone decide lies from that of all rows. A standard deviation, in scores for one spread of the column. How much
 less they count is released (benchmarks/notes/intervals_of_one_coefficient.md)."""
-_OF_FAR_ROWS = 0.05
-"""The same for those of them beyond the narrowest clip, if a declared column may reach twice the clip or farther."""
+_OF_FAR_ROWS = 2.0
+"""By how many sampling errors clipping moves an estimate, times the part by which squared slopes exceed what right
+probabilities lead to, if the column may reach twice the clip or farther. A standard deviation. Rows about which the model is
+nearly sure, and wrong, have large slopes and little curvature (benchmarks/notes/intervals_of_one_coefficient.md)."""
 _LEAST_ROWS = 0.02
 """The least sum of the curvatures of rows that is believed, over that of typical rows."""
 _LEAST_CURVATURE = 4.0
@@ -635,22 +637,28 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
     wanted = _wanted(facts, evidence.combinations[place], evidence.frame)
     pull, bend, square = evidence.sums[place].tolist()
     of_pull, of_bend, of_square = facts.sums_deviations
-    estimate = float(wanted @ near.weights)
-    of_long, of_far = _misfits(evidence, place, direction, wanted)
-    of_near = math.hypot(math.sqrt(max(float(wanted @ near.noise @ wanted), 0.0)), of_long)
+    estimate, size = float(wanted @ near.weights), float(np.linalg.norm(wanted[: facts.n_features]))
     sampling_of_near = math.sqrt(max(float(wanted @ near.sampling @ wanted), 0.0))
     # The curvature was taken before the last pull, and what it changes along the pull meets errors of scores.
     rows = curvature_of_rows(facts, curvature)
     of_scores = max(float(np.sum(near.covariance * curvature)), 0.0) / rows
     left = _BEND_OF_CURVATURE * math.sqrt(near.shift * (near.shift**2 + of_scores) * rows)
-    without = estimate, sampling_of_near, math.hypot(of_near, left * sampling_of_near), 0.0
-    is_known = float(wanted @ near.supposed @ wanted) <= _MOST_SUPPOSED * float(wanted @ near.covariance @ wanted)
+    supposed = float(wanted @ near.supposed @ wanted)
+    is_known = supposed <= _MOST_SUPPOSED * float(wanted @ near.covariance @ wanted)
     reach, kept = float(wanted @ direction), float(direction @ curvature @ direction)
-    if not (reach > 0.0 and bend > max(_LEAST_CURVATURE * of_bend, 0.0)):
+    per_pull = reach / bend if reach > 0.0 and bend > max(_LEAST_CURVATURE * of_bend, 0.0) else 0.0
+    change = per_pull * (_bias_of_step(facts, near, wanted, direction) - pull) if per_pull > 0.0 else 0.0
+    # What was supposed is too little for a coefficient that turns out larger.
+    larger = supposed * max(0.0, ((estimate + change) / (_USUAL_EFFECT * (size or math.inf))) ** 2 - 1.0)
+    noise = max(float(wanted @ near.noise @ wanted) + larger, 0.0)
+    of_near = math.hypot(math.sqrt(noise), _of_long_rows(evidence, place, direction, size))
+    without = estimate, sampling_of_near, math.hypot(of_near, left * sampling_of_near), 0.0
+    if not per_pull > 0.0:
         return *without, is_known
-    per_pull, doubt = reach / bend, of_bend / bend
-    change = per_pull * (_bias_of_step(facts, near, wanted, direction) - pull)
+    doubt = of_bend / bend
     sampling = per_pull * math.sqrt(facts.design.variance_factor * max(square, of_square, float(np.finfo(float).tiny)))
+    excess = float(np.clip(facts.design.variance_factor * square / (facts.steepness * bend) - 1.0, 0.0, 1.0))
+    of_far = _OF_FAR_ROWS * sampling * excess * _beyond_clip(evidence, place, direction)
     of_sums = per_pull * of_pull
     second = per_pull * _second_order(facts, near, curvature, wanted, direction)
     # Where clipping takes a part of the curvature along a direction, the coefficient of the rows as they are may differ.
@@ -680,19 +688,21 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
     return estimate + part * change, of_sampling, others, part * of_sums, True
 
 
-def _misfits(evidence: InterestEvidence, place: int, direction: Array, wanted: Array) -> tuple[float, float]:
-    """What is supposed of the errors of weights and of the last step where no model is right: standard deviations."""
-    facts, curvature, combination = evidence.facts, evidence.curvature, evidence.combinations[place]
-    bend, kept = float(evidence.sums[place, 1]), float(direction @ curvature @ direction)
+def _of_long_rows(evidence: InterestEvidence, place: int, direction: Array, size: float) -> float:
+    """The standard deviation that is supposed of what weights err by because long rows count less."""
+    bend, kept = float(evidence.sums[place, 1]), float(direction @ evidence.curvature @ direction)
     if math.isinf(evidence.frame.length) or not bend > kept > 0.0:
-        return 0.0, 0.0
+        return 0.0
     # What long rows lost in the frame is the difference of the curvature there and that of rows as they are.
-    share = (1.0 - kept / bend) * float(np.linalg.norm(wanted[: facts.n_features]))
-    # The direction is in units of its clip. Tails are supposed to weigh as much as the inverse square of the clip.
-    reach = _reach(facts, combination, evidence.frame, direction, curvature) if combination.usual_spread else 0.0
-    beyond = min(1.0, max(0.0, reach - 1.0))
+    return _OF_LONG_ROWS * (1.0 - kept / bend) * size
+
+
+def _beyond_clip(evidence: InterestEvidence, place: int, direction: Array) -> float:
+    """How far rows may lie beyond the clip, in clips and at most 1. Wide clips cut off less, by their inverse square."""
+    facts, curvature, combination = evidence.facts, evidence.curvature, evidence.combinations[place]
+    reach = _reach(facts, combination, evidence.frame, direction, curvature)
     clip = deviations_of_clip(facts, curvature_of_rows(facts, curvature))
-    return _OF_LONG_ROWS * share, _OF_FAR_ROWS * share * beyond * (FEWEST_DEVIATIONS / clip) ** 2
+    return min(1.0, max(0.0, reach - 1.0)) * (FEWEST_DEVIATIONS / clip) ** 2
 
 
 def part_of_step(of_step: float, of_near: float) -> float:

@@ -34,6 +34,7 @@ from confide.features.toml_form import refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
 from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
 from confide.intake.targets import OpenedTarget, ReadTargets, number_column
+from confide.known_words import with_suggestions
 from confide.threads import Progress, Told, begun
 
 _ANOTHER_INDEX = (
@@ -293,6 +294,7 @@ class _RowsElsewhere:
 # `open_rows`: describes rows that lie in files or on a cluster. No row is read here.
 
 
+@with_suggestions
 def open_rows(
     rows: Any,
     schema: Schema | str | os.PathLike[str] | None = None,

@@ -31,7 +31,7 @@ from confide.inference.table import (
     level_of_each,
     readable_interval,
 )
-from confide.known_words import listed
+from confide.known_words import listed, with_suggestions
 from confide.report.findings import has_interest, has_intervals
 from confide.report.ledger_facts import estimator_of, name_of_release
 
@@ -166,6 +166,7 @@ class Family:
         return self.to_html()
 
 
+@with_suggestions
 def family(
     analyses: Mapping[Any, Any] | Iterable[Any] = (),
     *,
