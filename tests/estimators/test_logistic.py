@@ -594,6 +594,7 @@ SPARSE = (
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:Constructing a DIA matrix")
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
 def test_sparse_rows_of_every_format_give_the_model_of_dense_ones(rows, kind):
     """Without privacy to 1e-9; with it to rounding, from one seed. Predictions and score too."""

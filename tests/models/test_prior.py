@@ -11,7 +11,7 @@ import pytest
 
 import confide
 from confide import ApproxDP, LogisticRegression, ParameterError
-from confide.guarantee import Guarantee
+from confide.guarantee import Circumstances, Guarantee
 from confide.models.prior import FittedTo, Prior, checked_prior
 from confide.privacy.budgets import Neighbours
 
@@ -76,6 +76,9 @@ def test_a_statement_says_where_the_prior_came_from():
     assert "released under approximate differential privacy with epsilon = 1" in released.sentence("abc")
     for elsewhere in (None, "other"):
         assert "its cost adds to that of this one" in released.sentence(elsewhere)
+    assert "by attempt" not in released.sentence("abc")
+    finished = replace(released, guarantee=replace(GUARANTEE, circumstances=Circumstances((9, 9), attempts=3)))
+    assert "by attempt 3 under its charge. What ended each earlier one" in finished.sentence("abc")
     # Without an identity on either side nothing is known.
     assert "same ledger" not in replace(released, ledger=None).sentence(None)
     public = released.declared_public()

@@ -133,7 +133,13 @@ def made_of(kind: type[Described], where: str, described: object, shape: str) ->
 
 # What a schema says of bounds that were released from rows: how, and at which price.
 
-_EARLIER = "What ended each earlier one depended neither on rows nor on noise; any other counts as one more release."
+
+def which_attempt(attempts: int) -> str:
+    """How a sentence about a release ends: with the number of its attempt under its charge, if there were earlier ones."""
+    if attempts == 1:
+        return "."
+    earlier = "What ended each earlier one depended neither on rows nor on noise; any other counts as one more release."
+    return f" by attempt {attempts} under its charge. {earlier}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +216,7 @@ class BoundsRelease:
         bounds = f"The bounds of {names} were not declared"
         if self.void is not None:
             return (f"{bounds}; they came from rows by a release without a guarantee, which may reveal these rows.",)
-        which = "" if self.attempts == 1 else f" by attempt {self.attempts} under its charge. {_EARLIER}"
-        released = f"{bounds}; they came from rows by a private release that cost {self.price}{which or '.'}"
+        released = f"{bounds}; they came from rows by a private release that cost {self.price}{which_attempt(self.attempts)}"
         if ledger is not None and self.ledger == ledger:
             return released, "The release of these bounds was charged to the same ledger."
         uncovered = "is not covered here: where it used some of these rows, its cost adds to that of this release."

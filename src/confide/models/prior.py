@@ -14,6 +14,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.features.canonical_labels import Label
+from confide.features.checks import which_attempt
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.guarantee import Guarantee
@@ -182,11 +183,15 @@ class Prior:
             )
         if self.guarantee.void is not None:
             return f"{start}: a model without a guarantee."
-        released = f"{start}: a model that confide released under {self.guarantee.budget} ({self.guarantee.neighbours})"
+        facts = self.guarantee.circumstances
+        which = which_attempt(1 if facts is None else facts.attempts)
+        released = (
+            f"{start}: a model that confide released under {self.guarantee.budget} ({self.guarantee.neighbours}){which}"
+        )
         if ledger is not None and self.ledger == ledger:
-            return f"{released}. That release was charged to the same ledger."
+            return f"{released} That release was charged to the same ledger."
         return (
-            f"{released}. That release is not covered here: where it was made from some of these rows, its cost adds to "
+            f"{released} That release is not covered here: where it was made from some of these rows, its cost adds to "
             f"that of this one. In no other way was the prior made from these rows."
         )
 
