@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -25,10 +26,10 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
     Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu). Balle and Wang (2018), theorem 5.
     """
-    return float(gaussian_deltas(np.array([epsilon]), mu)[0])
+    return float(gaussian_deltas(epsilon, mu))
 
 
-def gaussian_deltas(epsilons: Array, mu: float) -> Array:
+def gaussian_deltas(epsilons: Array | float, mu: float) -> Array:
     """`gaussian_delta` at several epsilons."""
     if mu <= 0.0:
         certain: Array = np.maximum(0.0, -np.expm1(np.minimum(epsilons, 0.0)))
@@ -57,6 +58,7 @@ class GaussianMechanism:
         return 0.5 * order * self.mu**2 * _UP
 
 
+@lru_cache(maxsize=1024)
 def largest_mu(epsilon: float, delta: float) -> float:
     """The largest mu at which the Gaussian mechanism is (epsilon, delta)-private, rounded down."""
     low, high = 0.0, math.sqrt(2.0 * epsilon) + 10.0
