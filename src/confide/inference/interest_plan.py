@@ -292,7 +292,8 @@ class InterestPlan:
         of_half, of_tenth = self.widths_by_rate.values()
         return (
             f"for tables in which about one row in five has the rarer outcome; {of_half:.2g} times as wide if half of the "
-            f"rows have it, {of_tenth:.2g} times if one in ten has it, and wider for columns that a few huge numbers decide"
+            f"rows have it, {of_tenth:.2g} times if one in ten has it, and several times as wide for columns whose few huge "
+            f"numbers decide the outcome, unless their scale is a logarithm"
         )
 
     def _sentence(self, combination: Combination) -> str:
