@@ -39,7 +39,7 @@ def test_unknown_names_and_words_are_followed_by_what_was_meant():
 
 _PUBLIC_FUNCTIONS = [each for name in confide.__all__ if inspect.isfunction(each := getattr(confide, name))]
 _METHODS = [
-    Ledger.__init__, Ledger.charge, Ledger.plan, LogisticRegression.plan, HuberRegressor.plan, confide.PrivateSearchCV.plan,
+    Ledger.__init__, LogisticRegression.plan, HuberRegressor.plan, confide.PrivateSearchCV.plan,
     LogisticRegression.predict_interval,
 ]  # fmt: skip
 

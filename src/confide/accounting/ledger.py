@@ -227,7 +227,6 @@ class Ledger(Shared):
         with self._up_to_date(writing=True) as session:
             self._add(session, self._attempts.end(charge, attempt).text)
 
-    @with_suggestions
     def charge(
         self,
         budget: object,
@@ -330,7 +329,6 @@ class Ledger(Shared):
             )
         return checked_details(details, names)
 
-    @with_suggestions
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
 
@@ -506,9 +504,8 @@ class Ledger(Shared):
             )
         if is_note(record.text):
             note = Note.from_text(record.text)
-            if note.text != record.text or not self.keeps_details or not 1 <= note.charge <= len(self._entries):
-                return False
-            if self._contradicts(note.charge, note.details):
+            is_of_charge = self.keeps_details and 1 <= note.charge <= len(self._entries)
+            if note.text != record.text or not is_of_charge or self._contradicts(note.charge, note.details):
                 return False
             self._notes[note.charge] = {**self._notes.get(note.charge, {}), **note.details}
             return True
@@ -518,9 +515,8 @@ class Ledger(Shared):
         entry, number = Entry.from_text(record.text), len(self._entries) + 1
         if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
             return False
-        if (entry.details and not self.keeps_details) or (INTENT in entry.details and not self.keeps_intents):
-            return False
-        if filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
+        is_kept = (self.keeps_details or not entry.details) and (self.keeps_intents or INTENT not in entry.details)
+        if not is_kept or filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
             return False
         self._total = self._total + filter_choice.cost(self.limit, entry.accounting, entry.events)
         self._entries.append(entry)
