@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import confide
+from confide.parameters import PARAMETERS
 
 SOURCE = Path(confide.__file__).parent
 
@@ -36,7 +37,8 @@ def refusals():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
                 texts = [_text(argument) for argument in node.args]
                 found += [(path.relative_to(SOURCE).as_posix(), node.func.id, text) for text in texts if text]
-    return found
+    rows = (row for row in PARAMETERS.values() if row.must)
+    return found + [("parameters.py", "ParameterError", row.refusal("…")) for row in rows]
 
 
 def _text(node):

@@ -46,3 +46,8 @@ def test_what_cannot_be_read_is_refused_by_the_name_of_its_option(read, text, op
     """With what was expected."""
     with pytest.raises(ParameterError, match=f"^{option} must"):
         read(text)
+
+
+def test_options_have_their_form():
+    """Options begin with two dashes and have no underscores."""
+    assert all(option.startswith("--") and "_" not in option for option in option_values.OPTION_OF.values())

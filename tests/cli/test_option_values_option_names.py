@@ -114,7 +114,7 @@ NOT_BY_A_COMMAND_EITHER = (
     "an Arrow stream that can be read only once",
     "each interaction must be a list",
     "must be True or False",
-    "must be 'auto'… or False",
+    "must be 'auto' or False",
     "random_features must be a table",  # which has these keys
     "…: max_rows_per_person must be",  # a key of a schema
 )

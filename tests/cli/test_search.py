@@ -9,7 +9,6 @@ import pytest
 
 import confide
 from confide import Ledger
-from confide.cli.options import ModelOptions
 from confide.cli.search import grid_of
 from tests.cli.commands import refused, rows_of, run, write_rows
 
@@ -40,11 +39,9 @@ def test_grids_are_read_from_options_and_files(folder):
     Path("grid.toml").write_text(
         'alpha = ["auto", 0.5]\ninteractions = ["age:work"]\nintercept = [true]\n', encoding="utf-8"
     )
-    assert grid_of(["grid.toml"], ModelOptions()) == [
-        {"alpha": ["auto", 0.5], "interactions": [[["age", "work"]]], "fit_intercept": [True]}
-    ]
+    assert grid_of(["grid.toml"]) == [{"alpha": ["auto", 0.5], "interactions": [[["age", "work"]]], "fit_intercept": [True]}]
     given = ["--length-scale=1,2", "loss=smooth-hinge, auto", "n-features=8", "centre=false,true"]
-    assert grid_of(given, ModelOptions()) == [
+    assert grid_of(given) == [
         {"length_scale": [1.0, 2.0], "loss": ["smooth_hinge", "auto"], "n_features": [8], "centre": [False, "auto"]}
     ]
 

@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import confide
-from confide.estimators import parameters
 from confide.estimators.parameters import ModelParameters, estimator
+from confide.parameters import COMMAND_LINE, PARAMETERS
 
 SHARED = {
     "budget": 1.0, "alpha": "auto", "schema": None, "fit_intercept": True, "intercept_scaling": 1.0, "mechanism": "auto",
@@ -207,7 +207,7 @@ def test_the_mark_gives_way_to_what_a_docstring_leaves_out():
     assert text.count("\nalpha :") == 1
     assert "Described by itself." in text
     shared = [name for name in parameters_of(Described) if name not in ("size", "alpha")]
-    places = [text.index(f"\n{name} : {parameters._DESCRIPTIONS[name]}") for name in shared]
+    places = [text.index(f"\n{name} : {PARAMETERS[name].text}") for name in shared]
     assert places == sorted(places)
     assert text.index("size :") < places[0] < places[-1] < text.index("Attributes")
 
@@ -225,4 +225,4 @@ def test_a_docstring_without_the_mark_stays_as_it_is():
 def test_every_shared_parameter_is_somebodys():
     """A description that no public model has would go stale unseen."""
     used = {key for name in DEFAULTS for key in parameters_of(getattr(confide, name))}
-    assert set(parameters._DESCRIPTIONS) <= used
+    assert {row.name for row in PARAMETERS.values() if row.group != COMMAND_LINE} <= used | {"intervals"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -59,15 +58,10 @@ def test_a_plan_needs_whole_numbers(arguments):
 ENCODER = parameters.checked_schema(Schema(columns={"x": {"low": 0, "high": 1}, "c": {"categories": ["a", "b", "c"]}}))
 INF = float("inf")
 READ = [
-    (parameters.checked_alpha, "auto", None), (parameters.checked_alpha, np.float32(0.5), 0.5),
-    (parameters.checked_alpha, 1e12, 1e12), (parameters.checked_alpha, Fraction(1, 4), 0.25),
     (parameters.checked_schema, None, None), (parameters.checked_target_bound, 3, 3.0),
-    (parameters.checked_target_bound, INF, INF), (parameters.checked_rows_per_person, np.int8(3), 3),
-    (parameters.checked_largest_sample_weight, 1e-9, 1e-9), (parameters.checked_class_weight, None, None),
+    (parameters.checked_target_bound, INF, INF), (parameters.checked_class_weight, None, None),
     (parameters.checked_class_weight, {"b": 2, "a": np.float64(0.5)}, (("b", 2.0), ("a", 0.5))),
-    (parameters.checked_seed, None, None), (parameters.checked_seed, np.int64(0), 0),
-    (parameters.checked_jobs, None, 1), (parameters.checked_jobs, 2, 2), (parameters.checked_ledger, None, None),
-    (parameters.checked_share, "auto", "auto"), (parameters.checked_share, 0, 0.0), (parameters.checked_share, 0.9, 0.9),
+    (parameters.checked_ledger, None, None),
 ]  # fmt: skip
 
 
@@ -80,18 +74,12 @@ def test_a_parameter_is_read_in_the_type_that_the_rest_computes_with(check, give
 
 
 REFUSED = [
-    *((parameters.checked_alpha, value, "alpha must be") for value in (0, -1.0, float("nan"), 1.1e12, True, "best", 1j)),
     *((parameters.checked_schema, value, "schema must be") for value in ({}, "columns.toml", ENCODER)),
     (parameters.checked_target_bound, None, "give target_bound"),
     *((parameters.checked_target_bound, value, "target_bound must be") for value in (0.0, -1, 1e-100, 1e100, True, "1")),
-    *((parameters.checked_rows_per_person, value, "max_rows_per_person must be") for value in (0, 10**6 + 1, 1.0, True)),
-    *((parameters.checked_largest_sample_weight, value, "max_sample_weight must") for value in (0, 1e10, 1e-10, INF, True)),
     (parameters.checked_class_weight, "balanced", "would learn the weights from the frequencies"),
     *((parameters.checked_class_weight, value, "class_weight must be a dict") for value in ({}, [1.0], {0: 0.0}, {0: 1e10})),
-    *((parameters.checked_seed, value, "random_state must be") for value in (-1, 1.0, True, "0", np.random.default_rng(0))),
-    *((parameters.checked_jobs, value, "n_jobs must be") for value in (0, 1.0, True, "all")),
     *((parameters.checked_ledger, value, "ledger must be") for value in (1.0, "study.db", Ledger)),
-    *((parameters.checked_share, value, "inference_share must be") for value in (-0.1, 0.91, True, None, "some")),
 ]
 
 
@@ -145,24 +133,6 @@ def test_privacy_needs_bounds_on_rows_and_targets():
     parameters.refuse_unbounded(private, ball, None)
 
 
-def test_an_intercept_is_a_constant_or_zero():
-    """The scaling is checked even where there is no intercept."""
-    assert parameters.checked_intercept(True, 3) == 3.0
-    assert parameters.checked_intercept(np.False_, 3.0) == 0.0
-    for flag, scaling, name in ((1, 1.0, "fit_intercept"), (False, 0.0, "intercept_scaling"), (True, INF, "intercept_s")):
-        with pytest.raises(ParameterError, match=name):
-            parameters.checked_intercept(flag, scaling)
-
-
-def test_a_threshold_has_a_default():
-    """None takes it; where it is infinite, as a share of an infinite bound, a number must be given."""
-    assert parameters.checked_threshold(None, 0.1) == 0.1
-    assert parameters.checked_threshold(2, 0.1) == 2.0
-    for given, default in ((None, INF), (0.0, 0.1), (INF, 0.1), (True, 0.1), ("1", 0.1)):
-        with pytest.raises(ParameterError, match="threshold must be"):
-            parameters.checked_threshold(given, default)
-
-
 def test_bounds_on_the_number_of_rows_go_with_add_or_remove_one():
     """There they are needed, and under replace-one, where that number is public, refused."""
     private, public = Neighbours.ADD_OR_REMOVE_ONE, Neighbours.REPLACE_ONE
@@ -174,13 +144,6 @@ def test_bounds_on_the_number_of_rows_go_with_add_or_remove_one():
     for wrong in (None, 5, (1,), (0, 9), (9, 1), (1, 10**15 + 1), (1.0, 9), (True, 9), "19"):
         with pytest.raises(ParameterError, match="add-or-remove-one needs public n_rows_bounds"):
             parameters.checked_bounds(wrong, private)
-
-
-def test_a_choice_names_the_words_that_will_do():
-    assert parameters.checked_choice("loss", "huber", ("huber", "other")) == "huber"
-    for wrong in ("Huber", None, ["huber"]):
-        with pytest.raises(ParameterError, match="loss must be one of 'huber', 'other'"):
-            parameters.checked_choice("loss", wrong, ("huber", "other"))
 
 
 def test_the_shape_of_a_plan_comes_from_the_schema_where_there_is_one():

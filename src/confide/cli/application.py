@@ -20,7 +20,6 @@ from confide.cli.evaluate import evaluate
 from confide.cli.failures import BAD_INPUT, EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
 from confide.cli.family import family
 from confide.cli.fit import fit
-from confide.cli.inspect import inspect
 from confide.cli.ledger import ledger_app
 from confide.cli.new import new
 from confide.cli.plan import plan, sample_size
@@ -28,7 +27,7 @@ from confide.cli.predict import predict
 from confide.cli.report import report
 from confide.cli.run import run
 from confide.cli.search import search
-from confide.cli.verify import verify
+from confide.cli.verify import inspect, verify
 
 # Output into a pipe whose reader has gone, as of `confide fit | head`: it is dropped, and the command goes on to its end.
 #

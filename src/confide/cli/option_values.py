@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from confide.errors import ParameterError
+from confide.parameters import COMMAND_LINE, PARAMETERS
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
@@ -120,77 +121,26 @@ def _number_of_knots(text: str) -> int:
 #
 # Refusals are put into the words of options by this table, and a test compares it with the parameters of all estimators.
 
+_OF_COMMANDS = (
+    "allow_hidden", "clip", "delta", "epsilon", "error", "excess", "expected_tries", "failure", "groups", "held_out",
+    "ledger", "level", "method", "other", "positive_rate", "quantiles", "reference_norm", "rho", "schema", "score_share",
+)  # fmt: skip
+"""What is no parameter of a model, or has an option of its own in each command, by the name of that option."""
+
 OPTION_OF = {
-    "allow_hidden": "--allow-hidden",
-    "alpha": "--alpha",
+    **{name: f"--{name.replace('_', '-')}" for name in _OF_COMMANDS},
+    **{row.name: row.flag for row in PARAMETERS.values() if row.option and row.group != COMMAND_LINE},
     "budget": "--epsilon",
-    "centre": "--centre",
-    "class_weight": "--class-weight",
-    "clip": "--clip",
-    "cluster_effect": "--cluster-effect",
     "cross_tables": "--cross",
-    "delta": "--delta",
-    "epsilon": "--epsilon",
-    "error": "--error",
-    "excess": "--excess",
-    "expected_tries": "--expected-tries",
-    "failure": "--failure",
-    "feature_norm": "--feature-norm",
-    "fit_intercept": "--intercept",
-    "groups": "--groups",
-    "held_out": "--held-out",
-    "inference_share": "--intervals",
-    "interactions": "--interactions",
-    "interest": "--interest",
-    "intercept_scaling": "--intercept-scaling",
     "intervals": "--intervals",
-    "kernel": "--kernel",
-    "knots": "--knots",
-    "ledger": "--ledger",
-    "l1_ratio": "--l1-ratio",
-    "length_scale": "--length-scale",
-    "level": "--level",
-    "loss": "--loss",
-    "map_seed": "--map-seed",
-    "match_mean": "--match-mean",
-    "max_rows_per_person": "--max-rows-per-person",
-    "mechanism": "--mechanism",
-    "method": "--method",
-    "monotone": "--monotone",
-    "multiclass": "--multiclass",
     "n_bins": "--bins",
-    "n_features": "--n-features",
-    "n_jobs": "--jobs",
     "n_rows": "--rows",
-    "n_rows_bounds": "--n-rows-bounds",
-    "neighbours": "--neighbours",
-    "orthogonal": "--orthogonal",
-    "other": "--other",
     "param_grid": "--grid",
-    "penalty": "--penalty",
-    "population_size": "--population-size",
-    "positive_rate": "--positive-rate",
-    "prior": "--prior",
-    "quantile": "--quantile",
-    "quantiles": "--quantiles",
-    "random_state": "--seed",
-    "reference_norm": "--reference-norm",
-    "risk_differences": "--risk-differences",
-    "rho": "--rho",
-    "row_norm": "--row-norm",
-    "schema": "--schema",
-    "score_share": "--score-share",
-    "smoothing": "--smoothing",
-    "target_bound": "--target-bound",
-    "threshold": "--threshold",
 }
 """The option that stands for a parameter."""
 
 
 # The estimator that `--model` names: an additive model unless another is asked for.
-
-Kind = Literal["additive", "logistic", "svm", "kernel-svm", "huber", "poisson", "ridge", "erm"]
-"""The names of models."""
 
 _FOR_NUMBERS = ("huber", "poisson", "ridge")
 

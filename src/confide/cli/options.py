@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
 from confide.cli import option_values
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.option_values import OPTION_OF, Kind, models_with, new_estimator, predicts_a_number
+from confide.cli.option_values import models_with, new_estimator, predicts_a_number
 from confide.errors import ParameterError
+from confide.parameters import COMMAND_LINE, EVERY_MODEL, PARAMETERS, Parameter
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
@@ -49,297 +51,61 @@ Adjust = Annotated[
     ),
 ]
 
-# Persons and neighbouring data sets
-
-RowsPerPerson = Annotated[
-    int,
-    typer.Option("--max-rows-per-person", min=1, metavar="K", help="The largest number of rows that one person has."),
-]
-NeighboursName = Annotated[
-    Literal["replace-one", "add-or-remove-one"],
-    typer.Option(help="Which data sets count as neighbours. add-or-remove-one keeps the number of rows private."),
-]
-
-# What commands need to know of the model
-
-ModelName = Annotated[
-    Kind,
-    typer.Option(
-        "--model",
-        help="additive: a curve for each number column, to predict classes or numbers. Straight lines: logistic and svm for "
-        "classes, huber, poisson and ridge for numbers, erm for any --loss. kernel-svm: random features of a kernel.",
-    ),
-]
-LossName = Annotated[
-    Literal[
-        "auto",
-        "logistic",
-        "logistic-hinge",
-        "huber-hinge",
-        "smooth-hinge",
-        "hinge",
-        "huber",
-        "clipped-squared",
-        "squared",
-        "poisson",
-        "quantile",
-        "absolute",
-    ]
-    | None,
-    typer.Option(
-        "--loss",
-        metavar="NAME",
-        help="What is minimised. For classes, additive: auto, logistic, logistic-hinge; svm and kernel-svm: auto, a hinge; "
-        "erm: logistic or a hinge. For numbers, additive: huber, squared or, for counts, poisson; huber: huber or "
-        "clipped-squared; erm: these, poisson, quantile and absolute.  [default: that of the model]",
-        show_default=False,
-    ),
-]
-Interactions = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|pairs|all|A:B,...",
-        help="Columns whose effects depend on each other: named ones as age:hours,age:sex, all pairs, all columns together, "
-        "or what public facts favour.  [default: none but those of the schema]",
-        show_default=False,
-    ),
-]
-Knots = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|N|A:N,...",
-        help="Knots of the curves that the schema says nothing about, for all columns or as age:6,hours:0. auto chooses a "
-        "number from public facts, and 0 is a straight line.  [default: auto]",
-        show_default=False,
-    ),
-]
-KernelName = Annotated[
-    Literal["rbf", "laplacian", "cauchy"] | None,
-    typer.Option(help="Kernel of kernel-svm.  [default: rbf]", show_default=False),
-]
-LengthScale = Annotated[
-    float | None,
-    typer.Option(
-        metavar="S",
-        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  "
-        "[default: by the schema]",
-    ),
-]
-RandomFeatures = Annotated[
-    int | None,
-    typer.Option(
-        "--n-features",
-        metavar="D",
-        help="For kernel-svm: number of random features, even; 0 for the columns alone.  "
-        "[default: chosen from public facts]",
-    ),
-]
-FeatureNorm = Annotated[str | None, typer.Option(metavar="auto|none|G", help="For kernel-svm: the L2 norm of the features "
-    "of a row, where its columns stand beside them; none for features alone.  [default: by the schema]")]  # fmt: skip
-PriorFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--prior",
-        metavar="MODEL.json",
-        help="An earlier release, towards which the ridge pulls in place of 0: for new rows, or a small budget.",
-    ),
-]
-PublicPriorFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--public-prior",
-        metavar="MODEL.json",
-        help="The same for a model without a guarantee, which was fitted to public rows alone.",
-    ),
-]
-Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
-MechanismName = Annotated[
-    Literal["auto", "objective", "output", "output-laplace", "gradient", "sufficient-statistics"],
-    typer.Option(
-        metavar="NAME",
-        help="Where the noise is added: auto, objective, output, output-laplace, gradient; sufficient-statistics for ridge, "
-        "and for additive with --loss squared.",
-    ),
-]
-Centre = Annotated[
-    bool,
-    typer.Option(
-        "--centre/--no-centre",
-        help="Whether a small part of the budget may find the middle of the rows, if public facts say that it pays.",
-    ),
-]
-MatchMean = Annotated[
-    bool | None,
-    typer.Option(
-        "--match-mean/--no-match-mean",
-        show_default=False,
-        help="For counts: whether a small part of the budget may make predictions right in the mean, if public facts say "
-        "that it pays.  [default: match-mean]",
-    ),
-]
-RowsBounds = Annotated[
-    tuple[int, int] | None,
-    typer.Option(metavar="LOW HIGH", help="Public bounds on the number of rows, for add-or-remove-one."),
-]
-Intervals = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SHARE|auto",
-        help="Share of the budget that pays for intervals, for example 0.3. For ridge auto alone.  [default: none]",
-    ),
-]
-ClusterEffect = Annotated[
-    float | None,
-    typer.Option(
-        metavar="E",
-        help="For intervals: the public design effect of clustering, 1 + (m - 1) r for clusters of m rows with intraclass "
-        "correlation r.  [default: the value of --max-rows-per-person]",
-        show_default=False,
-    ),
-]
-PopulationSize = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="For intervals: the public size of the population from which the rows are a sample. Intervals are then for "
-        "this population as it is.  [default: a large population]",
-        show_default=False,
-    ),
-]
-L1Ratio = Annotated[float | None, typer.Option(metavar="R", help="Share of an l1 penalty in alpha, from 0 to below 1: some "
-    "weights become exactly 0. Not for additive and kernel-svm.  [default: 0]")]  # fmt: skip
-Quantile = Annotated[float | None, typer.Option(metavar="Q", help="For erm with --loss quantile: the share of targets below "
-    "the predictions.  [default: 0.5]")]  # fmt: skip
-Threshold = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|NUMBER",
-        help="For losses of numbers: distance from the prediction beyond which a row pulls no harder. The noise grows with "
-        "it.  [default: auto]",
-    ),
-]
-TargetBound = Annotated[
-    float | None,
-    typer.Option(metavar="B", help="For numbers: targets are clipped to [-B, B], beside the range that the schema gives."),
-]
-Smoothing = Annotated[
-    float | None,
-    typer.Option(metavar="H", help="For svm and kernel-svm: half-width of the round corner of the hinge.  [default: 0.5]"),
-]
-Monotone = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A:up,...",
-        help="For additive: columns whose effect may only rise or only fall, such as age:up,debt:down. Costs no budget.",
-    ),
-]
-Interest = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="For logistic: columns whose coefficients have intervals and a test of no effect, such as treatment,age. They "
-        "are shorter than those of --intervals, which are for all coefficients.",
-    ),
-]
-RiskDifferences = Annotated[
-    bool | None,
-    typer.Option(
-        "--risk-differences",
-        show_default=False,
-        help="With --interest: also how much the risk changes on average over the rows, with intervals.",
-    ),
-]
-Penalty = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A:S,...",
-        help="What is penalised: a strength for each column, or smooth for its knots or ordered levels, such as "
-        "age:smooth,edu:smooth=30,pay:4; smooth alone for all curves.  [default: all weights alike]",
-    ),
-]
-ClassWeight = Annotated[
-    str | None,
-    typer.Option(metavar="LABEL:W,...", help="Public weights of classes, such as yes:5,no:1.  [default: 1 each]"),
-]
-Multiclass = Annotated[
-    Literal["softmax", "ovr"] | None,
-    typer.Option(help="For logistic with three classes or more.  [default: softmax]", show_default=False),
-]
-Intercept = Annotated[bool, typer.Option("--intercept/--no-intercept", help="Whether the model has an intercept.")]
-InterceptScaling = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|S",
-        help="Constant that is appended to each row for the intercept; a larger one shrinks the intercept less.  "
-        "[default: that of the model]",
-    ),
-]
-Orthogonal = Annotated[bool | None, typer.Option("--orthogonal/--no-orthogonal", show_default=False,
-    help="For kernel-svm: features with orthogonal directions.  [default: by the schema and the kernel]")]  # fmt: skip
-MapSeed = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", help="For kernel-svm: the public seed of the random features.  [default: 0]", show_default=False
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="N", help="Threads that share the rows; -1 means one for each core.  [default: 1]"),
-]
-RowNorm = Annotated[
-    float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; without a schema the default is 1.")
-]
-Seed = Annotated[
-    int | None,
-    typer.Option("--seed", metavar="N", min=0, help="For tests only: makes the noise repeatable and the guarantee void."),
-]
+# What commands need to know of the model: the options of the table of parameters.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOptions:
+_READERS: dict[str, Callable[[str], Any]] = {
+    "knots": option_values.knots,
+    "interactions": option_values.interactions,
+    "monotone": option_values.monotone,
+    "interest": option_values.columns,
+    "penalty": option_values.penalty,
+    "class_weight": option_values.class_weight,
+    "intercept_scaling": lambda text: option_values.number_or_auto("--intercept-scaling", text),
+    "feature_norm": lambda text: None if text == "none" else option_values.number_or_auto("--feature-norm", text),
+}
+"""How the text of an option is read that is more than its row says."""
+
+
+def typed(row: Parameter) -> Any:
+    """The type that Typer reads. Text that it cannot read is read by `value_of`."""
+    if row.kind is str:
+        return Literal[tuple(str(word).replace("_", "-") for word in row.also)]
+    return str if row.name in _READERS or (row.kind is float and "auto" in row.also) else row.kind
+
+
+def option_of(name: str) -> Any:
+    """The option of a parameter, as Typer takes it beside its type."""
+    row = PARAMETERS[name]
+    flags, _, metavar = row.option.partition(" ")
+    least = row.low if row.kind is int and math.isfinite(row.low) else None
+    return typer.Option(flags, metavar=metavar or None, help=row.help, min=least)
+
+
+MODEL_OPTIONS = {row.key: row for row in PARAMETERS.values() if row.option}
+"""The row of each option that describes a model, by its name with underscores."""
+
+
+def _default(row: Parameter) -> Any:
+    """The value of an option that is not given. None leaves the default to the estimator; then the help says it."""
+    if row.group not in (EVERY_MODEL, COMMAND_LINE) or "[default:" in row.help:
+        return None
+    return row.default == "auto" if row.kind is bool and "auto" in row.also else row.default
+
+
+RowsPerPerson = Annotated[int, option_of("max_rows_per_person")]
+NeighboursName = Annotated[Literal["replace-one", "add-or-remove-one"], option_of("neighbours")]
+Seed = Annotated[int | None, option_of("random_state")]
+
+
+class ModelOptions(SimpleNamespace):
     """The options that describe a model, as they were given to a command. None stands for an option that was not given.
 
-    The fields have the names of the options, with underscores; `kind` is the value of --model.
+    The attributes have the names of the options, with underscores; `kind` is the value of --model.
     """
 
-    kind: ModelName = "additive"
-    loss: LossName = None
-    knots: Knots = None
-    interactions: Interactions = None
-    monotone: Monotone = None
-    interest: Interest = None
-    risk_differences: RiskDifferences = None
-    penalty: Penalty = None
-    kernel: KernelName = None
-    length_scale: LengthScale = None
-    n_features: RandomFeatures = None
-    feature_norm: FeatureNorm = None
-    orthogonal: Orthogonal = None
-    map_seed: MapSeed = None
-    smoothing: Smoothing = None
-    threshold: Threshold = None
-    quantile: Quantile = None
-    l1_ratio: L1Ratio = None
-    target_bound: TargetBound = None
-    class_weight: ClassWeight = None
-    multiclass: Multiclass = None
-    alpha: Alpha = "auto"
-    mechanism: MechanismName = "auto"
-    centre: Centre = True
-    match_mean: MatchMean = None
-    intercept: Intercept = True
-    intercept_scaling: InterceptScaling = None
-    neighbours: NeighboursName = "replace-one"
-    n_rows_bounds: RowsBounds = None
-    max_rows_per_person: RowsPerPerson = 1
-    intervals: Intervals = None
-    cluster_effect: ClusterEffect = None
-    population_size: PopulationSize = None
-    prior: PriorFile = None
-    public_prior: PublicPriorFile = None
-    row_norm: RowNorm = None
-    jobs: Jobs = None
-    seed: Seed = None
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**({key: _default(row) for key, row in MODEL_OPTIONS.items()} | given))
 
     def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> PrivateLinearModel:
         """The estimator that these options describe.
@@ -349,58 +115,27 @@ class ModelOptions:
         ParameterError
             If an option does not suit the model, or is no number where one is needed.
         """
-        return new_estimator(
-            self.kind,
-            budget,
-            schema,
-            ledger=ledger,
-            alpha=option_values.number_or_auto("--alpha", self.alpha),
-            mechanism=self.mechanism,
-            centre="auto" if self.centre else False,
-            fit_intercept=self.intercept,
-            neighbours=self.neighbours,
-            n_rows_bounds=self.n_rows_bounds,
-            max_rows_per_person=self.max_rows_per_person,
-            prior=self._prior(),
-            n_jobs=self.jobs,
-            random_state=self.seed,
-            **self._of_some_models(schema),
-            **self._of_intervals(),
-            **self._row_norm(),
-        )
-
-    def _prior(self) -> Any:
-        from confide.estimators.linear_model import PublicPrior
-
-        if self.prior is not None and self.public_prior is not None:
-            raise ParameterError("give --prior or --public-prior, not both.")
-        return self.prior if self.public_prior is None else PublicPrior(self.public_prior)
-
-    def _of_some_models(self, schema: Schema | None) -> dict[str, Any]:
-        """The parameters that some models alone have, as far as their options were given."""
         given: dict[str, Any] = {}
-        for name, read in _OF_SOME_MODELS.items():
-            value = getattr(self, name)
-            if value is None:
+        for key, row in MODEL_OPTIONS.items():
+            value = getattr(self, key)
+            if value is None or row.group == COMMAND_LINE:
                 continue
-            known = models_with(name)
-            if self.kind not in known:
-                if len(known) == 1:
-                    raise ParameterError(
-                        f"{OPTION_OF[name]} is for --model {known[0]} alone; leave it out, or choose that model."
-                    )
-                raise ParameterError(
-                    f"{OPTION_OF[name]} is for --model {', '.join(known[:-1])} and {known[-1]}; leave it out, or choose one "
-                    f"of them."
-                )
-            given[name] = read(value)
-        if "target_bound" in given or "class_weight" in given:
-            _check_kind_of_target(given, schema)
-        return given
+            if row.name == "inference_share":
+                given |= self._intervals()
+                continue
+            _check_suited(row, self.kind)
+            given[row.name] = value_of(row, value)
+        if self.public_prior is not None:
+            from confide.estimators.linear_model import PublicPrior
 
-    def _of_intervals(self) -> dict[str, Any]:
-        if self.intervals is None:
-            return {}
+            if self.prior is not None:
+                raise ParameterError("give --prior or --public-prior, not both.")
+            given["prior"] = PublicPrior(self.public_prior)
+        _check_kind_of_target(given, schema)
+        return new_estimator(self.kind, budget, schema, ledger=ledger, **given)
+
+    def _intervals(self) -> dict[str, Any]:
+        """The parameter of intervals, which ridge has as a switch."""
         if self.kind == "erm":
             raise ParameterError("--intervals is for all models but erm.")
         if self.kind == "ridge":
@@ -419,79 +154,50 @@ class ModelOptions:
             raise ParameterError(f"{message} For a model without intervals leave the option out.")
         return {"inference_share": share}
 
-    def _row_norm(self) -> dict[str, float]:
-        if self.row_norm is None:
-            return {}
-        if self.kind == "kernel-svm":
-            raise ParameterError("the bound on rows of kernel-svm follows from its map; leave --row-norm out.")
-        if self.kind == "additive":
-            raise ParameterError("the bound on rows of an additive model follows from --schema; leave --row-norm out.")
-        return {"row_norm": self.row_norm}
+
+def _check_suited(row: Parameter, kind: str) -> None:
+    """Refuse an option that the model does not have."""
+    known = [] if row.group == EVERY_MODEL else models_with(row.name)
+    if not known or kind in known:
+        return
+    if len(known) == 1:
+        raise ParameterError(f"{row.flag} is for --model {known[0]} alone; leave it out, or choose that model.")
+    raise ParameterError(
+        f"{row.flag} is for --model {', '.join(known[:-1])} and {known[-1]}; leave it out, or choose one of them."
+    )
 
 
-_OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
-    "loss": lambda name: name.replace("-", "_"),
-    "knots": option_values.knots,
-    "interactions": option_values.interactions,
-    "monotone": option_values.monotone,
-    "interest": option_values.columns,
-    "risk_differences": bool,
-    "penalty": option_values.penalty,
-    "kernel": str,
-    "length_scale": float,
-    "n_features": int,
-    "feature_norm": lambda text: None if text == "none" else option_values.number_or_auto("--feature-norm", text),
-    "orthogonal": bool,
-    "map_seed": int,
-    "smoothing": float,
-    "threshold": lambda text: option_values.number_or_auto("--threshold", text),
-    "quantile": float,
-    "l1_ratio": float,
-    "cluster_effect": float,
-    "population_size": int,
-    "target_bound": float,
-    "class_weight": option_values.class_weight,
-    "multiclass": str,
-    "match_mean": lambda value: "auto" if value else False,
-    "intercept_scaling": lambda text: option_values.number_or_auto("--intercept-scaling", text),
-}
-"""Options whose parameters have the same name and that not all models have, and how their values are read."""
-
-
-def read_parameter(name: str, text: str) -> Any:
-    """The value of a field of `ModelOptions` as its parameter takes it, read from text.
+def value_of(row: Parameter, given: Any) -> Any:
+    """The value of a parameter, from that of its option as Typer read it, or from text.
 
     Raises
     ------
     ParameterError
         If the text is no value of this option.
     """
-    if name in ("intercept", "orthogonal", "risk_differences"):
-        return _truth(name, text)
-    if name in ("centre", "match_mean"):
-        return "auto" if _truth(name, text) else False
+    if row.name in _READERS:
+        return _READERS[row.name](given)
+    if row.kind is str:
+        return next((word for word in row.also if str(word).replace("_", "-") == given), given)
+    if row.kind is bool:
+        if not isinstance(given, bool) and given.lower() not in ("true", "false"):
+            raise ParameterError(f"a value for {row.key} must be true or false.")
+        is_on = given is True or (given is not False and given.lower() == "true")
+        # A switch of which True is no value is on by "auto".
+        return is_on if row.high or not is_on else "auto"
+    if row.kind is float and "auto" in row.also:
+        return option_values.number_or_auto(row.flag, given)
     try:
-        if name == "alpha":
-            return option_values.number_or_auto("--alpha", text)
-        return _OF_SOME_MODELS.get(name, str)(text)
-    except ValueError as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(f"a value for {OPTION_OF[name]} is not a number; correct it.") from None
-
-
-def _truth(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ParameterError(f"a value for {name} must be true or false.")
-    return text.lower() == "true"
+        return row.kind(given) if row.kind in (int, float) else given
+    except ValueError:
+        raise ParameterError(f"a value for {row.flag} is not a number; correct it.") from None
 
 
 def _check_kind_of_target(given: Collection[str], schema: Schema | None) -> None:
     """Refuse what is for numbers alone where classes are predicted, and the other way round."""
-    predicts_numbers = predicts_a_number(schema)
-    if "target_bound" in given and not predicts_numbers:
+    if "target_bound" in given and not predicts_a_number(schema):
         raise ParameterError("--target-bound is for a target of numbers, and this one has labels; leave it out.")
-    if "class_weight" in given and predicts_numbers:
+    if "class_weight" in given and predicts_a_number(schema):
         raise ParameterError("--class-weight is for a target of labels, and this one has numbers; leave it out.")
 
 
@@ -499,23 +205,24 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def takes_model_options(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Give a command the options of a model. Its parameter `options` becomes one option for each field of `ModelOptions`.
+    """Give a command the options of a model. Its parameter `options` becomes one option for each of `MODEL_OPTIONS`.
 
     Parameters
     ----------
-    without : fields that the command has no use for
+    without : names of options that the command has no use for
     """
 
     def decorated(command: Command) -> Command:
-        hints = get_type_hints(ModelOptions, include_extras=True)
-        kept = [field for field in fields(ModelOptions) if field.name not in without]
         kind = inspect.Parameter.KEYWORD_ONLY
-        of_model = [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in kept]
+        kept = {key: row for key, row in MODEL_OPTIONS.items() if key not in without}
+        annotations = {key: Annotated[typed(row) | None, option_of(row.name)] for key, row in kept.items()}
+        of_model = [
+            inspect.Parameter(key, kind, default=_default(row), annotation=annotations[key]) for key, row in kept.items()
+        ]
 
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
-            options = ModelOptions(**{field.name: given.pop(field.name) for field in kept if field.name in given})
-            command(options=options, **given)
+            command(options=ModelOptions(**{key: given.pop(key) for key in kept if key in given}), **given)
 
         own = get_type_hints(command, include_extras=True)
         parameters: list[inspect.Parameter] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +11,7 @@ import typer
 from confide.cli.fit import DataFiles, Finish, LedgerToCharge, SchemaFile, show_model
 from confide.cli.option_values import OPTION_OF, Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.options import (
+    MODEL_OPTIONS,
     Force,
     ForceBudget,
     Format,
@@ -21,8 +21,8 @@ from confide.cli.options import (
     check_model_out,
     exit_without_guarantee,
     files_of_ledger,
-    read_parameter,
     takes_model_options,
+    value_of,
 )
 from confide.errors import FileError, ParameterError
 
@@ -89,10 +89,11 @@ def search(
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
     check_model_out(out, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
-    columns, points = schema_with_target(schema), grid_of(grid, options)
+    columns, points = schema_with_target(schema), grid_of(grid)
     charges = Charges(ledger, purpose=purpose, model_file=out, rows=options.max_rows_per_person, finish=finish)
+    searched_model = ModelOptions(**vars(options) | {"seed": None}).estimator(budget, columns)
     searched = PrivateSearchCV(
-        replace(options, seed=None).estimator(budget, columns), points, budget=budget, method=method, held_out=held_out,
+        searched_model, points, budget=budget, method=method, held_out=held_out,
         score_share=score_share, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
     )  # fmt: skip
     screen = output.Screen() if output_format == "text" else None
@@ -107,7 +108,10 @@ def search(
     exit_without_guarantee(searched.best_estimator_)
 
 
-def grid_of(given: list[str], options: ModelOptions) -> list[dict[str, list[Any]]]:
+_NOT_SEARCHED = ("kind", "prior", "public_prior", "jobs", "seed", "intervals", "interest", "risk_differences")
+
+
+def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
     """The grid that --grid states, in parameters of Python.
 
     Raises
@@ -124,24 +128,11 @@ def grid_of(given: list[str], options: ModelOptions) -> list[dict[str, list[Any]
             if field in texts:
                 raise ParameterError(f"--grid names {option} twice; give all its values at once.")
             texts[field] = values_of_option
-    known = {field.name for field in fields(options)} - {
-        "kind",
-        "prior",
-        "public_prior",
-        "jobs",
-        "seed",
-        "intervals",
-        "interest",
-        "risk_differences",
-    }
-    unknown = [name for name in texts if name not in known]
+    unknown = [name for name in texts if name not in MODEL_OPTIONS or name in _NOT_SEARCHED]
     if unknown or not texts:
         raise ParameterError("--grid must name options of a model and values for each, as in --grid alpha=.001,.01.")
-    return [{_parameter(name): [read_parameter(name, text) for text in values] for name, values in texts.items()}]
-
-
-def _parameter(field: str) -> str:
-    return "fit_intercept" if field == "intercept" else field
+    rows = {name: MODEL_OPTIONS[name] for name in texts}
+    return [{row.name: [value_of(row, text) for text in texts[name]] for name, row in rows.items()}]
 
 
 def _of_file(path: Path) -> dict[str, list[str]]:

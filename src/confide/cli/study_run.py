@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import types
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from confide.cli.charges import Charges
 from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
 from confide.cli.option_values import chosen_budget, in_words_of_options
-from confide.cli.options import ModelOptions
+from confide.cli.options import MODEL_OPTIONS, ModelOptions, typed
 from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
 from confide.files import check_output
 from confide.inference.table import SINGLE_STEP
@@ -56,8 +55,7 @@ def options_of(study: Study) -> ModelOptions:
     StudyError
         If a key is unknown or its value is of the wrong kind. The message names the key.
     """
-    kinds = get_type_hints(ModelOptions)
-    known = tuple(each.name for each in fields(ModelOptions) if each.name not in OF_BUDGET)
+    known = tuple(key for key in MODEL_OPTIONS if key not in OF_BUDGET)
     found: dict[str, Any] = {}
     for key, value in study.model.items():
         if key in OF_BUDGET:
@@ -65,14 +63,14 @@ def options_of(study: Study) -> ModelOptions:
         if key not in known:
             near = suggestion(key, known)
             raise StudyError(f'{study.path}: [model]: unknown key "{key}"{near}. Known are: {", ".join(known)}.')
-        found[key] = _option(study, key, _without_none(kinds[key]), value)
+        found[key] = _option(study, key, typed(MODEL_OPTIONS[key]), value)
     budget = study.budget
     return ModelOptions(**found, **{name: getattr(budget, name) for name in OF_BUDGET})
 
 
 def in_words_of_keys(study: Study, error: Exception) -> str:
     """A refusal of the library with the names of keys in place of those of options and parameters."""
-    keys = {each.name.replace("_", "-"): f"[model] {each.name}" for each in fields(ModelOptions)}
+    keys = {key.replace("_", "-"): f"[model] {key}" for key in MODEL_OPTIONS}
     keys |= {"model": "[model] kind", "schema": "[data] schema", "ledger": "[ledger] file"}
     keys |= {name.replace("_", "-"): f"[budget] {name}" for name in ("epsilon", "delta", "rho", *OF_BUDGET)}
     words = re.sub(r"--([a-z][a-z-]*)", lambda found: keys.get(found[1], found[0]), in_words_of_options(str(error)))
@@ -131,13 +129,6 @@ def _name(study: Study, key: str, name: Any) -> str:
             f"rename the column."
         )
     return text
-
-
-def _without_none(kind: Any) -> Any:
-    """The one type beside None."""
-    if get_origin(kind) in (Union, types.UnionType):
-        (kind,) = (each for each in get_args(kind) if each is not type(None))
-    return kind
 
 
 _WAYS_OUT = (

@@ -29,6 +29,7 @@ from confide.intake import parameters
 from confide.intake.penalties import GivenForm, checked_penalty
 from confide.known_words import listed, listed_unknown, suggestion
 from confide.models.model import Link, ReleasedModel
+from confide.parameters import checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.auto_features import (
@@ -411,7 +412,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
     _loss_in_parts = "logistic_hinge"
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        name = parameters.checked_choice("loss", self.loss, ("auto", "logistic", "logistic_hinge"))
+        name = checked_choice("loss", self.loss, ("auto", "logistic", "logistic_hinge"))
         found = self._loss_named(name, encoder)
         if not self.monotone:
             return found
@@ -548,7 +549,7 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
         return MECHANISMS_OF_LEAST_SQUARES if self.loss == "squared" else super()._mechanisms
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
-        parameters.checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
+        checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
         if self.inference_share != 0.0 and self.loss == "squared":
             raise ParameterError(
                 "there are no intervals with loss='squared': set inference_share to 0, or take loss='huber' or 'poisson'."

@@ -23,6 +23,7 @@ from confide.inference.intervals import checked_level
 from confide.inference.rates import LEAST_SIGNAL
 from confide.intake import parameters
 from confide.known_words import listed_unknown, with_suggestions
+from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, moments_of
@@ -151,14 +152,14 @@ def describe(
     allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
     layout = _layout(schema, columns, cross_tables)
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
-    charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "describe")
-    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "describe")
+    persons = checked("max_rows_per_person", max_rows_per_person)
     plan = NoisyTables().plan(layout.sizes, layout.n_moments, allowed, relation, persons)
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
     described_alone = Schema(layout.columns, person=schema.person)
-    checked = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
+    ready = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
-    n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and schema.person is None else None
+    n_rows = ready.n_rows if relation is Neighbours.REPLACE_ONE and schema.person is None else None
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
@@ -166,7 +167,7 @@ def describe(
     charge = charge.of_release(plan.event, lambda: deciding)
     interrupted = attempts_sentence(charge.attempt)
     before_charge(charge, allowed, [plan.lattice], wasted=waste)
-    released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)
+    released = charge_and_release(partial(_sums, plan, layout, ready.read), plan.event, relation, charge)
     return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void, interrupted)
 
 
@@ -181,7 +182,7 @@ def plan_of_description(
 ) -> TablesPlan:
     """The plan that `describe` makes of the same arguments, from public facts alone."""
     layout = _layout(schema, columns, cross_tables)
-    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    persons = checked("max_rows_per_person", max_rows_per_person)
     return NoisyTables().plan(layout.sizes, layout.n_moments, budget, Neighbours.parse(neighbours), persons)
 
 

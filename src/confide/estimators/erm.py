@@ -12,9 +12,9 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.features.encoder import Encoder
-from confide.intake import parameters
 from confide.intake.user_losses import declared_loss, loss_with_slopes
 from confide.known_words import words_of
+from confide.parameters import checked
 from confide.privacy.budgets import as_budget
 from confide.training.settings import ScoreLoss, Thresholds
 
@@ -208,5 +208,5 @@ class ERMRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRe
         if isinstance(self.loss, str) and self.loss == "absolute":
             return TiltedLoss.absolute(target_bound)
         if isinstance(self.loss, str) and self.loss == "quantile":
-            return TiltedLoss.of_quantile(parameters.checked_quantile(self.quantile), target_bound)
+            return TiltedLoss.of_quantile(checked("quantile", self.quantile), target_bound)
         return _user_loss(self, _TARGET_LOSSES, target_bound)

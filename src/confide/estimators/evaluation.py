@@ -51,6 +51,7 @@ from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
 from confide.known_words import suggestion, with_suggestions
 from confide.models.model import ReleasedModel, ShownClass, predicted_number
+from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.noise import Entropy
@@ -125,7 +126,7 @@ def planned_evaluation(
         If the arguments cannot be used.
     """
     models = (_checked_model(model),) if other is None else _checked_pair(model, other)
-    parameters.checked_rows_per_person(rows_per_person)
+    checked("max_rows_per_person", rows_per_person)
     chosen, column = _groups(models[0], groups)
     limit = _checked_clip(models[0], clip)
     if (
@@ -453,8 +454,8 @@ def evaluate(
     allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
     checked_level(level)
     allows_hidden = checked_flag("allow_hidden", allow_hidden)
-    charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "evaluate")
-    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "evaluate")
+    persons = checked("max_rows_per_person", max_rows_per_person)
     planned = planned_evaluation(
         model, allowed, n_bins=n_bins, neighbours=relation, rows_per_person=persons, groups=groups, other=other, clip=clip
     )
@@ -546,7 +547,7 @@ def plan_of_evaluation(
     budget: Budget, *, n_bins: int = USUAL_BINS, neighbours: str = "replace-one", max_rows_per_person: int = 1
 ) -> CountsPlan:
     """The plan that `evaluate` makes for a model of two classes, from public facts alone."""
-    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    persons = checked("max_rows_per_person", max_rows_per_person)
     return NoisyCounts().plan(2 * checked_bins(n_bins), budget, Neighbours.parse(neighbours), persons)
 
 
@@ -605,7 +606,7 @@ def check_rows_to_score(X: Any, schema: Schema, *, max_rows_per_person: int = 1)
         encoder=encoder,
         target=Classes.declared(None, schema),
         row_bound=encoder.row_bound,
-        rows_per_person=rows_per_person(parameters.checked_rows_per_person(max_rows_per_person), None),
+        rows_per_person=rows_per_person(checked("max_rows_per_person", max_rows_per_person), None),
         fourier_map=lambda _: None,
         accepts_sparse=False,
     )

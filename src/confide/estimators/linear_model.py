@@ -21,6 +21,7 @@ from typing import Any, Self, TypeAlias, TypedDict
 from weakref import WeakSet
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
@@ -62,6 +63,7 @@ from confide.models.model import Link, ReleasedModel
 from confide.models.onnx import onnx_model_of
 from confide.models.prior import Prior, checked_prior
 from confide.models.scores import LinearModel
+from confide.parameters import PARAMETERS, checked, checked_choice
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.training.alpha import has_curves, usual_norm_of_curves
 from confide.training.auto_mechanism import MECHANISM_NAMES
@@ -369,6 +371,9 @@ def _remembered(path: Path, stamp: tuple[int, ...]) -> ReleasedModel:  # noqa: A
     return read_model(path)
 
 
+_DECIDING_NOTHING = ("random_state", "n_jobs")
+"""Parameters that change neither the plan nor what a release is of: plans with others are the same plan."""
+
 NamesOfColumns: TypeAlias = Callable[[], Sequence[str]]
 """Gives the names of the columns of an array or a frame of numbers."""
 
@@ -424,7 +429,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             refuse_without_functions(settings.own_penalty)
         if settings.has_risks and sample_weight is not None:
             raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
-        seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
+        seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
         tell_of_unknown_size(self, has_schema=encoder is not None)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
@@ -556,73 +561,78 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         row_bound = self._bound_of_rows(encoder)
         parameters.refuse_unbounded(budget, row_bound, getattr(self, "target_bound", None))
-        inference_share = parameters.checked_share(getattr(self, "inference_share", 0.0))
-        parameters.refuse_intervals_of_features(inference_share, encoder)
+        given = self._checked_parameters(row_bound)
+        parameters.refuse_intervals_of_features(given["inference_share"], encoder)
         prior = self._given_prior()
         if prior is not None:
             prior.refuse_columns(encoder)
         penalty, form = checked_penalty(getattr(self, "penalty", None)), self._form(encoder, names)
         interest, minimised = self._interest_in(encoder, names), self._minimised(encoder)
-        largest, mean = self._weights_of_rows(encoder, takes=not isinstance(minimised, SquaredError))
-        persons = parameters.checked_rows_per_person(self.max_rows_per_person)
+        largest, mean = parameters.declared_weights(
+            encoder, given["max_sample_weight"], given["mean_sample_weight"], takes=not isinstance(minimised, SquaredError)
+        )
+        given |= {"max_sample_weight": largest, "mean_sample_weight": mean}
+        if given["population_size"] is not None:
+            parameters.refuse_several_rows(encoder, given["max_rows_per_person"])
+        if given["l1_ratio"] > 0.0:
+            parameters.refuse_with_l1(
+                has_intervals=self._asks_for_intervals, has_prior=prior is not None, has_form=penalty is not None
+            )
+        if given["risk_differences"]:
+            self._refuse_risk_differences(encoder, row_bound, largest, has_interest=bool(interest))
         settings = Settings(
             minimised=minimised,
             budget=budget,
-            mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
-            alpha=parameters.checked_alpha(self.alpha),
+            mechanism=checked_choice("mechanism", self.mechanism, self._mechanisms),
+            alpha=None if given["alpha"] == "auto" else given["alpha"],
             row_bound=row_bound,
-            intercept=parameters.checked_intercept(self.fit_intercept, self._constant_of(row_bound)),
+            intercept=given["intercept_scaling"] if given["fit_intercept"] else 0.0,
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
-            rows_per_person=persons,
+            rows_per_person=given["max_rows_per_person"],
+            given=tuple(item for item in given.items() if item[0] not in _DECIDING_NOTHING),
             largest_sample_weight=largest,
-            mean_sample_weight=mean,
-            cluster_effect=parameters.checked_cluster_effect(getattr(self, "cluster_effect", None)),
-            population_size=parameters.checked_population_size(getattr(self, "population_size", None), persons, encoder),
             class_weight=self._checked_class_weight(encoder),
-            inference_share=inference_share,
+            inference_share=given["inference_share"],
             target_shift=self._shift_of_targets(encoder),
             set_aside=set_aside,
-            n_threads=parameters.checked_jobs(self.n_jobs),
-            centres=parameters.checked_auto("centre", self.centre),
-            matches=parameters.checked_auto("match_mean", getattr(self, "match_mean", False)),
+            centres=given["centre"] == "auto",
+            matches=hasattr(self, "match_mean") and given["match_mean"] == "auto",
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
-            l1_ratio=parameters.checked_l1_ratio(
-                getattr(self, "l1_ratio", 0.0),
-                has_intervals=self._asks_for_intervals,
-                has_prior=prior is not None,
-                has_form=penalty is not None,
-            ),
+            l1_ratio=given["l1_ratio"],
             has_schema=encoder is not None,
             interest=interest,
-            has_risks=parameters.checked_risk_differences(
-                getattr(self, "risk_differences", False),
-                has_interest=bool(interest),
-                has_weights=largest != 1.0 or self._counts_rows_unalike(encoder),
-                has_own_norm=encoder is not None and row_bound is not encoder.row_bound,
-                drops_uncounted_rows=(
-                    neighbours is Neighbours.REPLACE_ONE and encoder is not None and encoder.schema.person is not None
-                ),
-            ),
+            has_risks=given["risk_differences"],
         )
         if isinstance(penalty, StronglyConvex):
             return with_own_penalty(settings, penalty)
         two = form is not None and self._has_two_classes(encoder)
         return settings if form is None else penalised(settings, form, encoder, of_two_classes=two)
 
+    def _refuse_risk_differences(
+        self, encoder: Encoder | None, row_bound: RowBound, largest: float, *, has_interest: bool
+    ) -> None:
+        """Refuse differences of risks that these parameters do not go with."""
+        has_persons = encoder is not None and encoder.schema.person is not None
+        parameters.refuse_risk_differences(
+            has_interest=has_interest,
+            has_weights=largest != 1.0 or self._counts_rows_unalike(encoder),
+            has_own_norm=encoder is not None and row_bound is not encoder.row_bound,
+            drops_uncounted_rows=has_persons and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE,
+        )
+
+    def _checked_parameters(self, row_bound: RowBound) -> dict[str, Any]:
+        """The checked value of each parameter for which the table has the check; the default of those that are not here."""
+        own = {"intercept_scaling": self._constant_of(row_bound)}
+        rows = [row for row in PARAMETERS.values() if row.group and row.must]
+        return {row.name: row.checked(own.get(row.name, getattr(self, row.name, row.default))) for row in rows}
+
     def _shift_of_targets(self, encoder: Encoder | None) -> float:
         """The public number that is subtracted from all targets."""
         return 0.0
-
-    def _weights_of_rows(self, encoder: Encoder | None, *, takes: bool) -> tuple[float, float | None]:
-        """The cap on the weights of rows, and their declared mean or None, from parameters or from the schema."""
-        largest = parameters.checked_largest_sample_weight(getattr(self, "max_sample_weight", 1.0))
-        mean = parameters.checked_mean_sample_weight(getattr(self, "mean_sample_weight", None), largest)
-        weight = parameters.weight_of_schema(encoder, largest, mean, takes=takes)
-        return (largest, mean) if weight is None else (weight.high, weight.mean)
 
     def _counts_rows_unalike(self, encoder: Encoder | None) -> bool:
         """Whether classes have weights, or the schema names those of rows."""
@@ -659,7 +669,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
     @property
     def _asks_for_intervals(self) -> bool:
         """Whether a part of the budget is asked for intervals."""
-        has_share = parameters.checked_share(getattr(self, "inference_share", 0.0)) != 0.0
+        has_share = checked("inference_share", getattr(self, "inference_share", 0.0)) != 0.0
         return has_share or bool(getattr(self, "interest", ()))
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
@@ -679,7 +689,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             largest_sample_weight=settings.largest_sample_weight,
             class_weight=settings.class_weight,
             with_moments=settings.has_intervals,
-            n_threads=settings.n_threads,
+            n_threads=int(effective_n_jobs(checked("n_jobs", self.n_jobs))),
             penalty=None if settings.keeps_groups else settings.penalty,
             norm_before_penalty=None if before is None else before.l2_norm,
         )

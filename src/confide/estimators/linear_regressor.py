@@ -20,6 +20,7 @@ from confide.intake.arrays import weights_of
 from confide.intake.targets import Numbers, numbers_of
 from confide.known_words import with_suggestions
 from confide.models.model import Link, ReleasedModel
+from confide.parameters import checked
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.plan import AnyPlan, make_plan
 
@@ -122,7 +123,7 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
     @property
     def _may_shift(self) -> bool:
         """Whether a model of shifted targets is one of the targets, with another intercept."""
-        return not self._has_counts and parameters.checked_intercept(self.fit_intercept, 1.0) > 0.0
+        return bool(checked("fit_intercept", self.fit_intercept)) and not self._has_counts
 
     @property
     def _has_counts(self) -> bool:

@@ -20,8 +20,8 @@ from confide.estimators.parameters import (
     estimator,
 )
 from confide.features.encoder import Encoder
-from confide.intake import parameters
 from confide.models.model import Link
+from confide.parameters import checked
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss
 
@@ -157,7 +157,7 @@ class LogisticRegression(
         return Link("logistic" if len(self.classes_) == 2 else self.multiclass)
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        multiclass = parameters.checked_choice("multiclass", self.multiclass, ("softmax", "one-vs-rest"))
+        multiclass = checked("multiclass", self.multiclass)
         loss = LogisticLoss()
         found = ScoreLoss(loss, one_vs_rest=loss, softmax=multiclass == "softmax")
         if encoder is None or self.centre is False:

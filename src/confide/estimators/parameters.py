@@ -1,7 +1,7 @@
-"""The parameters that several estimators share. The type, default and description of each stand here, once.
+"""The written signatures of the parameters that several estimators share, as type checkers must see them.
 
-Estimators are dataclasses. So `__init__` has explicit keyword arguments, as scikit-learn requires, and they need not be
-repeated in each class. `intake/parameters.py` checks each parameter.
+All else about a parameter is its row in `confide/parameters.py`. Estimators are dataclasses. So `__init__` has explicit
+keyword arguments, as scikit-learn requires, and they need not be repeated in each class.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.errors import ParameterError
 from confide.features.schema import Schema
 from confide.known_words import closest
+from confide.parameters import PARAMETERS
 from confide.privacy.budgets import Budget, Neighbours
 
 # Parameters that an estimator does not have: the name of ours where scikit-learn or diffprivlib have another one.
@@ -149,158 +150,6 @@ def with_advice(stores: Stores) -> Stores:
 
 _MARK = "other parameters : those that linear models share"
 """In a docstring, this line is replaced by the descriptions of all shared parameters that the docstring leaves out."""
-_DESCRIPTIONS = {
-    "budget": """float, PureDP, ApproxDP or ZCDP, default 1.0
-    What the fit may cost. A number is the epsilon of pure differential privacy. ``float("inf")`` gives the model without
-    privacy, and its guarantee says so.""",
-    "alpha": """"auto" or float, default "auto"
-    Ridge of the mean objective, positive and at most 1e12. "auto" depends only on public facts: number of rows and of
-    features, budget, and bound on rows. It is raised if the proof of privacy needs more, and the plan says so. For two
-    classes under a pure budget, columns of a schema with more noise than others may have a larger ridge, and `alpha_` is
-    the least; a number is the ridge of all columns.""",
-    "l1_ratio": """float, default 0.0
-    Share of an l1 penalty in `alpha`, from 0 to below 1 (the elastic net): the penalty is alpha (l1_ratio |w|_1 + (1 -
-    l1_ratio) / 2 |w|^2), and the intercept has the ridge part alone. Above 0, weights no larger than what noise alone makes
-    are released as exactly 0, and `support_` says which are not. With a schema the l1 penalty is on the weight of each
-    encoded column, such as each level of a category. The noise is then on the weights or in gradients, not in the
-    objective; there are no intervals and no prior.""",
-    "schema": """Schema or None
-    Public knowledge about raw columns. With a schema, X is a pandas or Polars frame and columns are matched by name. The
-    bound on rows follows from the schema, and the noise is shaped by its columns.""",
-    "row_norm": """float, row bound or None
-    Every row is clipped to this L2 norm; None means 1.0. It is never inferred from the rows. It cannot be given together
-    with a schema. A `BallBound`, `BoxBound` or `GroupBound` clips rows in its own way and shapes the noise.
-    ``float("inf")`` needs an infinite budget.""",
-    "penalty": """"smooth", dict, array, StronglyConvex or None, default None
-    What is penalised in place of |w|^2: a positive definite quadratic form w' P w, or a strongly convex function of your own
-    (`StronglyConvex`), for noise in the objective or on the weights. A dict names columns and gives each a
-    strength, from 1e-6 to 1e6, or a `Smooth`, which penalises differences of neighbouring weights: of a curve with knots, or
-    of levels in the order in which the schema lists them. Columns that are not named have strength 1. "smooth" is `Smooth()`
-    for all columns with knots. An array has a strength for each column as it enters the fit, or is a symmetric matrix
-    (d, d). The noise is shaped by the same form. With a schema the bound on rows follows from both; otherwise rows are
-    clipped to `row_norm`, a number, as without it.""",
-    "fit_intercept": """bool, default True
-    Whether the model has an intercept. It is a penalised weight of a constant that is appended to every row.""",
-    "intercept_scaling": """float, default 1.0
-    The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
-    more noise. If a typical row does not have norm about 1, take a constant of about `row_norm`: beside rows of norm 1000,
-    a constant of 1 cannot shift the scores, and beside rows of norm 0.001 it gets nearly all of the noise.""",
-    "target_bound": """float or None, default None
-    Required by `fit` and `plan` unless the schema has a target of numbers; positive. Every target is clipped to
-    [-target_bound, target_bound], in the target's own units. With a schema's target it is clipped to the range there, and
-    to this bound if one is given. The bound is never inferred from the targets; scale and centre them by public knowledge.
-    Targets beyond the bound are clipped without a word, even if all are: a refusal or a warning would tell something about
-    the rows. So compare the unit of the bound with that of the targets before you fit.
-    ``float("inf")`` needs an infinite budget.""",
-    "target_low": """float or None, default None
-    With `target_high`, in place of `target_bound` and of a schema's target: the public ends of the range of the targets, to
-    which they are clipped. A range far from 0, such as 1930 to 2010, needs no rescaling: if its middle is at least 1.5
-    half-widths of the range away from 0, the fit subtracts it from every target and adds it to `intercept_`. So predictions
-    and coefficients are in the target's own units. That is done for the range of a schema's target too, but not for counts,
-    for models without an intercept, and for a loss of your own.""",
-    "target_high": """float or None, default None
-    The upper end of that range.""",
-    "classes": """sequence of labels or None
-    The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or
-    {False, True} if the labels fit; otherwise the labels that are present, which the guarantee lists as an assumption.""",
-    "mechanism": """{"auto", "objective", "output", "output-laplace", "gradient"}, default "auto"
-    Where the noise is added: to the objective ("objective"), to the weights ("output"), or to each of a fixed number of sums
-    of clipped slopes ("gradient", for `ApproxDP` and `ZCDP`). "auto" is "objective" if the loss is smooth, but "gradient"
-    for logistic losses, for several classes and for regressions where public facts say that it errs less; for three or more
-    classes and a pure budget it takes the weights if the noise in the objective would be much larger.
-    "output-laplace" is the PrivateSVM of Rubinstein et al., with independent Laplace noise and pure privacy, for
-    comparison.""",
-    "neighbours": """{"replace-one", "add-or-remove-one"}, default "replace-one"
-    Which data sets the guarantee calls neighbours: those that differ in the values of one row, or in its presence. With
-    "add-or-remove-one" the number of rows is private.""",
-    "n_rows_bounds": """(int, int) or None
-    Public lower and upper bound on the number of rows. Required with "add-or-remove-one", where the number is private, and
-    refused otherwise. The ridge of the summed objective is alpha times the lower bound.""",
-    "max_rows_per_person": """int, default 1
-    A public cap k on the rows of one person. The guarantee then protects a person, by group privacy. If the schema names a
-    column of persons, k rows of each person are drawn at random in every fit. Otherwise the cap is an assumption.""",
-    "class_weight": """dict or None
-    A public weight for each class, label: number between 1e-9 and 1e9. The noise grows with the largest weight. "balanced"
-    is refused, because it would be learned from the labels.""",
-    "max_sample_weight": """float, default 1.0
-    A public cap on the `sample_weight` of a row in `fit`, between 1e-9 and 1e9. The noise grows with it. The mean of the
-    losses is taken over the number of rows, not over the sum of the weights.""",
-    "mean_sample_weight": """float or None, default None
-    The mean of the `sample_weight` of rows, if it is public, above 0 and at most `max_sample_weight`. Plans of intervals use
-    it: noise counts max_sample_weight / mean_sample_weight times as much as for equal weights. None means 1, or the cap if
-    that is smaller. The noise does not depend on it.""",
-    "cluster_effect": """float or None, default None
-    The design effect of clustering, a public number of at least 1, by which intervals multiply the variance due to sampling
-    where rows depend on each other: 1 + (m - 1) r for clusters of m rows with intraclass correlation r. Unequal weights are
-    not part of it; they are accounted for in any case. None means `max_rows_per_person`, which is enough for any dependence
-    of the rows of a person.""",
-    "population_size": """int or None, default None
-    The public number of units of the population from which the rows are a sample without replacement. Intervals are then for
-    this population as it is: the variance due to sampling is multiplied by the finite-population correction, that due to the
-    noise is not. With `sample_weight` it needs `mean_sample_weight`, and weights that are inverse chances of being in the
-    sample, up to one factor. None is for a large population, or for the process that made it. It changes nothing about
-    privacy.""",
-    "knots": """"auto", int or dict, default "auto"
-    Knots of number columns that the schema says nothing about: how many, evenly spaced on the column's own scale, 0 for a
-    straight line. A dict gives a number or a list of knots by the name of the column. "auto" chooses a number from public
-    facts: number of rows, budget, and columns; regressions without intervals then have curves beside straight lines. What
-    the schema says is kept.""",
-    "interactions": """list, "pairs", "all" or "auto", default ()
-    Which columns have effects that depend on each other, beside the interactions of the schema. In a list, each entry names
-    two or more columns, as in [["age", "hours"]]: products of coarse effects of these columns enter the model. "pairs" takes
-    all pairs of columns that have few products. "all" appends random Fourier features of the encoded row, which are a smooth
-    function of all columns together; there are no intervals then. "auto" is "all" where public facts favour it: most columns
-    are numbers, and the noise is small beside the rows. Otherwise it is none. The schema of the fitted model says what was
-    chosen.""",
-    "monotone": """dict or None
-    Columns whose effect may only rise or only fall, as {"age": "up"}. The released curve is replaced by the nearest monotone
-    one, in the metric of its noise if intervals were bought. This is post-processing: it costs nothing, and it helps only
-    where it is true. For two classes the effect is that in favour of the class that is shown.""",
-    "bounds": """(low, high), list of such pairs, dict of pairs, or None
-    Instead of a schema, public bounds of the columns of an array of numbers: one pair for all, a pair for each, or pairs by
-    the names of columns. Numbers outside are clipped. The bounds are never inferred from the rows.""",
-    "inference_share": """float or "auto", default 0.0
-    The part of the budget that is kept for intervals, from 0 to 0.9. With it, `conf_int`, `summary` and `uncertainty` say
-    how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
-    expected to be narrowest, by public facts. Under (epsilon, delta), weights and the sums that intervals are made from have
-    one account where that is better. The share is then one of the squared ratio of a row's effect to the noise, because
-    these squares add up there. If the intervals could not be trusted, the fit is refused before anything is charged.""",
-    "interest": """list of str or None, default None
-    Columns whose coefficients are to have intervals, such as ["treatment"]. With a schema a category gives a coefficient for
-    each level, against the reference. The intervals are for coefficients without a ridge. A part of the budget is kept for
-    them, with shares that follow from public facts. They are far shorter than those of `inference_share`, which are for all
-    coefficients and cannot be asked for beside them. For two classes. If the intervals could not be trusted, the fit is
-    refused before anything is charged.""",
-    "risk_differences": """bool, default False
-    Whether differences of risks for the columns of `interest` are to have intervals too: how much the probability of the
-    outcome changes on average over the rows, if every row has a level in place of the reference, or a number one unit
-    higher. They cost a small part of the budget, for sums of probabilities over the rows. All rows count alike. With a
-    column of persons they need "add-or-remove-one", under which the number of the rows that count is released.""",
-    "centre": """"auto" or False, default "auto"
-    Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
-    shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
-    False keeps the whole budget for the weights.""",
-    "match_mean": """"auto" or False, default "auto"
-    Whether a small part of the budget may make predicted counts right in the mean. The clipped loss and the ridge draw them
-    below it. Two noisy sums, made after the weights, give one factor for all predictions, and the intercept moves by its
-    logarithm. "auto" decides by public facts; the plan and the guarantee say what it decided. False keeps the whole budget
-    for the weights.""",
-    "prior": """fitted model, path of one, pair (coef, intercept), PublicPrior or None
-    Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
-    fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
-    encoded as here. Coefficients are those of the columns as they enter the fit. They must not have been made from these
-    rows, unless by a release whose cost is counted as well.""",
-    "ledger": """Ledger, batch of one, or None
-    Charged before a row is used. None: the fit is charged nowhere.""",
-    "n_jobs": """int or None
-    Number of threads that share the rows. None means 1, or what `joblib.parallel_config` says; -1 means one for each core.
-    The released model is the same to the bit whatever the number. Passes of the compiled kernel and the reading of columns
-    run side by side. NumPy's short calls hold a lock, so its passes gain little.""",
-    "random_state": """int or None
-    For tests only: a seed makes the noise reproducible and the guarantee void.""",
-}
-"""Type and description of each shared parameter, as they stand in a docstring."""
-
 Class = TypeVar("Class")
 
 
@@ -314,9 +163,8 @@ def estimator(cls: type[Class]) -> type[Class]:
     made.__init__ = with_advice(made.__init__)  # type: ignore[method-assign]  # the one that dataclass has just written
     if made.__doc__ is not None and _MARK in made.__doc__:
         text = inspect.cleandoc(made.__doc__)
-        shared = [name for name in inspect.signature(made).parameters if name in _DESCRIPTIONS]
-        missing = [name for name in shared if f"\n{name} :" not in text]
-        entries = (f"{name} : {_DESCRIPTIONS[name]}" for name in missing)
+        shared = [PARAMETERS[name] for name in inspect.signature(made).parameters if name in PARAMETERS]
+        entries = (f"{row.name} : {row.text}" for row in shared if row.text and f"\n{row.name} :" not in text)
         made.__doc__ = text.replace(_MARK, "\n".join(entries))
     return made
 

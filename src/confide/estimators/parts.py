@@ -30,6 +30,7 @@ from confide.intake import parameters
 from confide.intake.rows import rows_given
 from confide.intake.specification import CheckedRows
 from confide.known_words import with_suggestions
+from confide.parameters import checked
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
@@ -169,7 +170,7 @@ def intervals_from_parts(
     >>> confide.intervals_from_parts(model, X, y).conf_int().shape
     (3, 2)
     """
-    charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "intervals_from_parts")
+    charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "intervals_from_parts")
     _check_parameters(estimator, n_parts)
     given = rows_given(X, y, sample_weight)
     refuse_undivided(given)

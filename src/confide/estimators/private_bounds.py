@@ -26,6 +26,7 @@ from confide.features.schema import Schema
 from confide.features.toml_form import toml_text
 from confide.intake import parameters
 from confide.known_words import with_suggestions
+from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import NoisyQuantiles, QuantilesPlan, places, rows_off
@@ -216,22 +217,22 @@ def private_bounds(
         )
     described = _described(columns, schema)
     shares = _checked_quantiles(quantiles)
-    relation, persons = Neighbours.parse(neighbours), parameters.checked_rows_per_person(max_rows_per_person)
+    relation, persons = Neighbours.parse(neighbours), checked("max_rows_per_person", max_rows_per_person)
     allowed, grids = as_budget(budget), tuple(map(candidates_of, described))
-    charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "private bounds")
+    charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "private bounds")
     inner = [Fraction(str(q)) for q in shares if 0.0 < q < 1.0]
     plan = NoisyQuantiles().plan(grids, inner, allowed, relation, persons)
     void = void_because(allowed, charge.seed, "the bounds may reveal any row")
     release = _release(plan, shares, persons, described, charge.ledger, void)
     _refuse_unusable(described, grids, schema, release)
     person = None if schema is None else schema.person
-    checked = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
-    n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and person is None else math.inf
+    ready = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
+    n_rows = ready.n_rows if relation is Neighbours.REPLACE_ONE and person is None else math.inf
     waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
     charge = charge.of_release(plan.event, lambda: (described, grids, inner, allowed, relation, persons, person, n_rows))
     release, interrupted = replace(release, attempts=charge.attempt), attempts_sentence(charge.attempt)
     before_charge(charge, allowed, (), wasted=waste)
-    found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)
+    found = charge_and_release(partial(_chosen, plan, ready.read), plan.event, relation, charge)
     return PrivateBounds(described, shares, found, plan, release, schema, interrupted)
 
 

@@ -24,6 +24,7 @@ from confide.estimators.parameters import (
 )
 from confide.features.encoder import Encoder
 from confide.intake import parameters
+from confide.parameters import checked, checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.training.auto_loss import (
     MECHANISMS_OF_LEAST_SQUARES,
@@ -238,8 +239,8 @@ def squared_loss(name: str, target_bound: float, threshold: Any) -> SquaredLoss 
     by_length = name == "clipped_squared"
     if is_automatic(threshold):
         return squared_losses(target_bound, aim="robust", by_length=by_length)
-    checked = parameters.checked_threshold(threshold, SHARE_OF_RESIDUALS * target_bound)
-    return SquaredLoss(target_bound, checked, by_length=by_length)
+    given = SHARE_OF_RESIDUALS * target_bound if threshold is None else threshold
+    return SquaredLoss(target_bound, checked("threshold", given), by_length=by_length)
 
 
 def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> PoissonLoss | Thresholds:
@@ -251,7 +252,7 @@ def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> P
         )
     if is_automatic(threshold):
         return count_losses(target_bound)
-    return PoissonLoss(target_bound, parameters.checked_threshold(threshold, default))
+    return PoissonLoss(target_bound, checked("threshold", default if threshold is None else threshold))
 
 
 @estimator
@@ -307,7 +308,7 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, Pe
     loss: str = "huber"
 
     def _loss(self, target_bound: float) -> Loss | Thresholds:
-        name = parameters.checked_choice("loss", self.loss, ("huber", "clipped_squared"))
+        name = checked_choice("loss", self.loss, ("huber", "clipped_squared"))
         return squared_loss(name, target_bound, self.threshold)
 
 

@@ -33,6 +33,7 @@ from confide.intake.specification import CheckedRows
 from confide.intake.targets import declared_domain
 from confide.known_words import with_suggestions
 from confide.models.model import ReleasedModel
+from confide.parameters import checked, checked_choice
 from confide.plan_text import search_text
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
 from confide.privacy.events import Event
@@ -300,7 +301,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         return self._plan(budget, candidates, n_rows, _Facts(None if is_used else n_features, n_classes))
 
     def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
-        method = parameters.checked_choice("method", self.method, METHODS)
+        method = checked_choice("method", self.method, METHODS)
         if not isinstance(n_rows, (int, np.integer)) or isinstance(n_rows, bool) or n_rows < 1:
             raise ParameterError("n_rows must be a whole number of at least 1.")
         least = len(candidates) + 1 if method in METHODS[1:3] else 2
@@ -334,7 +335,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             If the ledger has too little left. Nothing was charged, and no row was used.
         """
         budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
-        seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
+        seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         labels, are_positions = labels_given(y, candidates[0].classes, candidates[0].schema)
         given = rows_given(X, labels, sample_weight_of(weights_of_rows))
         refuse_undivided(given)
@@ -627,7 +628,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 
     def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
         """The plan to train random candidates on all rows that are not held out, each with a noisy score."""
-        persons = parameters.checked_rows_per_person(self.estimator.max_rows_per_person)
+        persons = checked("max_rows_per_person", self.estimator.max_rows_per_person)
         tries = max(1.01, float(self.expected_tries or _TRIES_OF_A_CANDIDATE * len(candidates)))
         repetition = Repetition.of_mean(_SHAPE, tries)
         n_held = self._held_out(n_rows, _HELD_OUT_SHARE, 1)
@@ -733,7 +734,7 @@ def plans_of_chosen(model: Any, circumstances: Circumstances, n_features: int | 
             raise impossible
     else:
         repetition = Repetition.of_mean(_SHAPE, search.mean_tries)
-        persons = parameters.checked_rows_per_person(model.max_rows_per_person)
+        persons = checked("max_rows_per_person", model.max_rows_per_person)
         if repetition.mean != search.mean_tries or search.budget_of_try not in _bases(budget, persons, repetition):
             raise impossible
         more = _set_aside(budget, search.budget_of_try, repetition)

@@ -27,6 +27,7 @@ from confide.features.forms import PublicMap
 from confide.features.fourier import CurvesAndFeatures, FourierMap
 from confide.intake import parameters
 from confide.models.model import ReleasedModel
+from confide.parameters import checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.auto_features import feature_norm, length_scale, number_of_features
@@ -51,7 +52,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
     name, smoothing : as the user gave them
     bound_if_noisy : a smaller bound on rows that the automatic loss may choose, or None
     """
-    name = parameters.checked_choice("loss", name, (*_LOSSES, "hinge"))
+    name = checked_choice("loss", name, (*_LOSSES, "hinge"))
     if name == "hinge":
         return ScoreLoss(
             Hinge(),

@@ -1,4 +1,4 @@
-"""Checks of constructor parameters, before any row is read."""
+"""Checks of constructor parameters that need more than their row of the table, before any row is read."""
 
 from __future__ import annotations
 
@@ -9,32 +9,18 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import ParameterError, checked_flag
+from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
-from confide.known_words import listed, listed_unknown, suggestion, words_of
+from confide.known_words import listed, listed_unknown
+from confide.parameters import PARAMETERS, checked
 from confide.privacy.budgets import Budget, Neighbours
 
 _MOST_ROWS = 10**15
-_MOST_ROWS_PER_PERSON = 10**6
-_LARGEST_ALPHA = 1e12
 _LARGEST_SAMPLE_WEIGHT = 1e9
-_LARGEST_EFFECT = 1e6
-_LARGEST_SHARE = 0.9
-
-
-def checked_alpha(alpha: Any) -> float | None:
-    """A positive number, or None for "auto"."""
-    if isinstance(alpha, str) and alpha == "auto":
-        return None
-    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha <= _LARGEST_ALPHA:  # type: ignore[operator]
-        return float(alpha)
-    near = suggestion(alpha, ("auto",))
-    raise ParameterError(f"alpha must be 'auto'{near} or a positive number up to 1e12; the guarantee depends on it.")
 
 
 def checked_schema(schema: Any) -> Encoder | None:
@@ -92,12 +78,10 @@ def refuse_with_interest(*, has_share: bool, has_prior: bool, has_penalty: bool,
             raise ParameterError(f"there are no intervals for interest with {name}. Leave out one of both.")
 
 
-def checked_risk_differences(
-    asked: Any, *, has_interest: bool, has_weights: bool, has_own_norm: bool, drops_uncounted_rows: bool
-) -> bool:
-    """Whether differences of risks are released. Raises ParameterError where they have no meaning."""
-    if not checked_flag("risk_differences", asked):
-        return False
+def refuse_risk_differences(
+    *, has_interest: bool, has_weights: bool, has_own_norm: bool, drops_uncounted_rows: bool
+) -> None:
+    """Refuse differences of risks where they have no meaning."""
     if not has_interest:
         raise ParameterError(
             "risk_differences are for columns that interest names: name some, or leave risk_differences out."
@@ -114,7 +98,6 @@ def checked_risk_differences(
             "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: "
             "use neighbours='add-or-remove-one', under which the number of these rows is released with noise."
         )
-    return True
 
 
 def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:
@@ -123,15 +106,6 @@ def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> 
         raise ParameterError("row_norm=inf needs budget=inf: without a bound on rows there is no privacy.")
     if budget.is_private and isinstance(target_bound, Real) and target_bound == math.inf:
         raise ParameterError("target_bound=inf needs budget=inf: without a bound on targets there is no privacy.")
-
-
-def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
-    """The constant appended to every clipped row; 0.0 for none."""
-    has_intercept = checked_flag("fit_intercept", fit_intercept)
-    ok = isinstance(intercept_scaling, Real) and not isinstance(intercept_scaling, bool)
-    if not ok or not 2.0**-300 < intercept_scaling < 2.0**300:
-        raise ParameterError("intercept_scaling must be a positive finite number.")
-    return float(intercept_scaling) if has_intercept else 0.0
 
 
 _FAR_FROM_ZERO = 1.5
@@ -149,10 +123,7 @@ def checked_target_bound(target_bound: Any) -> float:
             "scale, or what a law or a published table says. If targets are far from 0, give target_low and target_high in "
             "its place. A schema may say it: target = { column = ..., low = ..., high = ... }."
         )
-    ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
-    if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
-        raise ParameterError("target_bound must be a positive number between 2^-300 and 2^300, or inf if the budget is inf.")
-    return float(target_bound)
+    return float(checked("target_bound", target_bound))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,46 +217,20 @@ def _checked_ends(low: Any, high: Any) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def checked_threshold(threshold: Any, default: float) -> float:
-    """The largest derivative of a robust loss. None means the default."""
-    threshold = default if threshold is None else threshold
-    ok = isinstance(threshold, Real) and not isinstance(threshold, bool)
-    if not ok or not SMALLEST_BOUND <= threshold <= LARGEST_BOUND:
-        raise ParameterError(
-            f'threshold must be "auto"{suggestion(threshold, ("auto",))} or a positive finite number; the noise grows with '
-            "it. If target_bound is inf, threshold has no default: give a number."
-        )
-    return float(threshold)
-
-
-def checked_quantile(quantile: Any) -> float:
-    """The quantile that a loss asks for."""
-    ok = isinstance(quantile, Real) and not isinstance(quantile, bool)
-    if not ok or not 0.001 <= quantile <= 0.999:
-        raise ParameterError("quantile must be a number from 0.001 to 0.999.")
-    return float(quantile)
-
-
-def checked_l1_ratio(l1_ratio: Any, *, has_intervals: bool, has_prior: bool, has_form: bool) -> float:
-    """The share of the l1 penalty. The ridge must keep a share, because the guarantee rests on it."""
-    ok = isinstance(l1_ratio, Real) and not isinstance(l1_ratio, bool)
-    if not ok or not 0.0 <= l1_ratio < 1.0:
-        raise ParameterError(
-            "l1_ratio must be a number of at least 0 and below 1: the guarantee rests on the ridge, which has the rest."
-        )
-    if l1_ratio > 0.0 and has_intervals:
+def refuse_with_l1(*, has_intervals: bool, has_prior: bool, has_form: bool) -> None:
+    """Refuse what an l1 penalty does not go with."""
+    if has_intervals:
         raise ParameterError(
             "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made "
             "from. Leave out l1_ratio, or ask for no intervals."
         )
-    if l1_ratio > 0.0 and has_form:
+    if has_form:
         # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
         raise ParameterError("l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.")
-    if l1_ratio > 0.0 and has_prior:
+    if has_prior:
         raise ParameterError(
             "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards other weights. Leave out one of both."
         )
-    return float(l1_ratio)
 
 
 def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:
@@ -310,79 +255,38 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
     return bounds
 
 
-def checked_rows_per_person(max_rows_per_person: Any) -> int:
-    """A whole number of at least 1."""
-    ok = isinstance(max_rows_per_person, Integral) and not isinstance(max_rows_per_person, bool)
-    if not ok or not 1 <= max_rows_per_person <= _MOST_ROWS_PER_PERSON:
-        raise ParameterError(f"max_rows_per_person must be a whole number from 1 to {_MOST_ROWS_PER_PERSON}.")
-    return int(max_rows_per_person)
+def declared_weights(
+    encoder: Encoder | None, largest: float, mean: float | None, *, takes: bool
+) -> tuple[float, float | None]:
+    """The cap on the weights of rows, and their declared mean or None, from parameters or from the schema.
 
-
-def checked_largest_sample_weight(max_sample_weight: Any) -> float:
-    """A public cap on the weight of a row."""
-    ok = isinstance(max_sample_weight, Real) and not isinstance(max_sample_weight, bool)
-    if not ok or not 1.0 / _LARGEST_SAMPLE_WEIGHT <= max_sample_weight <= _LARGEST_SAMPLE_WEIGHT:
-        raise ParameterError("max_sample_weight must be a positive number between 1e-9 and 1e9, chosen without the rows.")
-    return float(max_sample_weight)
-
-
-def weight_of_schema(encoder: Encoder | None, max_sample_weight: float, mean_sample_weight: Any, *, takes: bool) -> Any:
-    """The weight of the schema, or None. Refuses a model that takes no weights, and facts that are declared twice."""
+    Refuses a model that takes no weights, and facts that are declared twice.
+    """
+    if mean is not None and mean > largest:
+        raise ParameterError(PARAMETERS["mean_sample_weight"].refusal(mean))
     weight = None if encoder is None else encoder.schema.weight
     if weight is None:
-        return None
+        return largest, mean
     if not takes:
         raise ParameterError(
             f'the schema names the column "{weight.column}" as the weight of rows, and least squares takes no weights of '
             f"rows. Use HuberRegressor, or loss='huber', or take the weight out of the schema."
         )
-    if max_sample_weight not in (1.0, weight.high) or mean_sample_weight not in (None, weight.mean):
+    if largest not in (1.0, weight.high) or mean not in (None, weight.mean):
         raise ParameterError(
             "the schema states the cap and the mean of the weights, as high and mean; leave max_sample_weight and "
             "mean_sample_weight out."
         )
-    return weight
+    return weight.high, weight.mean
 
 
-def checked_mean_sample_weight(mean_sample_weight: Any, largest: float) -> float | None:
-    """The declared mean weight of rows, or None."""
-    if mean_sample_weight is None:
-        return None
-    ok = isinstance(mean_sample_weight, Real) and not isinstance(mean_sample_weight, bool)
-    if not ok or not 0.0 < mean_sample_weight <= largest:
-        raise ParameterError(
-            "mean_sample_weight must be None or a public number above 0 and at most max_sample_weight, such as the size of "
-            "the population over the number of rows where weights are inverse chances of being in the sample."
-        )
-    return float(mean_sample_weight)
-
-
-def checked_cluster_effect(cluster_effect: Any) -> float | None:
-    """The declared design effect of clustering, or None."""
-    if cluster_effect is None:
-        return None
-    ok = isinstance(cluster_effect, Real) and not isinstance(cluster_effect, bool)
-    if not ok or not 1.0 <= cluster_effect <= _LARGEST_EFFECT:
-        raise ParameterError(
-            "cluster_effect must be a public number from 1 to 1e6, the design effect of clustering: 1 + (m - 1) r "
-            "for clusters of m rows with intraclass correlation r."
-        )
-    return float(cluster_effect)
-
-
-def checked_population_size(population_size: Any, rows_per_person: int, encoder: Encoder | None) -> int | None:
-    """The size of the population that intervals are for, or None for one without limit."""
-    if population_size is None:
-        return None
-    ok = isinstance(population_size, Integral) and not isinstance(population_size, bool)
-    if not ok or not 1 <= population_size <= _MOST_ROWS:
-        raise ParameterError("population_size must be a whole number, at least the number of rows.")
+def refuse_several_rows(encoder: Encoder | None, rows_per_person: int) -> None:
+    """Refuse a size of the population where one person may have several rows."""
     if rows_per_person > 1 or (encoder is not None and encoder.schema.person is not None):
         raise ParameterError(
             "population_size is for samples in which each unit of the population has one row, and here one person may have "
             "several. Leave it out: intervals are then too wide rather than too short."
         )
-    return int(population_size)
 
 
 def refuse_uncounted_rows(encoder: Encoder | None) -> None:
@@ -424,53 +328,11 @@ def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = No
     return tuple((label, float(weight)) for label, weight in class_weight.items())
 
 
-def checked_seed(random_state: Any) -> int | None:
-    """An int or None. Random generators are refused, because clones would share or copy their state."""
-    if random_state is None:
-        return None
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
-        return int(random_state)
-    raise ParameterError("random_state must be None (noise from the operating system) or a whole number, for tests.")
-
-
-def checked_jobs(n_jobs: Any) -> int:
-    """The number of threads, as scikit-learn reads it: None means 1 outside of a `joblib.parallel_config`, -1 all cores."""
-    if n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
-        return int(effective_n_jobs(n_jobs))
-    raise ParameterError(
-        "n_jobs must be None, a number of threads, or a negative number: -1 for all cores, -2 for all cores but one."
-    )
-
-
 def checked_ledger(ledger: Any) -> Batch | Ledger | None:
     """A ledger, a batch planned on one, or None."""
     if ledger is None or isinstance(ledger, (Batch, Ledger)):
         return ledger
     raise ParameterError("ledger must be a confide.Ledger, a batch of one, or None.")
-
-
-def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a closed list of words."""
-    if not isinstance(value, str) or value not in choices:
-        raise ParameterError(f"{name} must be one of {words_of(choices, value)}.")
-    return value
-
-
-def checked_auto(name: str, value: Any) -> bool:
-    """Whether a part of the budget may be spent where public facts say that it pays: "auto" or False."""
-    if not (isinstance(value, str) and value == "auto") and value is not False:
-        raise ParameterError(f"{name} must be 'auto'{suggestion(value, ('auto',))} or False.")
-    return value is not False
-
-
-def checked_share(value: Any) -> float | str:
-    """The part of the budget that is kept for intervals: a number, or "auto"."""
-    if isinstance(value, str) and value == "auto":
-        return value
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= _LARGEST_SHARE:
-        near = suggestion(value, ("auto",))
-        raise ParameterError(f'inference_share must be a number from 0 (no intervals) to {_LARGEST_SHARE}, or "auto"{near}.')
-    return float(value)
 
 
 def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_bounds: tuple[int, int] | None) -> int:

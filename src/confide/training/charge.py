@@ -78,8 +78,8 @@ def deciding_fit(settings: Settings, rows: CheckedRows) -> tuple[object, ...] | 
         return OF_USERS_CODE
     schema, prior = None if rows.encoder is None else rows.encoder.schema.to_dict(), settings.prior
     weights = None if prior is None else (prior.coef, prior.intercept)
-    # The number of threads changes neither plan nor release, and a prior shows its weights in no text.
-    return replace(settings, n_threads=1), weights, schema, rows.target_sentence, rows.domain, rows.fourier
+    # A prior shows its weights in no text.
+    return settings, weights, schema, rows.target_sentence, rows.domain, rows.fourier
 
 
 def before_charge(

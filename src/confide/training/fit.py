@@ -61,7 +61,11 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
-        if rows.has_weights and settings.population_size is not None and settings.mean_sample_weight is None:
+        if (
+            rows.has_weights
+            and settings.value("population_size") is not None
+            and settings.value("mean_sample_weight") is None
+        ):
             raise ParameterError(WITHOUT_MEAN)
         rows.source.refuse_sums(settings.for_classes(len(rows.domain)).row_sums, with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)

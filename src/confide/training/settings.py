@@ -23,6 +23,7 @@ from confide.features.forms import QuadraticForm
 from confide.inference.debiased import Combination
 from confide.inference.sampling_design import SamplingDesign
 from confide.models.prior import Prior
+from confide.parameters import PARAMETERS
 from confide.privacy.budgets import Budget, Neighbours, PureDP
 from confide.privacy.centring import sum_of_rows
 from confide.privacy.matching import whole_slopes
@@ -152,10 +153,7 @@ class Settings:
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept
     has_risks : whether a part of it is kept for differences of risks too
-    mean_sample_weight : the declared mean of the rows' own weights, or None; no noise depends on it
-    cluster_effect : the declared design effect of clustering, or None; no noise depends on it
-    population_size : the declared size of the population that intervals are for, or None; no noise depends on it
-    n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
+    given : the checked value of each parameter by its name, for what uses it as it is (`value`)
     """
 
     minimised: ScoreLoss | SquaredError
@@ -172,7 +170,6 @@ class Settings:
     inference_share: float | str = 0.0
     target_shift: float = 0.0
     set_aside: float = 0.0
-    n_threads: int = 1
     usual_norm: float | None = None
     has_curves: bool = False
     random_features: bool = False
@@ -190,16 +187,19 @@ class Settings:
     keeps_groups: bool = False
     interest: tuple[Combination, ...] = ()
     has_risks: bool = False
-    mean_sample_weight: float | None = None
-    cluster_effect: float | None = None
-    population_size: int | None = None
+    given: tuple[tuple[str, object], ...] = ()
+
+    def value(self, name: str) -> Any:
+        """The checked value of a parameter of the table."""
+        return dict(self.given).get(name, PARAMETERS[name].default)
 
     def sampling_design(self, n_rows: int) -> SamplingDesign:
         """What is declared about a sample of so many rows, at least.
 
         Where no design effect is declared, rows of one person are supposed to depend on each other in any way.
         """
-        largest, mean, size = self.largest_sample_weight, self.mean_sample_weight, self.population_size
+        largest, effect = self.largest_sample_weight, self.value("cluster_effect")
+        mean, size = self.value("mean_sample_weight"), self.value("population_size")
         if size is not None and size < n_rows:
             raise ParameterError("population_size is below the number of rows; it must be the size of the whole population.")
         if size is not None and mean is None and largest != 1.0:
@@ -208,7 +208,7 @@ class Settings:
             largest_weight=largest,
             mean_weight=mean,
             has_weights=mean is not None or largest != 1.0,
-            cluster_effect=float(self.rows_per_person) if self.cluster_effect is None else self.cluster_effect,
+            cluster_effect=float(self.rows_per_person) if effect is None else effect,
             rows_per_person=self.rows_per_person,
             population_size=size,
             n_rows=1 if size is None else n_rows,
