@@ -26,7 +26,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.intervals import uncertainty
 from confide.privacy.budgets import PureDP, pure_within
-from confide.privacy.moments import SecondMoments
+from confide.privacy.moments import Moments
 from confide.privacy.noise import Entropy
 from confide.training.auto_mechanism import MECHANISMS
 from confide.training.budget_shares import share_of
@@ -46,7 +46,7 @@ def plan_of(budget: Any, mechanism: str, alpha: float, d: int, n: int) -> Any:
         return plan
     pure = PureDP(pure_within(share_of(budget, 1.0 - SHARE).rho))
     training = MECHANISMS[name].plan(plan.problem, pure)
-    moments = SecondMoments().plan(training, share_of(budget, SHARE))
+    moments = Moments.plan(training, share_of(budget, SHARE))
     training = replace(training, event=plan.event)
     return replace(training, intervals=IntervalsPlan.of(SHARE, training, moments, plan.intervals.usual_row_norm))
 

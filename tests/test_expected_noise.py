@@ -12,8 +12,9 @@ from confide import expected_noise
 from confide.errors import InsufficientRegularisation
 from confide.expected_noise import NOISE_HIDES, balanced_scale, first_small_seal, noise_in_rows, wasted
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
-from confide.privacy.counts import NoisyCounts
-from confide.privacy.sufficient_statistics import SufficientStatistics
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.sufficient_statistics import plan_of_statistics
+from confide.privacy.tables import Counts
 from confide.training.least_squares import plan_of_sums
 from confide.training.plan import make_plan
 from confide.training.settings import SquaredError
@@ -58,25 +59,25 @@ def test_a_plan_has_these_numbers_as_properties(mechanism):
 
 def test_the_noise_of_counts_is_the_same_on_each():
     """Its norm over the root of the number of cells; none without privacy."""
-    plan = NoisyCounts().plan(16, PureDP(1.0), Neighbours.REPLACE_ONE)
+    plan = SumPlan.of(Counts(16, Neighbours.REPLACE_ONE), PureDP(1.0))
     assert plan.deviation == pytest.approx(plan.lattice.norm / 4.0)
-    assert NoisyCounts().plan(16, PureDP(math.inf), Neighbours.REPLACE_ONE).deviation == 0.0
+    assert SumPlan.of(Counts(16, Neighbours.REPLACE_ONE), PureDP(math.inf)).deviation == 0.0
 
 
 def test_the_noises_of_sums_differ_by_their_public_scales():
     """Off the diagonal, on X^T y and on y^T y: the noise of the diagonal over the scales of the plan."""
     facts = SquaredError(3.0, with_square=True)
     problem = plan_of_sums(least_squares(), facts, 2, 10**5).problem
-    spherical = SufficientStatistics().plan(problem, PureDP(1.0))
+    spherical = plan_of_statistics(problem, PureDP(1.0))
     # Spherical noise has the same deviation in every direction, and the seal adds next to nothing.
     root = spherical.noise.norm / math.sqrt(problem.n_statistics)
     assert spherical.diagonal_deviation == pytest.approx(root, rel=1e-3)
-    plan = SufficientStatistics().plan(problem, ApproxDP(0.01, 1e-2))
+    plan = plan_of_statistics(problem, ApproxDP(0.01, 1e-2))
     assert plan.noise is None
     assert plan.diagonal_deviation == plan.lattice.deviation > 0.0
-    assert plan.product_deviation == plan.diagonal_deviation / plan.off_diagonal
+    assert plan.product_deviation == plan.diagonal_deviation / plan.query.off_diagonal
     assert plan.target_deviation == plan.diagonal_deviation / plan.problem.target_scale
-    assert plan.square_deviation == plan.target_deviation / plan.problem.target_scale / plan.square_scale
+    assert plan.square_deviation == plan.target_deviation / plan.problem.target_scale / plan.query.square_scale
 
 
 def test_the_balanced_scale_is_the_best_of_its_grid():

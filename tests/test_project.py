@@ -87,9 +87,11 @@ def random_names_in(text: str) -> list[str]:
 
 
 def defines_a_mechanism(text: str) -> bool:
-    """Whether a module defines both `plan` and `release`, as functions or as methods."""
-    names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
-    return {"plan", "release"} <= names
+    """Whether a module defines both `plan` and `release`, as functions or as methods, or a query of a noisy sum."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    bases = {ast.unparse(base) for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases}
+    return {"plan", "release"} <= names or "SumQuery" in bases
 
 
 def files_of_the_project() -> list[Path]:

@@ -79,7 +79,7 @@ def diagonal_deviation(plan: Any) -> float:
 
 def product_deviation(plan: Any) -> float:
     """Standard deviation of the noise on an entry of X^T X off the diagonal."""
-    return float(plan.diagonal_deviation / plan.off_diagonal)
+    return float(plan.diagonal_deviation / plan.query.off_diagonal)
 
 
 def target_deviation(plan: Any) -> float:
@@ -89,7 +89,8 @@ def target_deviation(plan: Any) -> float:
 
 def square_deviation(plan: Any) -> float:
     """Standard deviation of the noise on y^T y; 0 where it is not released."""
-    return float(plan.target_deviation / plan.problem.target_scale / plan.square_scale) if plan.square_scale else 0.0
+    scale = plan.query.square_scale
+    return float(plan.target_deviation / plan.problem.target_scale / scale) if scale else 0.0
 
 
 def deviation_of_sums(plan: Any) -> float:

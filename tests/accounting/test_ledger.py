@@ -22,11 +22,12 @@ from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.counts import NoisyCounts
 from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_account import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.tables import Counts
 
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person", *DETAILS]
 
@@ -523,7 +524,7 @@ def plan_of(kind, neighbours="replace-one", rows=1):
         case "sums":
             return confide.Ridge(1.0, target_bound=1.0, **facts).plan(10**6, 3)
         case "counts":
-            return NoisyCounts().plan(8, PureDP(1.0), Neighbours.parse(neighbours), rows)
+            return SumPlan.of(Counts(8, Neighbours.parse(neighbours), rows), PureDP(1.0))
         case _:
             model = confide.LogisticRegression(classes=[0, 1], max_rows_per_person=rows)
             return confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0, method=kind).plan(1000, 3)
@@ -584,7 +585,7 @@ def test_an_infinite_budget_is_refused_as_too_much():
         with pytest.raises(BudgetExceeded):
             ledger.charge(model.set_params(max_rows_per_person=4).plan(1000, 3))
     with pytest.raises(BudgetExceeded):
-        ledger.charge(NoisyCounts().plan(8, PureDP(math.inf), Neighbours.REPLACE_ONE, 4))
+        ledger.charge(SumPlan.of(Counts(8, Neighbours.REPLACE_ONE, 4), PureDP(math.inf)))
 
 
 # For whom a limit speaks

@@ -16,7 +16,7 @@ from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import LogisticLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.mechanism import Release
-from confide.privacy.moments import SecondMoments
+from confide.privacy.moments import Moments
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from tests.audit.attacks import ADD, L2, REPLACE, Attack, promised_noise
 from tests.privacy.class_densities import slope_and_curvature
@@ -40,9 +40,7 @@ class MomentsAt:
     weights: np.ndarray
 
     def release(self, plan, source, _solver, entropy):
-        released = SecondMoments().release(plan, self.weights, source, entropy)
-        totals = released.curvature, released.slope
-        return Release(scaled(plan, *totals), plan)
+        return Release(scaled(plan, *plan.release(source, entropy, self.weights)), plan)
 
 
 def scaled(plan, curvature, slope):
@@ -50,7 +48,7 @@ def scaled(plan, curvature, slope):
     o, separable = plan.problem.loss.n_outputs, plan.problem.loss.separable
     width = len(curvature) // (o if separable else 1)
     parts = []
-    for matrix, unit in ((curvature, plan.unit_of_curvature), (slope, plan.unit_of_slope)):
+    for matrix, unit in ((curvature, plan.query.unit_of_curvature), (slope, plan.query.unit_of_slope)):
         for start in range(0, len(matrix), width):
             block = matrix[start : start + width, start : start + width] / unit
             parts += [np.diagonal(block), np.sqrt(2.0) * block[np.triu_indices(width, 1)]]
@@ -66,11 +64,11 @@ def attack(name, budget, neighbours):
         second = MemorySource(ArrayBlocks(np.array([[ROW, ROW]])), np.array([0]))
     loss = Softmax(3) if name == "softmax" else OneVsRest(LogisticLoss(), 3)
     facts = problem(second.n_rows, 2, loss=loss, row_norm=1.3, l2=L2, neighbours=neighbours, high=first.n_rows)
-    plan = SecondMoments().plan(ObjectivePerturbation().plan(facts, budget), budget)
+    plan = Moments.plan(ObjectivePerturbation().plan(facts, budget), budget)
     # At softmax's usual scale the worst row has two other classes at 1/2 each; one-vs-rest's is wrong for every class.
     far = np.array([-30.0, 0.0, 0.0]) if name == "softmax" else np.array([-30.0, 30.0, 30.0])
     weights = np.repeat(far[:, None] / ROW, 2, axis=1)
-    longest = replace(plan, largest_norm=np.inf)
+    longest = replace(plan, query=replace(plan.query, largest_norm=np.inf))
 
     def exact(source):
         curvature, slope = np.zeros((2, 6, 6))
@@ -87,7 +85,7 @@ def attack(name, budget, neighbours):
 
     centres = exact(first), exact(second)
     # Theorem 4, written out.
-    G = np.sqrt(max(1.0, plan.curvature_scale**2 + 9 / 16)) if name == "softmax" else np.sqrt(3.0)
+    G = np.sqrt(max(1.0, plan.query.curvature_scale**2 + 9 / 16)) if name == "softmax" else np.sqrt(3.0)
     shift = (np.sqrt(2.0) if neighbours is REPLACE else 1.0) * G * 1.3**2
     assert np.linalg.norm(centres[0] - centres[1]) == pytest.approx(shift, rel=0.01)
     scale = promised_noise(budget, shift)

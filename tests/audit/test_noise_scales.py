@@ -19,24 +19,24 @@ from confide import LogisticRegression, privacy
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.estimators import search
 from confide.estimators.search import _score_noise
-from confide.privacy import lattice, sufficient_statistics
+from confide.privacy import lattice
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.bundles import Bundles
 from confide.privacy.centring import centring_plan
-from confide.privacy.counts import NoisyCounts
 from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.matching import COUNT_SCALE
-from confide.privacy.moments import SecondMoments, joint_bound
+from confide.privacy.moments import Moments, joint_bound
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.selection import NoisyQuantiles, Repetition, Selection
 from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
-from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
-from confide.privacy.tables import NoisyTables
+from confide.privacy.sufficient_statistics import LeastSquares, Statistics, StatisticsPlan, plan_of_statistics
+from confide.privacy.tables import Counts, Tables
 from tests.audit.attacks import ADD, LOSS, REPLACE, facts_of, objective_attack
 from tests.privacy import (
     test_matching,
@@ -66,7 +66,7 @@ def least_squares(budget, neighbours, **kind):
     facts = facts_of("ball 2", neighbours)[0]
     shared = {name: getattr(facts, name) for name in ("row_bound", "intercept", "n_features", "n_rows_low", "n_rows_high",
                                                       "summation_depth", "neighbours")}  # fmt: skip
-    return SufficientStatistics().plan(LeastSquares(**shared, target_bound=1.0), budget)
+    return plan_of_statistics(LeastSquares(**shared, target_bound=1.0), budget)
 
 
 def weights_plan(budget, neighbours, laplace_alone=False):
@@ -75,7 +75,7 @@ def weights_plan(budget, neighbours, laplace_alone=False):
 
 def moments_plan(budget):
     facts = facts_of("ball 2", REPLACE)[0]
-    return SecondMoments().plan(ObjectivePerturbation().plan(facts, PURE), budget)
+    return Moments.plan(ObjectivePerturbation().plan(facts, PURE), budget)
 
 
 def risks_plan(budget, neighbours):
@@ -87,7 +87,7 @@ def risks_plan(budget, neighbours):
 
 def of_moments(plan):
     """The bound of theorem 1 of proofs/moments.md, which has tests of its own."""
-    return math.sqrt(2.0) * joint_bound(plan.problem.loss_bounds, plan.curvature_scale) * R**2
+    return math.sqrt(2.0) * joint_bound(plan.problem.loss_bounds, plan.query.curvature_scale) * R**2
 
 
 def sums_in_one_column(budget, neighbours):
@@ -105,7 +105,7 @@ class Alone:
 
 def spherical_sums():
     """Noisy sums with spherical noise, whose seal takes a twentieth of epsilon."""
-    return sufficient_statistics._spherical(least_squares(PURE, REPLACE).problem, PURE, 1.0, 0.05)
+    return StatisticsPlan.sealed(Statistics(least_squares(PURE, REPLACE).problem), PURE, 0.05)
 
 
 def seal_of(plan, share):
@@ -122,12 +122,12 @@ def gaussian_seal():
 
 # Name: (plan, promised size): the deviation of one number of Gaussian noise, or the scale of one number of Laplace noise.
 CASES = {
-    "counts, pure": lambda: (NoisyCounts().plan(4, PURE, REPLACE), 2.0),
-    "counts, pure, absent": lambda: (NoisyCounts().plan(4, PURE, ADD), 1.0),
-    "counts, approximate": lambda: (NoisyCounts().plan(4, APPROXIMATE, REPLACE), math.sqrt(2.0) * multiplier[APPROXIMATE]),
-    "counts, concentrated": lambda: (NoisyCounts().plan(4, CONCENTRATED, ADD), 1.0),
-    "tables, pure": lambda: (NoisyTables().plan((3, 2), 2, PURE, REPLACE), 2 * 2.0 + 2 * 0.5 * 2.25),
-    "tables, concentrated": lambda: (NoisyTables().plan((3, 2), 0, CONCENTRATED, REPLACE), math.sqrt(4.0)),
+    "counts, pure": lambda: (SumPlan.of(Counts(4, REPLACE), PURE), 2.0),
+    "counts, pure, absent": lambda: (SumPlan.of(Counts(4, ADD), PURE), 1.0),
+    "counts, approximate": lambda: (SumPlan.of(Counts(4, REPLACE), APPROXIMATE), math.sqrt(2.0) * multiplier[APPROXIMATE]),
+    "counts, concentrated": lambda: (SumPlan.of(Counts(4, ADD), CONCENTRATED), 1.0),
+    "tables, pure": lambda: (SumPlan.of(Tables((3, 2), 2, REPLACE), PURE), 2 * 2.0 + 2 * 0.5 * 2.25),
+    "tables, concentrated": lambda: (SumPlan.of(Tables((3, 2), 0, REPLACE), CONCENTRATED), math.sqrt(4.0)),
     "weights, Laplace": lambda: (weights_plan(PURE, REPLACE, laplace_alone=True), math.sqrt(2.0) * 2.0 * R / L2),
     "weights, Gaussian": lambda: (weights_plan(APPROXIMATE, REPLACE), 2.0 * R / L2 * multiplier[APPROXIMATE]),
     "weights, concentrated": lambda: (weights_plan(CONCENTRATED, ADD), R / L2),
@@ -177,11 +177,11 @@ CASES = {
         7.5 * math.hypot(1.0, COUNT_SCALE) / math.sqrt(0.05),
     ),
     "least squares, Laplace": lambda: (
-        sufficient_statistics._independent(sums_in_one_column(PURE, ADD), PURE, 1.0), (1.0 + 1.0) * R**2,
+        StatisticsPlan.of(Statistics(sums_in_one_column(PURE, ADD), 1.0), PURE, ("laplace",)), (1.0 + 1.0) * R**2,
     ),
     "moments of three classes": lambda: (
         plan := test_moments.plan_of(test_moments.problem_of(Softmax(3), 2), CONCENTRATED),
-        math.sqrt(2.0) * math.sqrt(max(1.0, plan.curvature_scale**2 + 9.0 / 16.0)) * 2.5**2,
+        math.sqrt(2.0) * math.sqrt(max(1.0, plan.query.curvature_scale**2 + 9.0 / 16.0)) * 2.5**2,
     ),
     "seal of an objective": lambda: seal_of(
         plan := objective_attack("ball 2", "laplace", PURE, REPLACE).plan, plan.seal_share,
@@ -401,15 +401,18 @@ def test_choices_and_tries_take_no_more_than_their_budget():
 # Each function that decides how large noise is, or how much a choice costs: the detectors above that watch it.
 PLACES = {
     "centring.centring_plan": {"centre"},
-    "counts.NoisyCounts.plan": {"counts, pure", "counts, pure, absent", "counts, approximate", "counts, concentrated"},
+    "tables.Counts.distances": {"counts, pure", "counts, pure, absent", "counts, approximate", "counts, concentrated"},
     "curvature.NoisyCurvature.plan": {"curvature, pure", "curvature, approximate", "curvature, concentrated"},
     "direction_sums.NoisyDirectionSums.plan": {
         "sums along directions, pure", "sums along directions, approximate", "sums along directions, concentrated",
     },
     "gradient.NoisyGradients.plan": {"gradients", "gradients, approximate"},
-    "lattice.least_noise": {"counts, pure", "counts, concentrated", "tables, pure", "curvature, approximate"},
+    "noisy_sum.least_noise": {"counts, pure", "counts, concentrated", "tables, pure", "curvature, approximate"},
     "matching.matching_plan": {"mean of counts, pure", "mean of counts, concentrated"},
-    "moments.SecondMoments.plan": {"moments", "moments, spherical", "seal of moments", "moments of three classes"},
+    "moments.Moments.distances": {"moments", "moments of three classes"},
+    "moments.Moments.spherical": {"moments, spherical"},
+    "noisy_sum.SumPlan.of": {"counts, pure", "counts, concentrated", "moments"},
+    "noisy_sum.SumPlan.sealed": {"seal of moments", "seal of sums"},
     "objective_perturbation.gaussian_plan": {
         "objective, Gaussian in a ball", "objective, Gaussian in groups", "objective, Gaussian in linked groups",
         "seal of an objective, Gaussian",
@@ -428,20 +431,34 @@ PLACES = {
     "standardised_sums.NoisyStandardisedSums.plan": {
         "differences of risks", "differences of risks, approximate", "differences of risks, pure",
     },
-    "sufficient_statistics.SufficientStatistics.plan": {"least squares", "least squares, approximate"},
-    "sufficient_statistics._independent": {"least squares, Laplace"},
-    "sufficient_statistics._spherical": {"least squares, spherical", "seal of sums"},
-    "tables.NoisyTables.plan": {"tables, pure", "tables, concentrated"},
+    "sufficient_statistics.Statistics.distances": {"least squares", "least squares, approximate", "least squares, Laplace"},
+    "sufficient_statistics.Statistics.spherical": {"least squares, spherical"},
+    "tables.Tables.distances": {"tables, pure", "tables, concentrated"},
 }  # fmt: skip
-LAWS = {"LatticeLaplace", "LatticeGaussian", "of_l1", "of_multiplier", "least_noise", "Noise", "Selection", "of_budget"}
+LAWS = {
+    "LatticeLaplace",
+    "LatticeGaussian",
+    "of_l1",
+    "of_mu",
+    "of_multiplier",
+    "least_noise",
+    "Noise",
+    "Selection",
+    "of_budget",
+}
 
 
 def places_of_noise(path):
-    """The functions and methods of a module that make noise, or a private choice, of a size that they decide."""
+    """The functions and methods of a module that make noise, or a private choice, of a size that they decide.
+
+    What says how far the sums of neighbours lie apart decides it too.
+    """
 
     def found(node, names):
         for child in ast.iter_child_nodes(node):
             inner = [*names, child.name] if isinstance(child, ast.FunctionDef | ast.ClassDef) else names
+            if isinstance(child, ast.FunctionDef) and child.name == "distances" and names[-1] != "SumQuery":
+                yield ".".join(inner)
             if isinstance(child, ast.Call) and getattr(child.func, "attr", getattr(child.func, "id", "")) in LAWS:
                 yield ".".join(names[: 3 if names[1][0].isupper() else 2])
             yield from found(child, inner)
@@ -452,7 +469,6 @@ def places_of_noise(path):
 def test_every_function_that_decides_how_large_noise_is_has_a_detector():
     """A mechanism that is added without one fails here; and each detector watches something."""
     found = set().union(*map(places_of_noise, [*Path(privacy.__file__).parent.glob("*.py"), Path(search.__file__)]))
-    # The laws themselves stand beside the choice between them.
-    assert {name for name in found if not name.startswith("lattice.")} | {"lattice.least_noise"} == set(PLACES)
-    assert "lattice.least_noise" in found
+    # The laws themselves have tests of their own.
+    assert {name for name in found if not name.startswith("lattice.")} == set(PLACES)
     assert set().union(*PLACES.values()) == {*CASES, *SHAPED, *SPHERICAL, *GROUPED, "choices and tries"}

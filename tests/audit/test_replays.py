@@ -16,9 +16,10 @@ from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.privacy import objective_perturbation
 from confide.privacy.certificate import certified_minimiser
-from confide.privacy.counts import NoisyCounts
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.tables import Counts
 from confide.training import fit as training_fit
 from tests.audit.attacks import ADD
 
@@ -183,7 +184,7 @@ def test_weights_that_are_published_without_noise_are_caught(monkeypatch):
 
 def test_a_way_that_depends_on_a_row_is_caught():
     """Counts that are released once more where rows say so."""
-    lattice = NoisyCounts().plan(2, confide.PureDP(1.0), confide.Neighbours.REPLACE_ONE).lattice
+    lattice = SumPlan.of(Counts(2, confide.Neighbours.REPLACE_ONE), confide.PureDP(1.0)).lattice
 
     def count(rows):
         for _ in range(1 + int(rows.sum() > 0.0)):

@@ -15,8 +15,8 @@ from confide.evaluations.tables import ClassPairTables, ClassTables, NumberPairT
 from confide.features.columns import CategoryColumn
 from confide.features.table import RowsPerPerson
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP
-from confide.privacy.counts import CountsPlan
 from confide.privacy.noise import Entropy
+from confide.privacy.tables import Counts
 from tests.evaluations.examples import classifier, regressor, three_classes
 from tests.inference.test_rates import population
 
@@ -30,7 +30,7 @@ def planned(model, **more):
 
 
 def test_each_kind_of_model_has_its_tables():
-    assert isinstance(planned(two_classes()).plan, CountsPlan)
+    assert isinstance(planned(two_classes()).plan.query, Counts)
     assert planned(two_classes()).n_cells == 40
     assert isinstance(planned(two_classes(), clip=1.0).layout, ClassTables)
     assert isinstance(planned(classifier()).layout, ClassTables)

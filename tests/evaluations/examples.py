@@ -9,7 +9,8 @@ import numpy as np
 import confide
 from confide.inference.rates import NoisyTable
 from confide.privacy.budgets import Neighbours, as_budget
-from confide.privacy.tables import NoisyTables
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Tables
 
 
 def three_classes(n, seed, flat=1.0):
@@ -38,7 +39,7 @@ def regressor(seed=0, n=3000, **more):
 
 
 def plan_of(sizes, budget=math.inf, neighbours=Neighbours.REPLACE_ONE):
-    return NoisyTables().plan(sizes, 0, as_budget(budget), neighbours)
+    return SumPlan.of(Tables(sizes, 0, neighbours), as_budget(budget))
 
 
 def table(counts, deviation=0.0, total_is_public=True, level=0.95):

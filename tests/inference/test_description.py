@@ -11,7 +11,8 @@ import pytest
 from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import NoisyTables, counted, moments_of
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Tables, counted, moments_of
 
 N, BINS = 4000, 32
 EDGES = tuple(np.linspace(0.0, 160.0, BINS + 1).tolist())
@@ -42,8 +43,8 @@ def summed(rows):
 
 def description(rows, budget, neighbours, seed, level=0.9):
     """One release and what it says."""
-    plan = NoisyTables().plan(SIZES, 1, budget, neighbours)
-    released = NoisyTables().release(plan, *summed(rows), Entropy.seeded(seed))
+    plan = SumPlan.of(Tables(SIZES, 1, neighbours), budget)
+    released = plan.release(summed(rows), Entropy.seeded(seed))
     n_rows = N if neighbours is Neighbours.REPLACE_ONE else None
     return Description(plan, released, TABLES, ((0, 2),), QUANTILES, level, n_rows, None)
 

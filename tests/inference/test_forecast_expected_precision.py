@@ -11,13 +11,14 @@ from scipy.special import ndtri
 from confide.inference.forecast import expected_precision, margin_of_accuracy
 from confide.inference.rates import Evaluation
 from confide.privacy.budgets import Neighbours, PureDP
-from confide.privacy.counts import NoisyCounts
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Counts
 
 N_BINS = 20
 
 
 def plan_at(epsilon, neighbours=Neighbours.REPLACE_ONE, rows_per_person=1):
-    return NoisyCounts().plan(2 * N_BINS, PureDP(epsilon), neighbours, rows_per_person)
+    return SumPlan.of(Counts(2 * N_BINS, neighbours, rows_per_person), PureDP(epsilon))
 
 
 def evaluation(plan, counts, n_rows):

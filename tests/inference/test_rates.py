@@ -14,7 +14,8 @@ import confide
 from confide import KernelSVC, LinearSVC, LogisticRegression, ParameterError
 from confide.inference.rates import Evaluation, _area
 from confide.privacy.budgets import Neighbours, as_budget
-from confide.privacy.counts import NoisyCounts
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Counts
 
 WEIGHTS = np.array([2.0, -1.5, 0.7])
 
@@ -109,7 +110,7 @@ def test_machines_without_probabilities_have_no_calibration(kind):
 def evaluation(counts, budget=math.inf, n_rows=None, **more):
     """An evaluation with these counts, and the noise of this budget."""
     counts = np.asarray(counts, dtype=float)
-    plan = NoisyCounts().plan(counts.size, as_budget(budget), Neighbours.REPLACE_ONE)
+    plan = SumPlan.of(Counts(counts.size, Neighbours.REPLACE_ONE), as_budget(budget))
     facts = {"level": 0.95, "outcome": "y = 1", "has_probabilities": True, "void": None} | more
     return Evaluation(counts=counts, plan=plan, n_rows=n_rows, **facts)
 
@@ -187,7 +188,7 @@ def test_an_evaluation_says_what_it_cost_and_whether_it_is_void():
 
 def test_shares_of_all_rows_add_up_to_one_where_noise_made_a_sum_negative():
     """A negative share is shown as 0; the others are divided by their sum, and each stays within its interval."""
-    plan = NoisyCounts().plan(4, as_budget(0.5), Neighbours.REPLACE_ONE)
+    plan = SumPlan.of(Counts(4, Neighbours.REPLACE_ONE), as_budget(0.5))
     found = Evaluation(np.array([[60.0, 30.0], [-10.0, 20.0]]), plan, 0.95, "yes", 100, True, None)
     cells = [rate for row in found.confusion for rate in row]
     assert [rate.value for rate in cells] == pytest.approx([60 / 110, 30 / 110, 0.0, 20 / 110])

@@ -12,9 +12,9 @@ import confide
 from confide import LogisticRegression, ParameterError
 from confide.inference.rates import Evaluation, roc_curve
 from confide.privacy.budgets import Neighbours, as_budget
-from confide.privacy.counts import NoisyCounts
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import counted
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Counts, counted
 from tests.inference.test_rates import population
 
 CHANCES = np.array([[0.30, 0.18, 0.08, 0.04], [0.03, 0.07, 0.12, 0.18]])
@@ -42,12 +42,12 @@ def _true_sensitivity(place):
 def _covered(n_rows, epsilon, factor):
     """How often the band holds the truth at its places, if it knows the noise times this factor."""
     rng, entropy = np.random.default_rng(5), Entropy.seeded(5)
-    plan = NoisyCounts().plan(8, as_budget(epsilon), Neighbours.ADD_OR_REMOVE_ONE)
-    told = replace(plan, lattice=NoisyCounts().plan(8, as_budget(epsilon / factor), Neighbours.ADD_OR_REMOVE_ONE).lattice)
+    plan = SumPlan.of(Counts(8, Neighbours.ADD_OR_REMOVE_ONE), as_budget(epsilon))
+    told = replace(plan, lattice=SumPlan.of(Counts(8, Neighbours.ADD_OR_REMOVE_ONE), as_budget(epsilon / factor)).lattice)
     held = []
     for _ in range(120):
         cells = rng.choice(8, size=n_rows, p=CHANCES.ravel())
-        counts = NoisyCounts().release(plan, counted(cells, 8), entropy).reshape(2, 4)
+        counts = plan.release(counted(cells, 8), entropy).reshape(2, 4)
         curve = roc_curve(Evaluation(counts, told, 0.95, "yes", None, True, None), n_places=7, simultaneous=False)
         held += [curve.band[at].low <= _true_sensitivity(curve.places[at]) <= curve.band[at].high for at in (1, 2, 3)]
     return np.mean(held)
@@ -63,12 +63,12 @@ def test_the_band_holds_the_truth_as_often_as_it_claims():
 def _covered_as_a_whole(factor, n_curves):
     """How often the simultaneous band holds the whole curve, if it knows the noise times this factor."""
     rng, entropy = np.random.default_rng(7), Entropy.seeded(7)
-    plan = NoisyCounts().plan(8, as_budget(0.25), Neighbours.ADD_OR_REMOVE_ONE)
-    told = replace(plan, lattice=NoisyCounts().plan(8, as_budget(0.25 / factor), Neighbours.ADD_OR_REMOVE_ONE).lattice)
+    plan = SumPlan.of(Counts(8, Neighbours.ADD_OR_REMOVE_ONE), as_budget(0.25))
+    told = replace(plan, lattice=SumPlan.of(Counts(8, Neighbours.ADD_OR_REMOVE_ONE), as_budget(0.25 / factor)).lattice)
     held = []
     for _ in range(n_curves):
         cells = rng.choice(8, size=500, p=CHANCES.ravel())
-        counts = NoisyCounts().release(plan, counted(cells, 8), entropy).reshape(2, 4)
+        counts = plan.release(counted(cells, 8), entropy).reshape(2, 4)
         curve = roc_curve(Evaluation(counts, told, 0.95, "yes", None, True, None), n_places=11)
         truth = [_true_sensitivity(place) for place in curve.places]
         pairs = zip(curve.simultaneous_band, truth, strict=True)
@@ -83,7 +83,7 @@ def test_the_simultaneous_band_holds_the_whole_curve():
 
 
 def test_a_class_that_the_noise_hides_is_refused():
-    plan = NoisyCounts().plan(8, as_budget(0.1), Neighbours.REPLACE_ONE)
+    plan = SumPlan.of(Counts(8, Neighbours.REPLACE_ONE), as_budget(0.1))
     hidden = Evaluation(np.array([[500.0] * 4, [1.0] * 4]), plan, 0.95, "yes", 2004, True, None)
     with pytest.raises(ParameterError, match="too few rows beside the noise"):
         roc_curve(hidden)

@@ -21,7 +21,7 @@ from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ApproxDP, PureDP
-from confide.privacy.moments import _WINDOW, SecondMoments, directions_of, joint_bound, window_of
+from confide.privacy.moments import _WINDOW, directions_of, joint_bound, window_of
 from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.training.auto_mechanism import NonPrivate
@@ -135,10 +135,10 @@ def test_without_privacy_the_moments_are_kronecker_products_summed_over_rows(los
         np.testing.assert_allclose(turn.T @ turn @ slope @ turn.T @ turn, slope, atol=1e-9)
         curvature, slope = (turn @ matrix @ turn.T for matrix in (curvature, slope))
     blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
-    released = SecondMoments().release(plan, W.reshape(1, -1), MemorySource(blocks, classes, counts), Entropy.seeded(0))
-    np.testing.assert_allclose(released.curvature, curvature, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(released.slope, slope, rtol=1e-9, atol=1e-9)
-    assert np.array_equal(released.slope, released.slope.T)
+    released = plan.release(MemorySource(blocks, classes, counts), Entropy.seeded(0), W.reshape(1, -1))
+    np.testing.assert_allclose(released[0], curvature, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(released[1], slope, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(released[1], released[1].T)
 
 
 @pytest.mark.parametrize("n_classes", [3, 4, 40])
@@ -203,7 +203,7 @@ def exact_moments(plan, rows, classes, counts, weights):
             bends = [[[c * ((p[a] if a == b else 0) - p[a] * p[b]) for b in range(o)] for a in range(o)]]
             steeps = [[[s[a] * s[b] for b in range(o)] for a in range(o)]]
         entries = []
-        for parts, unit in ((bends, plan.unit_of_curvature), (steeps, plan.unit_of_slope)):
+        for parts, unit in ((bends, plan.query.unit_of_curvature), (steeps, plan.query.unit_of_slope)):
             for matrix in parts:
                 if not separable:
                     matrix = turned(matrix)
@@ -231,14 +231,14 @@ def test_computed_moments_are_within_the_rounding_bound(loss, used):
     problem = problem_of(loss, 2)
     plan = plan_of(problem, ApproxDP(4.0, 1e-5))
     rng, worst = np.random.default_rng(3), 0.0
-    allowed = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
+    allowed = plan.query.rounding
     for trial in range(12):
         rows, classes, counts = rng.normal(size=(12, 2)), rng.integers(3, size=12), rng.uniform(0.5, 2.0, 12)
         direction = rng.normal(size=9)
         if trial % 3 == 2:
             # Long weights whose scores differ by little.
             direction = np.tile(direction[:3], 3) + 1e-3 * direction
-        weights = direction / np.linalg.norm(direction) * plan.largest_norm * rng.choice([1.0, 0.01])
+        weights = direction / np.linalg.norm(direction) * plan.query.largest_norm * rng.choice([1.0, 0.01])
         exact = exact_moments(plan, rows, classes, counts, weights)
         given = computed(plan, source_of(rows, classes, counts), weights[None])
         gaps = [float(mpmath.mpf(float(a)) - b) for a, b in zip(given, exact, strict=True)]
@@ -248,7 +248,7 @@ def test_computed_moments_are_within_the_rounding_bound(loss, used):
 
 def sensitivity_of(loss, plan, neighbours):
     """Theorem 4, written out: R^2 = 6.25."""
-    G = math.sqrt(max(1.0, plan.curvature_scale**2 + 9.0 / 16.0)) if loss.name == "softmax" else math.sqrt(3.0)
+    G = math.sqrt(max(1.0, plan.query.curvature_scale**2 + 9.0 / 16.0)) if loss.name == "softmax" else math.sqrt(3.0)
     return (math.sqrt(2.0) if neighbours is REPLACE else 1.0) * G * 6.25
 
 
@@ -275,8 +275,8 @@ def test_released_moments_scatter_by_the_theorems_law(name, neighbours, loss, pe
 
     noises = []
     for _ in range(200):
-        release = SecondMoments().release(plan, weights, source, entropy)
-        parts = [scaled(release.curvature) / plan.unit_of_curvature, scaled(release.slope) / plan.unit_of_slope]
+        release = plan.release(source, entropy, weights)
+        parts = [scaled(release[0]) / plan.query.unit_of_curvature, scaled(release[1]) / plan.query.unit_of_slope]
         noises.append(np.concatenate(parts) - exact)
     noises = np.array(noises)
     check_law(noises, plan, sensitivity_of(loss, plan, neighbours), largest_preference=0.6)
@@ -287,10 +287,10 @@ def test_long_weights_are_shortened_and_other_rows_refused():
     """Beyond the norm that rounding was bounded for; more rows than the plan is for."""
     plan = plan_of(problem_of(Softmax(3), 2), ApproxDP(1.0, 1e-5))
     source, far = source_of(np.ones((12, 2)), np.zeros(12, dtype=int)), np.arange(9.0)[None] * 1e9
-    one, two = (SecondMoments().release(plan, far * factor, source, Entropy.seeded(0)) for factor in (1.0, 1e3))
-    assert np.array_equal(one.curvature, two.curvature)
+    one, two = (plan.release(source, Entropy.seeded(0), far * factor) for factor in (1.0, 1e3))
+    assert np.array_equal(one[0], two[0])
     with pytest.raises(ParameterError, match="the plan is for"):
-        SecondMoments().release(plan, far, source_of(np.ones((13, 2)), np.zeros(13, dtype=int)), Entropy.seeded(0))
+        plan.release(source_of(np.ones((13, 2)), np.zeros(13, dtype=int)), Entropy.seeded(0), far)
 
 
 @pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
@@ -299,7 +299,7 @@ def test_rounding_is_paid_for(loss):
     problem = problem_of(loss, 2)
     for budget in (PureDP(1.0), ApproxDP(1.0, 1e-5)):
         plan = plan_of(problem, budget, OutputPerturbation())
-        rounding = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
+        rounding = plan.query.rounding
         exact = sensitivity_of(loss, plan, REPLACE)
         if plan.noise is None:
             assert plan.lattice.l2_sensitivity >= exact + 2.0 * rounding

@@ -10,10 +10,10 @@ from scipy import stats
 
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.counts import NoisyCounts
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import counted
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Counts, counted
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 0.1), "zcdp": ZCDP(0.1)}
@@ -23,8 +23,8 @@ CELLS = np.array([0, 3, 3, 7, 1, 3, 0])
 
 def exact(cells, n_cells=8):
     """The counts without noise, through the release itself."""
-    plan = NoisyCounts().plan(n_cells, PureDP(math.inf), REPLACE)
-    return NoisyCounts().release(plan, counted(np.asarray(cells), n_cells), Entropy.seeded(0))
+    plan = SumPlan.of(Counts(n_cells, REPLACE), PureDP(math.inf))
+    return plan.release(counted(np.asarray(cells), n_cells), Entropy.seeded(0))
 
 
 def test_without_privacy_the_counts_are_those_of_the_rows():
@@ -44,8 +44,8 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
             l1, l2 = max(l1, np.abs(difference).sum()), max(l2, float(np.linalg.norm(difference)))
     expected = (2.0, math.sqrt(2.0)) if neighbours is REPLACE else (1.0, 1.0)
     assert (l1, l2) == pytest.approx(expected)
-    laplace = NoisyCounts().plan(8, PureDP(1.0), neighbours).lattice
-    gaussian = NoisyCounts().plan(8, ZCDP(0.1), neighbours).lattice
+    laplace = SumPlan.of(Counts(8, neighbours), PureDP(1.0)).lattice
+    gaussian = SumPlan.of(Counts(8, neighbours), ZCDP(0.1)).lattice
     assert l1 <= math.sqrt(8) * laplace.l2_sensitivity <= 1.001 * l1
     assert l2 <= gaussian.l2_sensitivity <= 1.001 * l2
 
@@ -55,9 +55,9 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_counts_scatter_by_the_theorems_law(name, neighbours, persons):
     """600 releases of 8 counts; noise 0.7 or 1.4 times as large would be rejected."""
-    plan = NoisyCounts().plan(8, BUDGETS[name], neighbours, persons)
+    plan = SumPlan.of(Counts(8, neighbours, persons), BUDGETS[name])
     entropy = Entropy.seeded(3)
-    noises = np.array([NoisyCounts().release(plan, counted(CELLS, 8), entropy) for _ in range(600)]) - exact(CELLS)
+    noises = np.array([plan.release(counted(CELLS, 8), entropy) for _ in range(600)]) - exact(CELLS)
     changed = 2.0 if neighbours is REPLACE else 1.0
     if name == "pure":
         law = stats.laplace(scale=changed * persons / 0.7)
@@ -93,10 +93,10 @@ def gaussian_deviation(budget, persons):
 @pytest.mark.parametrize("name", BUDGETS)
 def test_the_event_is_that_of_the_budget(name):
     """What a ledger counts; with several rows a person it has no curve of one row."""
-    plan = NoisyCounts().plan(8, BUDGETS[name], REPLACE)
+    plan = SumPlan.of(Counts(8, REPLACE), BUDGETS[name])
     assert plan.event.budget == BUDGETS[name]
     assert (plan.event.curve is None) == (name == "pure")
-    several = NoisyCounts().plan(8, BUDGETS[name], REPLACE, 3)
+    several = SumPlan.of(Counts(8, REPLACE, 3), BUDGETS[name])
     assert several.event.curve is None
     assert several.event.rows_per_person == 3
     assert several.deviation > 2.0 * plan.deviation
@@ -104,20 +104,20 @@ def test_the_event_is_that_of_the_budget(name):
 
 def test_the_less_noisy_law_is_taken():
     """Laplace noise at a small delta, where few counts change; Gaussian noise at a large one and for rho."""
-    small = NoisyCounts().plan(8, ApproxDP(0.7, 1e-6), REPLACE)
+    small = SumPlan.of(Counts(8, REPLACE), ApproxDP(0.7, 1e-6))
     assert isinstance(small.lattice, LatticeLaplace)
-    assert isinstance(NoisyCounts().plan(8, ApproxDP(0.7, 0.1), REPLACE).lattice, LatticeGaussian)
-    assert isinstance(NoisyCounts().plan(8, ZCDP(0.1), REPLACE).lattice, LatticeGaussian)
+    assert isinstance(SumPlan.of(Counts(8, REPLACE), ApproxDP(0.7, 0.1)).lattice, LatticeGaussian)
+    assert isinstance(SumPlan.of(Counts(8, REPLACE), ZCDP(0.1)).lattice, LatticeGaussian)
 
 
 def test_a_plan_without_cells_is_refused():
     """Before any row."""
     with pytest.raises(ParameterError, match="at least one cell"):
-        NoisyCounts().plan(0, PureDP(1.0), REPLACE)
+        SumPlan.of(Counts(0, REPLACE), PureDP(1.0))
 
 
 def test_one_cell_is_enough():
     """The number of all rows: its noise is that of one count."""
-    assert NoisyCounts().plan(1, PureDP(1.0), ADD).n_cells == 1
+    assert SumPlan.of(Counts(1, ADD), PureDP(1.0)).query.n_cells == 1
     with pytest.raises(ParameterError, match="at least one row a person"):
-        NoisyCounts().plan(1, PureDP(1.0), ADD, 0)
+        SumPlan.of(Counts(1, ADD, 0), PureDP(1.0))

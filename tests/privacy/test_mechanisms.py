@@ -11,13 +11,14 @@ import pytest
 from confide.erm.losses import HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.counts import NoisyCounts
 from confide.privacy.mechanism import ProblemFacts
-from confide.privacy.moments import SecondMoments
+from confide.privacy.moments import Moments
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
+from confide.privacy.sufficient_statistics import LeastSquares, plan_of_statistics
+from confide.privacy.tables import Counts
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.auto_mechanism import NonPrivate
 from tests.privacy.problems import LINKED, objective_plan, problem, releases, rows_and_labels, source
@@ -84,9 +85,9 @@ PLANS = {
     "output, gaussian": OutputPerturbation().plan(FACTS, ApproxDP(1.0, 1e-2)),
     "output-laplace": OutputPerturbation(laplace_alone=True).plan(FACTS, PureDP(1.0)),
     "none": NonPrivate().plan(FACTS, PureDP(math.inf)),
-    "sufficient-statistics": SufficientStatistics().plan(LeastSquares(**STATISTICS, target_bound=1.0), PureDP(1.0)),
-    "moments": SecondMoments().plan(ObjectivePerturbation().plan(FACTS, PureDP(1.0)), PureDP(1.0)),
-    "counts": NoisyCounts().plan(2, PureDP(1.0), REPLACE),
+    "sufficient-statistics": plan_of_statistics(LeastSquares(**STATISTICS, target_bound=1.0), PureDP(1.0)),
+    "moments": Moments.plan(ObjectivePerturbation().plan(FACTS, PureDP(1.0)), PureDP(1.0)),
+    "counts": SumPlan.of(Counts(2, REPLACE), PureDP(1.0)),
 }
 """A plan of each mechanism, all for the same rows. What a name begins with, up to a comma, is the mechanism."""
 RELEASES = {
@@ -96,10 +97,8 @@ RELEASES = {
         plan, source(), NewtonThenFallback(), Entropy.fresh()
     ),
     "none": lambda plan: NonPrivate().release(plan, source(), NewtonThenFallback(), Entropy.fresh()),
-    "sufficient-statistics": lambda plan: SufficientStatistics().release(plan, source(), Entropy.fresh()),
-    "moments": lambda plan: SecondMoments().release(plan, np.ones((1, 2)), source(), Entropy.fresh()),
-    "counts": lambda plan: NoisyCounts().release(plan, np.array([20, 0]), Entropy.fresh()),
 }
+"""A plan of a noisy sum releases itself, so it has no mechanism that could be given another plan."""
 
 
 @pytest.mark.parametrize("mechanism", RELEASES)

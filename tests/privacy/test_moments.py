@@ -15,7 +15,6 @@ from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
-from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import SquaredLoss
 from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
@@ -26,18 +25,16 @@ from confide.privacy.gaussian import mu_within
 from confide.privacy.mechanism import Noise, Problem, log_failure
 from confide.privacy.moments import (
     _WINDOW,
-    SecondMoments,
-    _scaled,
+    Moments,
     blocks_of,
     joint_bound,
-    joint_event,
     largest_norm,
-    n_entries,
     shortened,
     width_of,
     window_of,
 )
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import joint_event
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball
@@ -61,7 +58,7 @@ def problem_of(loss=None, d=3, n=12, neighbours=REPLACE, intercept=1.5, weight=1
 
 def plan_of(problem, budget, mechanism=None):
     """The plan of moments after training at the same budget."""
-    return SecondMoments().plan((mechanism or ObjectivePerturbation()).plan(problem, budget), budget)
+    return Moments.plan((mechanism or ObjectivePerturbation()).plan(problem, budget), budget)
 
 
 def source_of(rows, labels, counts=None):
@@ -70,10 +67,8 @@ def source_of(rows, labels, counts=None):
 
 
 def computed(plan, source, weights):
-    """The scaled moments without noise."""
-    problem = plan.problem
-    row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
-    return _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window_of(problem.loss_bounds, _WINDOW)), weights))[0]
+    """The scaled moments without noise, at weights that are not shortened."""
+    return replace(plan.query, largest_norm=2.0**900).summed(source, weights)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -164,8 +159,8 @@ def exact_moments(plan, rows, labels, counts, weights):
         x = [v * min(1, 2 * (1 - mpmath.mpf(2) ** -40) / norm) for v in x] + [mpmath.mpf(problem.intercept)]
         c, z = min(mpmath.mpf(float(count)), big), sum(a * b for a, b in zip(x, theta, strict=True))
         z = z - int(label) if isinstance(problem.loss, SquaredLoss) else int(label) * z
-        curvature = c * (slope(z + w) - slope(z - w)) / (2 * w) / mpmath.mpf(plan.unit_of_curvature)
-        square = (c * slope(z)) ** 2 / mpmath.mpf(plan.unit_of_slope)
+        curvature = c * (slope(z + w) - slope(z - w)) / (2 * w) / mpmath.mpf(plan.query.unit_of_curvature)
+        square = (c * slope(z)) ** 2 / mpmath.mpf(plan.query.unit_of_slope)
         entries = []
         for factor in (curvature, square):
             entries += [factor * x[i] * x[i] for i in range(size)]
@@ -187,12 +182,12 @@ def test_computed_moments_are_within_the_rounding_bound(loss, used):
     problem = problem_of(loss)
     plan = plan_of(problem, ApproxDP(4.0, 1e-5))
     rng, worst = np.random.default_rng(3), 0.0
-    allowed = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
+    allowed = plan.query.rounding
     for _ in range(20):
         rows, labels = rng.normal(size=(12, 3)), rng.choice([-1, 1], 12)
         counts = rng.uniform(0.5, 2.0, 12)
         direction = rng.normal(size=4)
-        weights = direction / np.linalg.norm(direction) * plan.largest_norm * rng.choice([1.0, 0.01])
+        weights = direction / np.linalg.norm(direction) * plan.query.largest_norm * rng.choice([1.0, 0.01])
         exact = exact_moments(plan, rows, labels, counts, weights)
         given = computed(plan, source_of(rows, labels, counts), weights[None])
         gaps = [float(mpmath.mpf(float(a)) - b) for a, b in zip(given, exact, strict=True)]
@@ -218,8 +213,8 @@ def test_released_moments_scatter_by_the_theorems_law(name, neighbours, persons)
 
     noises = []
     for _ in range(400):
-        release = SecondMoments().release(plan, weights, source, entropy)
-        parts = [scaled(release.curvature) / plan.unit_of_curvature, scaled(release.slope) / plan.unit_of_slope]
+        release = plan.release(source, entropy, weights)
+        parts = [scaled(release[0]) / plan.query.unit_of_curvature, scaled(release[1]) / plan.query.unit_of_slope]
         noises.append(np.concatenate(parts) - exact)
     # Theorem 1, written out: R^2 = 6.25, and G = 1 for the logistic loss.
     sensitivity = (math.sqrt(2.0) if neighbours is REPLACE else 1.0) * 6.25
@@ -265,11 +260,11 @@ def test_long_weights_are_shortened_and_moments_do_not_leave_without_a_plan_for_
     plan = plan_of(problem, ApproxDP(1.0, 1e-5))
     source = source_of(np.ones((12, 3)), np.ones(12))
     far = np.full((1, 4), 1e9)
-    one = SecondMoments().release(plan, far, source, Entropy.seeded(0))
-    two = SecondMoments().release(plan, far * 1e3, source, Entropy.seeded(0))
-    assert np.array_equal(one.curvature, two.curvature)
+    one = plan.release(source, Entropy.seeded(0), far)
+    two = plan.release(source, Entropy.seeded(0), far * 1e3)
+    assert np.array_equal(one[0], two[0])
     with pytest.raises(ParameterError, match="the plan is for"):
-        SecondMoments().release(plan, far, source_of(np.ones((13, 3)), np.ones(13)), Entropy.seeded(0))
+        plan.release(source_of(np.ones((13, 3)), np.ones(13)), Entropy.seeded(0), far)
 
 
 def test_rounding_is_paid_for():
@@ -277,10 +272,10 @@ def test_rounding_is_paid_for():
     problem = problem_of()
     for budget in (PureDP(1.0), ApproxDP(1.0, 1e-5)):
         plan = plan_of(problem, budget, OutputPerturbation())
-        rounding = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
-        assert plan.radius >= rounding
+        rounding = plan.query.rounding
+        assert plan.noise is None or plan.radius >= rounding
         if plan.noise is None:
-            exact = math.sqrt(2.0) * joint_bound(problem.loss_bounds, plan.curvature_scale) * problem.row_norm**2
+            exact = math.sqrt(2.0) * joint_bound(problem.loss_bounds, plan.query.curvature_scale) * problem.row_norm**2
             assert plan.lattice.l2_sensitivity >= exact + 2.0 * rounding
         else:
             assert plan.lattice.l2_sensitivity >= 2.0 * (rounding + 2.0**-53 * 12 * problem.row_norm**2)
@@ -293,11 +288,11 @@ def test_one_account_needs_weights_that_pay_for_the_moments():
     """Gaussian moments of at most `beside_mu`: more of them, or Laplace noise, is refused before anything is charged."""
     budget, problem = ApproxDP(1.0, 1e-4), replace(problem_of(n=2000), l2=500.0)
     training = ObjectivePerturbation().plan(replace(problem, beside_mu=0.1), budget)
-    moments = SecondMoments().plan(training, ZCDP(0.005 * (1.0 - 2.0**-40)))
+    moments = Moments.plan(training, ZCDP(0.005 * (1.0 - 2.0**-40)))
     assert joint_event(training, moments) == training.event
     assert training.event.curve.beside_mu == 0.1
     assert 0.0999 < 1.0 / moments.lattice.multiplier <= 0.1
-    for other in (SecondMoments().plan(training, ZCDP(0.006)), SecondMoments().plan(training, PureDP(0.05))):
+    for other in (Moments.plan(training, ZCDP(0.006)), Moments.plan(training, PureDP(0.05))):
         with pytest.raises(ParameterError, match="does not pay"):
             joint_event(training, other)
     alone = ObjectivePerturbation().plan(problem, budget)
@@ -311,7 +306,7 @@ def test_rows_whose_fourth_power_is_no_double_are_refused(norm):
     problem = replace(problem_of(intercept=0.0), row_bound=BallBound(norm), l2=norm**2)
     training = OutputPerturbation().plan(problem, PureDP(1.0))
     with pytest.raises(ParameterError, match="from 2"):
-        SecondMoments().plan(training, PureDP(1.0))
+        Moments.plan(training, PureDP(1.0))
 
 
 def test_long_weights_are_shortened_and_short_ones_stay():
@@ -346,7 +341,7 @@ def test_the_rounding_bound_is_that_of_the_page(loss, depth, longest):
     """At weights of no, little and great length, and for few and many additions, each of which decides somewhere."""
     problem = replace(problem_of(loss), summation_depth=depth)
     for scale in (0.1, 10.0):
-        found = SecondMoments()._rounding(problem, scale, longest)
+        found = Moments(problem, scale, 1.0, longest).rounding
         assert found == pytest.approx(rounding_by_hand(problem, scale, longest), rel=1e-9, abs=0.0)
 
 
@@ -358,12 +353,12 @@ def test_a_pure_plan_adds_up_what_its_seal_covers():
     for n, l2 in ((12, 20.0), (10**6, 1e6)):
         problem = replace(problem_of(n=n), l2=l2)
         training = ObjectivePerturbation().plan(problem, PureDP(0.7))
-        plan = SecondMoments().plan(training, PureDP(0.7))
-        bound = joint_bound(problem.loss_bounds, plan.curvature_scale) * 2.5**2
+        plan = Moments.plan(training, PureDP(0.7))
+        bound = joint_bound(problem.loss_bounds, plan.query.curvature_scale) * 2.5**2
         noise = Noise(Ball(20, math.sqrt(2.0) * bound), "laplace", 0.99 * 0.7)
         failure = log_failure(PureDP(0.7), problem)
         largest = n * bound + 2.0 * noise.bound(failure)
-        rounding = rounding_by_hand(problem, plan.curvature_scale, plan.largest_norm)
+        rounding = rounding_by_hand(problem, plan.query.curvature_scale, plan.query.largest_norm)
         exact = rounding + noise.error(failure) + 2.0**-53 * largest
         assert plan.radius == pytest.approx(exact, rel=1e-9, abs=0.0)
         assert plan.noise.scale == pytest.approx(0.99 * 0.7, rel=1e-9)
@@ -379,9 +374,9 @@ def test_the_window_is_narrow_where_there_is_no_noise_and_as_planned_otherwise(l
     """2^-6 is in the bound on rounding; 2^-12 is nearer to the curvature itself."""
     problem, windows = problem_of(loss), []
     training = OutputPerturbation().plan(problem, PureDP(1.0))
-    plan = SecondMoments().plan(training, budget)
+    plan = Moments.plan(training, budget)
     monkeypatch.setattr(moments, "MomentSum", lambda row_sum, window: windows.append(window) or MomentSum(row_sum, window))
-    SecondMoments().release(plan, np.zeros((1, 4)), source_of(np.ones((12, 3)), np.ones(12)), Entropy.seeded(0))
+    plan.release(source_of(np.ones((12, 3)), np.ones(12)), Entropy.seeded(0), np.zeros((1, 4)))
     bends = 1.0 if loss.name == "logistic" else 1.7 / problem.loss_bounds.smoothness
     assert windows == [pytest.approx(width * bends, rel=1e-12)]
 
@@ -392,7 +387,11 @@ def test_the_window_is_narrow_where_there_is_no_noise_and_as_planned_otherwise(l
 def test_a_matrix_leaves_for_each_score_of_its_own_and_one_where_scores_bend_together(loss, blocks, width):
     """Blocks of D, or one of (o - 1) D; each is symmetric, and there are two kinds."""
     problem = problem_of(loss)
-    assert (blocks_of(loss), width_of(problem), n_entries(problem)) == (blocks, width, blocks * width * (width + 1))
+    assert (blocks_of(loss), width_of(problem), Moments(problem, 1.0, 1.0, 1.0).size) == (
+        blocks,
+        width,
+        blocks * width * (width + 1),
+    )
 
 
 def test_moments_without_privacy_have_no_noise():
@@ -400,11 +399,11 @@ def test_moments_without_privacy_have_no_noise():
     plan = plan_of(problem_of(weight=1.0), PureDP(math.inf), NonPrivate())
     rng = np.random.default_rng(2)
     rows, labels, weights = rng.normal(size=(12, 3)) * 0.3, rng.choice([-1, 1], 12), rng.normal(size=(1, 4))
-    found = SecondMoments().release(plan, weights, source_of(rows, labels), Entropy.seeded(0))
+    found = plan.release(source_of(rows, labels), Entropy.seeded(0), weights)
     design = np.hstack([rows, np.full((12, 1), 1.5)])
     p = 1.0 / (1.0 + np.exp(labels * (design @ weights[0])))
-    np.testing.assert_allclose(found.curvature, (design * (p * (1.0 - p))[:, None]).T @ design, rtol=1e-6)
-    np.testing.assert_allclose(found.slope, (design * (p**2)[:, None]).T @ design, rtol=1e-9)
+    np.testing.assert_allclose(found[0], (design * (p * (1.0 - p))[:, None]).T @ design, rtol=1e-6)
+    np.testing.assert_allclose(found[1], (design * (p**2)[:, None]).T @ design, rtol=1e-9)
 
 
 def test_moments_without_noise_have_no_account_beside_weights():
@@ -412,7 +411,7 @@ def test_moments_without_noise_have_no_account_beside_weights():
     budget, facts = ApproxDP(1.0, 1e-4), replace(problem_of(n=2000), l2=500.0)
     training = ObjectivePerturbation().plan(replace(facts, beside_mu=0.1), budget)
     with pytest.raises(ParameterError, match="does not pay"):
-        joint_event(training, SecondMoments().plan(training, PureDP(math.inf)))
+        joint_event(training, Moments.plan(training, PureDP(math.inf)))
 
 
 @pytest.mark.parametrize("n_outputs", [4, 16])
@@ -488,16 +487,16 @@ def test_moments_whose_rounding_is_a_tenth_of_the_sensitivity_are_refused(monkey
     training = OutputPerturbation().plan(problem, ZCDP(0.1))
     scale = balanced_scale(joint_bound, problem.loss_bounds)
     exact = math.sqrt(2.0) * joint_bound(problem.loss_bounds, scale) * 2.5**2
-    rounding = SecondMoments()._rounding(problem, scale, 3.0)
+    rounding = Moments(problem, scale, 1.0, 3.0).rounding
 
     def with_share(share):
         # The bound grows with the number of rows, if weights and sums are as long as they were.
         n = round(10**6 * share * exact / (2.0 * rounding))
         return replace(training, problem=replace(problem, n_rows_low=n, n_rows_high=n))
 
-    SecondMoments().plan(with_share(0.09), ZCDP(0.1))
+    Moments.plan(with_share(0.09), ZCDP(0.1))
     with pytest.raises(ParameterError, match="too inexact"):
-        SecondMoments().plan(with_share(0.11), ZCDP(0.1))
+        Moments.plan(with_share(0.11), ZCDP(0.1))
 
 
 @pytest.mark.parametrize("rho", [1e-4, 1.0, 4.0, 16.0])
@@ -520,8 +519,8 @@ def test_units_are_those_of_curvatures_and_squared_slopes_of_one_score():
     """Of a row that counts three times: c = 3 / 4 over the scale, and the square of the slope of one score, 3^2."""
     for loss in (LogisticLoss(), OneVsRest(LogisticLoss(), 4)):
         plan = plan_of(problem_of(loss, weight=3.0), ZCDP(0.1), OutputPerturbation())
-        assert plan.unit_of_curvature == pytest.approx(0.75 / plan.curvature_scale, rel=1e-9)
-        assert plan.unit_of_slope == pytest.approx(9.0, rel=1e-9)
+        assert plan.query.unit_of_curvature == pytest.approx(0.75 / plan.query.curvature_scale, rel=1e-9)
+        assert plan.query.unit_of_slope == pytest.approx(9.0, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -532,10 +531,10 @@ def test_row_norms_from_two_to_the_minus_250_to_250_have_moments(norm, is_allowe
     problem = replace(problem_of(intercept=0.0), row_bound=BallBound(norm), l2=norm**2)
     training = OutputPerturbation().plan(problem, ZCDP(0.1))
     if is_allowed:
-        assert SecondMoments().plan(training, ZCDP(0.1)).lattice.l2_sensitivity > 0.0
+        assert Moments.plan(training, ZCDP(0.1)).lattice.l2_sensitivity > 0.0
     else:
         with pytest.raises(ParameterError, match="from 2"):
-            SecondMoments().plan(training, ZCDP(0.1))
+            Moments.plan(training, ZCDP(0.1))
 
 
 def test_the_event_of_gaussian_moments_has_the_mu_of_their_noise():
@@ -548,5 +547,5 @@ def test_the_event_of_gaussian_moments_has_the_mu_of_their_noise():
 
 def test_a_plan_without_privacy_has_no_noise_and_no_seal():
     """Nothing is shortened, rounded to a grid or paid for."""
-    plan = SecondMoments().plan(ObjectivePerturbation().plan(problem_of(), PureDP(1.0)), PureDP(math.inf))
-    assert (plan.largest_norm, plan.radius, plan.noise, plan.lattice) == (math.inf, 0.0, None, None)
+    plan = Moments.plan(ObjectivePerturbation().plan(problem_of(), PureDP(1.0)), PureDP(math.inf))
+    assert (plan.query.largest_norm, plan.radius, plan.noise, plan.lattice) == (math.inf, 0.0, None, None)

@@ -18,7 +18,7 @@ from confide.features.forms import QuadraticForm
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import calibrated_objective, objective_noise_rate
-from confide.privacy.moments import SecondMoments, joint_bound
+from confide.privacy.moments import Moments, joint_bound
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.penalised_problem import GroupedFormProblem, may_keep_groups
 from confide.solvers.fallback import NewtonThenFallback
@@ -177,7 +177,7 @@ def test_sums_over_rows_as_they_are_have_the_noise_of_such_rows(strength):
     row, row_sum = [[0.8, 0.0, 0.0, 1.3, 0.0, 0.6]], plan.descent.row_sum(facts)
     one, other = (rows_and_labels(row, [y]).sum_over_rows(row_sum, np.zeros((1, 7))).gradient for y in (1, -1))
     assert 0.99 * plain <= np.linalg.norm(one - other) <= plan.descent.sensitivity(facts) <= 1.001 * plain
-    moments = SecondMoments().plan(OBJECTIVE.plan(facts, PureDP(1.0)), PureDP(1.0))
+    moments = Moments.plan(OBJECTIVE.plan(facts, PureDP(1.0)), PureDP(1.0))
     bound = math.sqrt(2.0) * joint_bound(facts.loss_bounds, moments.curvature_scale) * plain**2
     assert moments.noise.shape.l2_norm == pytest.approx(bound, rel=1e-6)
 

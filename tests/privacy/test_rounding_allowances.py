@@ -20,11 +20,10 @@ import confide.privacy
 from confide.erm.class_losses import Softmax
 from confide.erm.losses import LogisticLoss
 from confide.features.forms import QuadraticForm
-from confide.privacy import objective_account, sufficient_statistics
+from confide.privacy import objective_account
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.centring import centring_plan
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.counts import NoisyCounts
 from confide.privacy.direction_sums import NoisyDirectionSums, distance_of_neighbours
 from confide.privacy.gaussian import (
     GaussianMechanism,
@@ -38,14 +37,15 @@ from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNois
 from confide.privacy.loss_ends import RowEnds, _lengths, accounts_of
 from confide.privacy.matching import matching_plan
 from confide.privacy.mechanism import tolerance_and_radius
-from confide.privacy.moments import SecondMoments, joint_bound
+from confide.privacy.moments import Moments, joint_bound
+from confide.privacy.noisy_sum import SumPlan, computed_distances
 from confide.privacy.objective_account import GaussianObjective, _of_corners, log_moments, renyi_curve
 from confide.privacy.objective_perturbation import _bend, _kappa
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball, Cylinder, Groups, shape_of_groups
 from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
-from confide.privacy.tables import NoisyTables
+from confide.privacy.tables import Counts, Tables
 from tests.privacy import (
     test_curvature,
     test_matching,
@@ -62,7 +62,7 @@ PURE, APPROXIMATE, CONCENTRATED = PureDP(0.7), ApproxDP(0.7, 1e-5), ZCDP(0.1)
 LOGISTIC = LogisticLoss()
 LARGER, SMALLER = 1.05, 1.0 / 1.05
 DIGITS = {
-    "bundles": 45, "lattice": 48, "lattice _DOWN": 40, "objective_account _SUMS_UP": 33, "objective_account _SUMS_DOWN": 33,
+    "bundles": 45, "lattice": 48, "objective_account _SUMS_UP": 33, "objective_account _SUMS_DOWN": 33,
     "selection": 38, "selection _DOWN": 40, "shapes _UPWARDS": 45,
 }  # fmt: skip
 """How many binary digits an allowance leaves alone, where that is not 40."""
@@ -97,6 +97,7 @@ def training(neighbours=REPLACE, **changed):
 
 
 TRAINING = {neighbours: training(neighbours) for neighbours in (REPLACE, ADD)}
+TRAINED = Moments.plan(TRAINING[ADD], CONCENTRATED).query
 GAUSSIAN = LatticeGaussian.of_multiplier(3, -12, 1.5, 2.0)
 SQUARES = test_sufficient_statistics.facts_of()
 GROUPS = Groups((3, 2, 1), (0.8, 1.3, 0.6))
@@ -152,9 +153,6 @@ UPWARDS = {
     "certificate": [
         (lambda: ROUNDING.linear_norm(3.0), 1),
     ],
-    "counts": [
-        (lambda: NoisyCounts().plan(8, CONCENTRATED, REPLACE).lattice.l2_sensitivity, 1),
-    ],
     "curvature": [
         (lambda: test_curvature.NoisyCurvature().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2.32),
         (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 0.62),
@@ -202,9 +200,14 @@ UPWARDS = {
     "moments": [
         (lambda: joint_bound(LOGISTIC, 1e-3), 1),
         (lambda: joint_bound(LOGISTIC, 1e3), 1),
-        (lambda: SecondMoments().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 3.52),
-        (lambda: SecondMoments().plan(TRAINING[ADD], PURE).noise.shape.scales[0], 2.52),
-        (lambda: SecondMoments().plan(TRAINING[ADD], PURE).radius, 1),
+        (lambda: Moments.plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2.52),
+        (lambda: Moments.plan(TRAINING[ADD], PURE).noise.shape.scales[0], 2.52),
+    ],
+    "noisy_sum": [
+        (lambda: SumPlan.of(TRAINED, CONCENTRATED, ("gaussian",)).lattice.l2_sensitivity, 1),
+        (lambda: computed_distances(1.0, 2.0, 0.1, 4)[1], 1),
+        (lambda: SumPlan.of(TRAINED, CONCENTRATED, ("gaussian",)).mu, 1),
+        (lambda: SumPlan.sealed(TRAINED, PURE, 0.01).radius, 1),
     ],
     "objective_account": [
         (lambda: replace(ONE_ROW, beside_mu=0.3).added_mu, 1),
@@ -260,13 +263,12 @@ UPWARDS = {
         (lambda: SQUARES.l2_sensitivity, 1),
         (lambda: SQUARES.row_l1_norm, 1),
         (lambda: test_sufficient_statistics.facts_of(ADD).l1_sensitivity, 2.28),
-        (lambda: sufficient_statistics._spherical(SQUARES, PURE, 0.7, 0.01).lattice.l2_sensitivity, 2),
-        (lambda: sufficient_statistics._independent(SQUARES, PURE, 0.7).lattice.l2_sensitivity, 2),
-        (lambda: test_sufficient_statistics.plan_of("gaussian", SQUARES, ZCDP(0.1)).lattice.l2_sensitivity, 2),
+        (lambda: test_sufficient_statistics.plan_of("gaussian", SQUARES, ZCDP(0.1)).lattice.l2_sensitivity, 1),
     ],
     "tables": [
-        (lambda: NoisyTables().plan((3, 4), 1, CONCENTRATED, REPLACE).lattice.l2_sensitivity, 1),
-        (lambda: NoisyTables().plan((3, 4), 1, PURE, REPLACE).lattice.l2_sensitivity, 1),
+        (lambda: SumPlan.of(Counts(8, REPLACE), CONCENTRATED).lattice.l2_sensitivity, 1),
+        (lambda: SumPlan.of(Tables((3, 4), 1, REPLACE), CONCENTRATED).lattice.l2_sensitivity, 1),
+        (lambda: SumPlan.of(Tables((3, 4), 1, REPLACE), PURE).lattice.l2_sensitivity, 1),
     ],
 }  # fmt: skip
 DOWNWARDS = {
@@ -279,12 +281,10 @@ DOWNWARDS = {
     "gradient": [
         (lambda: 1.0 / sums_of_gradients()[1].lattice.multiplier, 1),
     ],
-    "lattice _DOWN": [
-        (lambda: NoisyCounts().plan(8, PURE, REPLACE).lattice.epsilon, 1),
-    ],
-    "moments": [
-        (lambda: SecondMoments().plan(TRAINING[ADD], PURE).noise.scale, 1),
-        (lambda: SecondMoments().plan(TRAINING[ADD], PURE).lattice.epsilon, 1),
+    "noisy_sum": [
+        (lambda: SumPlan.of(Counts(8, REPLACE), PURE).lattice.epsilon, 1),
+        (lambda: SumPlan.sealed(TRAINED, PURE, 0.01).noise.scale, 1),
+        (lambda: SumPlan.sealed(TRAINED, PURE, 0.01).lattice.epsilon, 1),
     ],
     "objective_account _SUMS_DOWN": [
         (log_moment, -0.88),
@@ -304,9 +304,6 @@ DOWNWARDS = {
     ],
     "sufficient_statistics": [
         (lambda: test_sufficient_statistics.facts_of(square=True).gaussian_square_scale, 1),
-        (lambda: sufficient_statistics._independent(SQUARES, PURE, 0.7).lattice.epsilon, 1),
-        (lambda: sufficient_statistics._spherical(SQUARES, PURE, 0.7, 0.01).noise.scale, 1),
-        (lambda: sufficient_statistics._spherical(SQUARES, PURE, 0.7, 0.01).lattice.epsilon, 1),
     ],
 }  # fmt: skip
 

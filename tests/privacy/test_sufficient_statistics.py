@@ -26,10 +26,9 @@ from confide.privacy.noise import Entropy
 from confide.privacy.sufficient_statistics import (
     _SEAL_SHARES,
     LeastSquares,
-    SufficientStatistics,
-    _independent,
-    _scaled,
-    _spherical,
+    Statistics,
+    StatisticsPlan,
+    plan_of_statistics,
 )
 from tests.audit.attacks import lower_bound, upper_bound
 from tests.privacy.densities import gaussian_multiplier
@@ -56,12 +55,21 @@ def facts_of(
     )  # fmt: skip
 
 
+def independent(facts, budget):
+    """The plan with independent Laplace noise."""
+    return StatisticsPlan.of(Statistics(facts, 1.0), budget, ("laplace",))
+
+
+def spherical(facts, budget, share):
+    """The plan with spherical Laplace noise, whose seal has this share."""
+    return StatisticsPlan.sealed(Statistics(facts), budget, share)
+
+
 def plan_of(name, facts, budget):
     """The plan of this law: "pure" and "spherical" are the two for pure budgets, of which the plan takes the better."""
     if name not in ("pure", "spherical"):
-        return SufficientStatistics().plan(facts, budget)
-    epsilon = of_row(budget, facts.rows_per_person).epsilon
-    return _independent(facts, budget, epsilon) if name == "pure" else _spherical(facts, budget, epsilon, 0.01)
+        return plan_of_statistics(facts, budget)
+    return independent(facts, budget) if name == "pure" else spherical(facts, budget, 0.01)
 
 
 def source_of(rows, targets):
@@ -232,11 +240,10 @@ def test_computed_sums_are_within_the_rounding_bound_in_every_order(square):
     targets = rng.choice([-1.0, 1.0], size=600) * rng.random(600) * TARGET
     facts = facts_of(d=3, n=600, square=square)
     assert facts.rounding == pytest.approx(facts_of(d=3, n=600).rounding * (math.sqrt(1.75) if square else 1.0))
-    plan = SufficientStatistics().plan(facts, ZCDP(0.5))
+    plan = plan_of_statistics(facts, ZCDP(0.5))
     exact = exact_statistics(facts, rows, targets, math.sqrt(2))
     for order in (np.arange(600), np.arange(600)[::-1], rng.permutation(600)):
-        totals = source_of(rows[order], targets[order]).sum_over_rows(facts.row_sum, np.zeros((1, 4)))
-        found = _scaled(plan, totals)[0].tolist()
+        found = plan.query.summed(source_of(rows[order], targets[order])).tolist()
         error = math.sqrt(sum(float(Fraction(f) - e) ** 2 for f, e in zip(found, exact, strict=True)))
         assert 0.0 < error <= facts.rounding
     assert 2.0 * facts.rounding < 1e-9 * facts.l2_sensitivity
@@ -271,7 +278,7 @@ def test_rounding_is_paid_for_and_costs_next_to_nothing():
             least = 2.0 * math.sqrt(noise.dimension) * facts.rounding / facts.l1_sensitivity
         assert 1e-7 < least <= paid < 1e-4
         with pytest.raises(ParameterError, match="Narrow n_rows_bounds"):
-            SufficientStatistics().plan(facts_of(d=20, n=10**12), budget)
+            plan_of_statistics(facts_of(d=20, n=10**12), budget)
 
 
 BUDGETS = {
@@ -307,7 +314,7 @@ def test_released_sums_scatter_around_the_exact_ones_by_the_theorems_law(name, n
     plan = plan_of(name, facts, budget)
     assert isinstance(plan.lattice, law)
     entropy, source = Entropy.seeded(2), SummedOnce(source_of(rows, targets))
-    sample = [SufficientStatistics().release(plan, source, entropy) for _ in range(1000 if square else 300)]
+    sample = [plan.release(source, entropy) for _ in range(1000 if square else 300)]
     products = np.array([release.products for release in sample]) - design.T @ design
     cross = np.array([release.targets for release in sample]) - design.T @ np.clip(targets, -TARGET, TARGET)
     squares = np.array([release.square for release in sample]) - (np.clip(targets, -TARGET, TARGET) ** 2).sum()
@@ -363,7 +370,7 @@ def check_spherical(facts, sample, products, cross, squares, rate):
 def test_the_seal_of_spherical_noise_covers_what_is_inexact(share):
     """Rounding of the sums, the error of the draw and one rounding, twice, at its share of epsilon; the rest is noise."""
     for facts in (facts_of(d=20, n=10**6), facts_of(ADD, d=3, n=100, square=True)):
-        plan, n, unit = _spherical(facts, PureDP(0.5), 0.5, share), facts.n_rows_high, 2.0**-53
+        plan, n, unit = spherical(facts, PureDP(0.5), share), facts.n_rows_high, 2.0**-53
         size, square = facts.n_statistics, facts.gaussian_square_scale
         longest = facts.l2_sensitivity * (1.4 * (size + 1) + 2.0 * (200 * math.log(2) + 0.5)) / (0.5 * (1.0 - share))
         least = facts.rounding + unit * (51.0 * longest + math.sqrt(2 + square**2) * n * RADIUS**2)
@@ -373,7 +380,7 @@ def test_the_seal_of_spherical_noise_covers_what_is_inexact(share):
         assert 0.5 * (1.0 - 1e-9) <= spent <= 0.5
         assert plan.noise.shape.scales == (1.0,)
         assert plan.lattice.deviation < 0.05 * plan.diagonal_deviation
-        more = _spherical(replace(facts, set_aside=100.0), PureDP(0.5), 0.5, share)
+        more = spherical(replace(facts, set_aside=100.0), PureDP(0.5), share)
         assert more.radius > plan.radius
         assert "shape ball" in str(plan)
         assert plan.to_dict()["noise"] == "laplace, shape ball"
@@ -384,25 +391,25 @@ def test_the_smaller_of_independent_and_spherical_noise_is_taken(neighbours, rat
     """On products: so many times less with 1, 10 and 20 columns and an intercept of 1; on targets the ratio over sqrt(2)."""
     for d, ratio in zip((1, 10, 20), ratios, strict=True):
         facts = facts_of(neighbours, d=d, n=10**5, bound=BallBound(1.0), intercept=1.0, target=1.0)
-        independent, spherical = _independent(facts, PureDP(1.0), 1.0), _spherical(facts, PureDP(1.0), 1.0, 0.001)
-        assert independent.product_deviation / spherical.product_deviation == pytest.approx(ratio, rel=0.01)
-        assert spherical.target_deviation == pytest.approx(math.sqrt(2) * spherical.product_deviation / facts.target_scale)
-        taken = SufficientStatistics().plan(facts, PureDP(1.0))
+        apart, round_ = independent(facts, PureDP(1.0)), spherical(facts, PureDP(1.0), 0.001)
+        assert apart.product_deviation / round_.product_deviation == pytest.approx(ratio, rel=0.01)
+        assert round_.target_deviation == pytest.approx(math.sqrt(2) * round_.product_deviation / facts.target_scale)
+        taken = plan_of_statistics(facts, PureDP(1.0))
         assert (taken.noise is None) == (neighbours is ADD and d == 20)
-        assert taken in (independent, spherical)
+        assert taken in (apart, round_)
 
 
 @pytest.mark.parametrize("budget", [PureDP(1e6), ApproxDP(1e6, 1e-6), ZCDP(1e6)], ids=lambda budget: budget.kind)
 def test_the_grid_is_finer_than_the_noise_at_any_budget(budget):
     """Else rounding, which grows with the sensitivity, would take the place of the noise that a large budget spares."""
-    plan = SufficientStatistics().plan(facts_of(d=5), budget)
+    plan = plan_of_statistics(facts_of(d=5), budget)
     assert plan.lattice.step < 0.1 * plan.product_deviation
 
 
 def test_the_law_with_less_noise_is_taken():
     """Laplace noise where delta is next to nothing and epsilon large; its event says that it is pure."""
     budget, law = BUDGETS["tiny delta"]
-    plan = SufficientStatistics().plan(facts_of(), budget)
+    plan = plan_of_statistics(facts_of(), budget)
     assert isinstance(plan.lattice, law)
     assert isinstance(plan.event.curve, PureMechanism)
 
@@ -428,9 +435,7 @@ def test_an_attack_at_a_worst_pair_finds_what_is_spent_and_no_more(name, neighbo
     others = ([*common, mine[1]], [*zeros, -TARGET]) if neighbours is REPLACE else (common, zeros)
     second = SummedOnce(source_of(*others))
     plan = plan_of(name, facts, budget)
-    centres = [
-        _scaled(plan, data.sum_over_rows(facts.row_sum, np.zeros((1, 2))))[0] for data in (first, second)
-    ]  # fmt: skip
+    centres = [plan.query.summed(data) for data in (first, second)]
     promised = plan.lattice.scale if name == "pure" else plan.lattice.deviation
     if name == "spherical":
         promised = facts.l2_sensitivity / 0.99
@@ -455,9 +460,10 @@ def test_an_attack_at_a_worst_pair_finds_what_is_spent_and_no_more(name, neighbo
         hits = []
         for side, data in enumerate((first, second)):
             entropy = Entropy.seeded((seed, side))
-            sample = [SufficientStatistics().release(less, data, entropy) for _ in range(n_releases)]
+            sample = [less.release(data, entropy) for _ in range(n_releases)]
             products, targets = np.array([r.products for r in sample]), np.array([r.targets for r in sample])
-            scaled = (products[:, [0, 1], [0, 1]], plan.off_diagonal * products[:, :1, 1], facts.target_scale * targets)
+            upper = plan.query.off_diagonal * products[:, :1, 1]
+            scaled = (products[:, [0, 1], [0, 1]], upper, facts.target_scale * targets)
             values = np.hstack(scaled)
             hits.append(int((log_ratio(values) > threshold).sum()))
         p, q = lower_bound(hits[0], n_releases), upper_bound(hits[1], n_releases)
@@ -479,7 +485,7 @@ def test_less_budget_never_means_less_noise(kind, neighbours):
     """BoostedAdaSSP: noise shrinks as epsilon shrinks. Another peer divides by epsilon squared. Here: in proportion."""
     make = {"pure": PureDP, "approximate": lambda e: ApproxDP(e, 1e-6), "zcdp": lambda e: ZCDP(0.5 * e**2)}[kind]
     facts = facts_of(neighbours, d=5)
-    deviations = [SufficientStatistics().plan(facts, make(size)).product_deviation for size in np.geomspace(1e-2, 1e2, 30)]
+    deviations = [plan_of_statistics(facts, make(size)).product_deviation for size in np.geomspace(1e-2, 1e2, 30)]
     assert all(more > less for more, less in itertools.pairwise(deviations))
     # The ratio of two sizes is 10^(4 / 29) = 1.37. Beyond a size of 1 Laplace noise takes over where it is smaller.
     assert all(1.1 < more / less < 1.5 for more, less in itertools.pairwise(deviations[:15]))
@@ -490,20 +496,20 @@ def test_less_budget_never_means_less_noise(kind, neighbours):
 def test_the_event_is_the_budget_whatever_the_intercept(neighbours, intercept):
     """diffprivlib: epsilon (1 + 1 / (d + 1)) with an intercept. One event, at exactly the budget; its curve within it."""
     for budget in (PureDP(0.1), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
-        plan = SufficientStatistics().plan(facts_of(neighbours, d=20, intercept=intercept), budget)
+        plan = plan_of_statistics(facts_of(neighbours, d=20, intercept=intercept), budget)
         assert plan.event.budget == budget
         if isinstance(budget, ApproxDP):
             assert isinstance(plan.event.curve, GaussianMechanism)
             multiplier = gaussian_multiplier(1.0, 1e-6)
             assert multiplier <= 1.0 / plan.event.curve.mu <= 1.0001 * multiplier
-            two = SufficientStatistics().plan(facts_of(neighbours, d=20, intercept=intercept, persons=2), budget)
+            two = plan_of_statistics(facts_of(neighbours, d=20, intercept=intercept, persons=2), budget)
             assert two.event.curve is None
 
 
 @BOTH
 def test_the_intercept_is_inside_the_bound(neighbours):
     """Its constant counts in R: the noise grows as R^2 with it, on every entry."""
-    small, large = (SufficientStatistics().plan(facts_of(neighbours, intercept=s), ZCDP(0.5)) for s in (0.5, 4.0))
+    small, large = (plan_of_statistics(facts_of(neighbours, intercept=s), ZCDP(0.5)) for s in (0.5, 4.0))
     ratio = (NORM**2 + 16.0) / (NORM**2 + 0.25)
     assert large.product_deviation / small.product_deviation == pytest.approx(ratio, rel=1e-3)
     assert large.target_deviation / small.target_deviation == pytest.approx(math.sqrt(ratio), rel=1e-3)
@@ -514,32 +520,32 @@ def test_scaled_sums_are_multiples_of_the_public_step(name):
     """From OpenDP's noise, which is fresh each time."""
     plan = plan_of(name, facts_of(), BUDGETS[name][0])
     source = source_of(np.eye(8)[:, :2], np.arange(8.0))
-    releases = [SufficientStatistics().release(plan, source, Entropy.fresh()) for _ in range(2)]
+    releases = [plan.release(source, Entropy.fresh()) for _ in range(2)]
     assert not np.array_equal(releases[0].products, releases[1].products)
     diagonal = np.ldexp(np.diag(releases[0].products), -plan.lattice.exponent)
     assert np.array_equal(diagonal, np.rint(diagonal))
-    upper = np.ldexp(releases[0].products[np.triu_indices(3, 1)] * plan.off_diagonal, -plan.lattice.exponent)
+    upper = np.ldexp(releases[0].products[np.triu_indices(3, 1)] * plan.query.off_diagonal, -plan.lattice.exponent)
     np.testing.assert_allclose(upper, np.rint(upper), rtol=1e-12)
 
 
 def test_what_a_plan_does_not_cover_is_refused():
     """No noise without a finite budget and finite bounds, other rows than planned for, numbers that are not finite."""
-    mechanism, source = SufficientStatistics(), source_of(np.eye(8)[:, :2], np.arange(8.0))
+    source = source_of(np.eye(8)[:, :2], np.arange(8.0))
     for facts in (facts_of(target=math.inf), facts_of(bound=BallBound(math.inf))):
         with pytest.raises(ParameterError, match="finite"):
-            mechanism.plan(facts, PureDP(1.0))
+            plan_of_statistics(facts, PureDP(1.0))
     with pytest.raises(ParameterError, match="finite"):
-        mechanism.plan(facts_of(), PureDP(math.inf))
+        plan_of_statistics(facts_of(), PureDP(math.inf))
     for target in (0.0, -1.0, math.nan, 2.0**301):
         with pytest.raises(ParameterError, match="target_bound"):
             facts_of(target=target)
-    plan = mechanism.plan(facts_of(), PureDP(1.0))
+    plan = plan_of_statistics(facts_of(), PureDP(1.0))
     with pytest.raises(ParameterError, match="another mechanism"):
-        mechanism.release(replace(plan, lattice=None), source, Entropy.fresh())
+        replace(plan, lattice=None).release(source, Entropy.fresh())
     with pytest.raises(ParameterError, match="other rows came"):
-        mechanism.release(plan, source_of(np.eye(9)[:, :2], np.arange(9.0)), Entropy.fresh())
+        plan.release(source_of(np.eye(9)[:, :2], np.arange(9.0)), Entropy.fresh())
     with pytest.raises(NotCertified):
-        mechanism.release(plan, source_of(np.eye(8)[:, :2], np.full(8, np.nan)), Entropy.fresh())
+        plan.release(source_of(np.eye(8)[:, :2], np.full(8, np.nan)), Entropy.fresh())
 
 
 @BOTH
@@ -548,10 +554,8 @@ def test_bounds_at_the_edge_of_what_is_allowed_work(neighbours):
     for row, target in itertools.product((2.0**-300, 2.0**300), repeat=2):
         facts = facts_of(neighbours, bound=BallBound(row), target=target, intercept=row, square=True)
         for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6)):
-            plan = SufficientStatistics().plan(facts, budget)
-            release = SufficientStatistics().release(
-                plan, source_of(np.full((8, 2), 1e308), np.full(8, -1e308)), Entropy.fresh()
-            )
+            plan = plan_of_statistics(facts, budget)
+            release = plan.release(source_of(np.full((8, 2), 1e308), np.full(8, -1e308)), Entropy.fresh())
             assert np.isfinite(release.products).all()
             assert np.isfinite(release.targets).all()
             assert 0.0 < plan.square_deviation < math.inf
@@ -561,7 +565,7 @@ def test_bounds_at_the_edge_of_what_is_allowed_work(neighbours):
 
 def test_a_plan_says_what_was_decided():
     """In words and as JSON; no private number of rows in it."""
-    plan = SufficientStatistics().plan(facts_of(ADD, persons=2), ZCDP(0.1))
+    plan = plan_of_statistics(facts_of(ADD, persons=2), ZCDP(0.1))
     text, document = str(plan), plan.to_dict()
     for words in (
         "sufficient statistics",
@@ -627,15 +631,15 @@ def test_sums_whose_rounding_is_a_tenth_of_the_sensitivity_are_refused(neighbour
         n = round(10**9 * share * one.l2_sensitivity / (2.0 * one.rounding))
         return replace(one, n_rows_low=n, n_rows_high=n)
 
-    SufficientStatistics().plan(with_share(0.09), PureDP(1.0))
+    plan_of_statistics(with_share(0.09), PureDP(1.0))
     with pytest.raises(ParameterError, match="too inexact"):
-        SufficientStatistics().plan(with_share(0.11), PureDP(1.0))
+        plan_of_statistics(with_share(0.11), PureDP(1.0))
 
 
 @pytest.mark.parametrize("rho", [1e-3, 1.0, 4.0, 16.0])
 def test_the_grid_of_gaussian_sums_is_fine_beside_sensitivity_and_noise(rho):
     """A thousandth of the smaller of both over the root of the number of sums, but for the next power of two."""
-    lattice = SufficientStatistics().plan(facts_of(d=9), ZCDP(rho)).lattice
+    lattice = plan_of_statistics(facts_of(d=9), ZCDP(rho)).lattice
     assert isinstance(lattice, LatticeGaussian)
     fine = lattice.l2_sensitivity * min(1.0, 1.0 / math.sqrt(2.0 * rho)) / 1000.0 / math.sqrt(lattice.dimension)
     assert 0.499 * fine <= lattice.step <= 1.001 * fine
@@ -657,7 +661,7 @@ def test_the_seal_of_spherical_noise_takes_a_thousandth_or_a_hundredth():
 def test_what_spherical_noise_rounds_is_the_largest_sum_and_the_noise(square):
     """1.02 sqrt(2 + f^2) n R^2 + b_max, each of which is rounded once, beside the rounding of the sums and of the draw."""
     facts = replace(facts_of(n=10**9, d=1, square=square), summation_depth=1)
-    plan = sufficient_statistics._spherical(facts, PureDP(0.8), 0.8, 0.01)
+    plan = spherical(facts, PureDP(0.8), 0.01)
     failure = log_failure(PureDP(0.8), facts)
     largest = 1.02 * math.sqrt(2.0 + facts.gaussian_square_scale**2) * 1e9 * facts.row_norm**2 + plan.noise.bound(failure)
     exact = facts.rounding + plan.noise.error(failure) + 2.0**-53 * largest
@@ -666,7 +670,7 @@ def test_what_spherical_noise_rounds_is_the_largest_sum_and_the_noise(square):
 
 def test_the_grid_below_spherical_noise_adds_a_thousandth_to_two_radii():
     """But for the next power of two; and the seal is for two radii."""
-    plan = sufficient_statistics._spherical(facts_of(d=4), PureDP(0.8), 0.8, 0.01)
+    plan = spherical(facts_of(d=4), PureDP(0.8), 0.01)
     fine = 2.0 * plan.radius / 1000.0 / math.sqrt(plan.problem.n_statistics)
     assert 0.5 * fine < plan.lattice.step <= fine
     assert plan.lattice.l2_sensitivity == 2.0 * plan.radius
@@ -674,11 +678,11 @@ def test_the_grid_below_spherical_noise_adds_a_thousandth_to_two_radii():
 
 def test_the_square_of_the_targets_is_the_last_number_that_leaves():
     """In the units of its own scale; the targets are the numbers before it."""
-    plan = SufficientStatistics().plan(facts_of(d=2, square=True), ZCDP(0.1))
+    plan = plan_of_statistics(facts_of(d=2, square=True), ZCDP(0.1))
     numbers = np.arange(1.0, plan.problem.n_statistics + 1.0)
-    _, targets, square = sufficient_statistics._unscaled(plan, numbers)
-    assert square == pytest.approx(numbers[-1] / plan.problem.target_scale**2 / plan.square_scale, rel=1e-12)
-    np.testing.assert_allclose(targets, numbers[-4:-1] / plan.problem.target_scale, rtol=1e-12)
+    released = plan.query.decoded(plan, numbers)
+    assert released.square == pytest.approx(numbers[-1] / plan.problem.target_scale**2 / plan.query.square_scale, rel=1e-12)
+    np.testing.assert_allclose(released.targets, numbers[-4:-1] / plan.problem.target_scale, rtol=1e-12)
 
 
 def test_what_no_facts_may_be_is_refused_for_sums_too():
@@ -693,7 +697,7 @@ def test_rows_are_summed_for_one_problem(monkeypatch):
     monkeypatch.setattr(
         MemorySource, "sum_over_rows", lambda self, kind, weights: (asked.append(weights), sums(self, kind, weights))[1]
     )
-    plan = SufficientStatistics().plan(facts_of(n=20, d=2), ZCDP(0.1))
+    plan = plan_of_statistics(facts_of(n=20, d=2), ZCDP(0.1))
     rows = MemorySource(ArrayBlocks(np.full((20, 2), 0.1)), np.full(20, 0.5))
-    SufficientStatistics().release(plan, rows, Entropy.seeded(0))
+    plan.release(rows, Entropy.seeded(0))
     assert [weights.tolist() for weights in asked] == [[[0.0] * plan.problem.n_weights]]

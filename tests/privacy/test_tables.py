@@ -14,7 +14,8 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import MOMENT_SCALE, NoisyTables, counted, l1_distance, l2_distance, moments_of, rows_of, spread
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import MOMENT_SCALE, Tables, counted, l1_distance, l2_distance, moments_of, rows_of, spread
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
@@ -32,8 +33,8 @@ def sums(cells=CELLS, values=VALUES):
 
 def vector(cells, values):
     """The exact vector on which noise is put, through the release itself."""
-    plan = NoisyTables().plan(SIZES, 1, PureDP(math.inf), REPLACE)
-    released = NoisyTables().release(plan, *sums(cells, values), Entropy.seeded(0))
+    plan = SumPlan.of(Tables(SIZES, 1, REPLACE), PureDP(math.inf))
+    released = plan.release(sums(cells, values), Entropy.seeded(0))
     return np.concatenate([*released.counts, MOMENT_SCALE * released.moments.ravel()])
 
 
@@ -110,9 +111,9 @@ def test_rows_are_spread_by_their_shares():
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     """400 releases of 9 numbers; noise 0.7 or 1.4 times as large would be rejected."""
-    plan = NoisyTables().plan(SIZES, 1, BUDGETS[name], neighbours, persons)
+    plan = SumPlan.of(Tables(SIZES, 1, neighbours, persons), BUDGETS[name])
     entropy, exact = Entropy.seeded(3), vector(CELLS, VALUES)
-    released = [NoisyTables().release(plan, *sums(), entropy) for _ in range(400)]
+    released = [plan.release(sums(), entropy) for _ in range(400)]
     noises = np.array([np.concatenate([*r.counts, MOMENT_SCALE * r.moments.ravel()]) for r in released]) - exact
     # Theorem 1, written out: two tables and one column of moments.
     longest1, squared = (4 + 1.125, 4 + 1.0) if neighbours is REPLACE else (2 + 1.0, 2 + 0.5)
@@ -135,10 +136,10 @@ def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
 @pytest.mark.parametrize("name", BUDGETS)
 def test_the_event_is_that_of_the_budget(name):
     """What a ledger counts; with several rows a person it has no curve of one row."""
-    plan = NoisyTables().plan(SIZES, 1, BUDGETS[name], REPLACE)
+    plan = SumPlan.of(Tables(SIZES, 1, REPLACE), BUDGETS[name])
     assert plan.event.budget == BUDGETS[name]
     assert (plan.event.curve is None) == (name == "pure")
-    several = NoisyTables().plan(SIZES, 1, BUDGETS[name], REPLACE, 3)
+    several = SumPlan.of(Tables(SIZES, 1, REPLACE, 3), BUDGETS[name])
     assert several.event.curve is None
     assert several.event.rows_per_person == 3
     assert several.deviation > 2.0 * plan.deviation
@@ -146,24 +147,24 @@ def test_the_event_is_that_of_the_budget(name):
 
 def test_the_less_noisy_law_is_taken():
     """Laplace noise for one small table at a small delta; Gaussian noise for many tables."""
-    assert isinstance(NoisyTables().plan((3,), 0, ApproxDP(0.7, 1e-6), REPLACE).lattice, LatticeLaplace)
-    assert isinstance(NoisyTables().plan((3,) * 40, 0, ApproxDP(0.7, 1e-6), REPLACE).lattice, LatticeGaussian)
+    assert isinstance(SumPlan.of(Tables((3,), 0, REPLACE), ApproxDP(0.7, 1e-6)).lattice, LatticeLaplace)
+    assert isinstance(SumPlan.of(Tables((3,) * 40, 0, REPLACE), ApproxDP(0.7, 1e-6)).lattice, LatticeGaussian)
 
 
 @pytest.mark.parametrize(("sizes", "moments"), [((), 0), ((3, 0), 0), ((3,), -1)])
 def test_a_plan_without_cells_is_refused(sizes, moments):
     """Before any row."""
     with pytest.raises(ParameterError, match="a table, a cell in each table"):
-        NoisyTables().plan(sizes, moments, PureDP(1.0), REPLACE)
+        SumPlan.of(Tables(sizes, moments, REPLACE), PureDP(1.0))
 
 
 def test_sums_of_another_plan_are_refused():
     """Their number is public, and fixed by the plan."""
-    plan = NoisyTables().plan(SIZES, 1, PureDP(1.0), REPLACE)
+    plan = SumPlan.of(Tables(SIZES, 1, REPLACE), PureDP(1.0))
     counts, moments = sums()
     for wrong in ((counts[::-1], moments), (counts[:1], moments), (counts, np.vstack([moments, moments]))):
         with pytest.raises(ParameterError, match="plan"):
-            NoisyTables().release(plan, *wrong, Entropy.seeded(0))
+            plan.release(wrong, Entropy.seeded(0))
 
 
 @pytest.mark.parametrize(("neighbours", "of_table", "l1", "l2"), [(REPLACE, 2.0, 2.25, 4.0), (ADD, 1.0, 2.0, 2.0)])
@@ -179,21 +180,21 @@ def test_the_distances_are_those_of_the_page_with_what_rounding_adds(neighbours,
 
 def test_the_least_plan_has_one_table_of_one_cell():
     """Neither columns nor persons of several rows are needed; less than one row a person is refused."""
-    plan = NoisyTables().plan((1,), 0, PureDP(0.7), ADD)
-    assert (plan.sizes, plan.n_moments, plan.event.rows_per_person) == ((1,), 0, 1)
+    plan = SumPlan.of(Tables((1,), 0, ADD), PureDP(0.7))
+    assert (plan.query.sizes, plan.query.n_moments, plan.event.rows_per_person) == ((1,), 0, 1)
     assert plan.lattice.scale == pytest.approx(1.0 / 0.7, rel=3e-3)
     with pytest.raises(ParameterError, match="at least one row a person"):
-        NoisyTables().plan((1,), 0, PureDP(0.7), ADD, 0)
+        SumPlan.of(Tables((1,), 0, ADD, 0), PureDP(0.7))
 
 
 def test_noise_has_the_excess_kurtosis_of_its_law():
     """The fourth moment of Laplace noise is 24 s^4, and its variance 2 s^2; a Gaussian has none."""
-    laplace, gaussian = (NoisyTables().plan(SIZES, 1, BUDGETS[name], REPLACE) for name in ("pure", "zcdp"))
+    laplace, gaussian = (SumPlan.of(Tables(SIZES, 1, REPLACE), BUDGETS[name]) for name in ("pure", "zcdp"))
     assert (laplace.excess_kurtosis, gaussian.excess_kurtosis) == (24.0 / 2.0**2 - 3.0, 0.0)
 
 
 @pytest.mark.parametrize("budget", [PureDP(0.7), ZCDP(0.1)], ids=lambda budget: budget.kind)
 def test_every_number_that_leaves_has_noise(budget):
     """Seven cells, and two moments of each of two columns."""
-    plan = NoisyTables().plan(SIZES, 2, budget, REPLACE)
+    plan = SumPlan.of(Tables(SIZES, 2, REPLACE), budget)
     assert plan.lattice.dimension == 3 + 4 + 2 * 2

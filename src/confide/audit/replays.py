@@ -27,10 +27,9 @@ from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
-from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.selection import Repetition, Selection
-from confide.privacy.sufficient_statistics import SufficientStatistics
 
 # A tape of one release: every number that depends on data at the moment when noise meets it, and every draw.
 #
@@ -189,9 +188,7 @@ def running(tape: Tape) -> Iterator[None]:
 
 def _changes(tape: Tape) -> list[tuple[type, str, Callable[..., Any]]]:
     """The methods that are replaced while a tape runs."""
-    with_plan = [
-        (kind, "release", partial(_with_context, tape)) for kind in (*mechanisms(), SufficientStatistics, SecondMoments)
-    ]
+    with_plan = [(kind, "release", partial(_with_context, tape)) for kind in (*mechanisms(), SumPlan)]
     return [
         *with_plan,
         (Noise, "draw", partial(_draw, tape)),
@@ -204,11 +201,12 @@ def _changes(tape: Tape) -> list[tuple[type, str, Callable[..., Any]]]:
     ]
 
 
-def _with_context(tape: Tape, old: Callable[..., Any], mechanism: Any, plan: Any, *rest: Any) -> Any:
-    source = next((each for each in rest if hasattr(each, "sum_over_rows")), None)
+def _with_context(tape: Tape, old: Callable[..., Any], *given: Any) -> Any:
+    plan = next(each for each in given if hasattr(each, "lattice"))
+    source = next((each for each in given if hasattr(each, "sum_over_rows")), None)
     tape.contexts.append((plan, source))
     try:
-        return old(mechanism, plan, *rest)
+        return old(*given)
     finally:
         tape.contexts.pop()
 

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from confide.features.schema import Schema
     from confide.inference.rates import Evaluation
     from confide.privacy.budgets import Budget
-    from confide.privacy.counts import CountsPlan
     from confide.privacy.events import Event
+    from confide.privacy.noisy_sum import SumPlan
+    from confide.privacy.tables import Counts
     from confide.training.plan import AnyPlan
 
 
@@ -361,7 +362,7 @@ class StudyRun:
     def _rows_aside(self) -> str:
         return str(self.study.located(self.study.evaluation.file if self.study.evaluation is not None else ""))
 
-    def _plan_of_evaluation(self) -> CountsPlan:
+    def _plan_of_evaluation(self) -> SumPlan[Counts]:
         from confide.estimators.evaluation import plan_of_evaluation
 
         whom = self.study.budget

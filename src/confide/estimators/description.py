@@ -26,7 +26,8 @@ from confide.known_words import listed_unknown, with_suggestions
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, moments_of
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import ReleasedTables, Tables, counted, moments_of
 from confide.training.assumptions import attempts_sentence, void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
 
@@ -154,7 +155,7 @@ def describe(
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
     charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "describe")
     persons = checked("max_rows_per_person", max_rows_per_person)
-    plan = NoisyTables().plan(layout.sizes, layout.n_moments, allowed, relation, persons)
+    plan = SumPlan.of(Tables(layout.sizes, layout.n_moments, relation, persons), allowed)
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
     described_alone = Schema(layout.columns, person=schema.person)
     ready = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
@@ -163,7 +164,7 @@ def describe(
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
-    deciding = (layout.columns, layout.cross, plan.sizes, plan.budget, relation, persons, schema.person, n_rows)
+    deciding = (layout.columns, layout.cross, plan.query.sizes, plan.budget, relation, persons, schema.person, n_rows)
     charge = charge.of_release(plan.event, lambda: deciding)
     interrupted = attempts_sentence(charge.attempt)
     before_charge(charge, allowed, [plan.lattice], wasted=waste)
@@ -179,11 +180,11 @@ def plan_of_description(
     cross_tables: Iterable[tuple[str, str]] = (),
     neighbours: str = "replace-one",
     max_rows_per_person: int = 1,
-) -> TablesPlan:
+) -> SumPlan[Tables]:
     """The plan that `describe` makes of the same arguments, from public facts alone."""
     layout = _layout(schema, columns, cross_tables)
     persons = checked("max_rows_per_person", max_rows_per_person)
-    return NoisyTables().plan(layout.sizes, layout.n_moments, budget, Neighbours.parse(neighbours), persons)
+    return SumPlan.of(Tables(layout.sizes, layout.n_moments, Neighbours.parse(neighbours), persons), budget)
 
 
 def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
@@ -252,10 +253,10 @@ def _table_of(column: Column) -> CategoryTable | NumberTable:
     return CategoryTable(column.name, levels_shown(column))
 
 
-def _sums(plan: TablesPlan, layout: _Layout, read: ReadColumns, entropy: Entropy) -> ReleasedTables:
+def _sums(plan: SumPlan[Tables], layout: _Layout, read: ReadColumns, entropy: Entropy) -> ReleasedTables:
     """Add up what each row has in each table, as integers, in whatever order rows come; and release the sums."""
-    counts = [np.zeros(size, dtype=np.int64) for size in plan.sizes]
-    moments = np.zeros((plan.n_moments, 2), dtype=np.int64)
+    counts = [np.zeros(size, dtype=np.int64) for size in plan.query.sizes]
+    moments = np.zeros((plan.query.n_moments, 2), dtype=np.int64)
     for piece in read():
         cells = []
         place = 0
@@ -265,10 +266,11 @@ def _sums(plan: TablesPlan, layout: _Layout, read: ReadColumns, entropy: Entropy
                 # In units of half the range, whatever the scale of the column.
                 moments[place] += moments_of(line.stretched(values.astype(np.float64)))
                 place += 1
-        pairs = [cells[first] * plan.sizes[second] + cells[second] for first, second in layout.cross]
+        pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in layout.cross]
         for found, of_rows in zip(counts, (*cells, *pairs), strict=True):
             found += counted(of_rows, found.size)
-    return NoisyTables().release(plan, counts, moments, entropy)
+    released: ReleasedTables = plan.release((counts, moments), entropy)
+    return released
 
 
 def _cells(table: CategoryTable | NumberTable, values: Any) -> NDArray[np.int64]:

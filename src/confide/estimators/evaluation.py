@@ -53,9 +53,9 @@ from confide.known_words import suggestion, with_suggestions
 from confide.models.model import ReleasedModel, ShownClass, predicted_number
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
-from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import NoisyTables, TablesPlan, rows_of
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Counts, ReleasedTables, Tables, rows_of
 from confide.training.assumptions import attempts_sentence, void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
 
@@ -79,16 +79,14 @@ class PlannedEvaluation:
     n_bins : bins of the histogram, or of calibration
     groups : the groups
     scorers : how each model scores rows; empty for the histogram
-    plan_at : the plan at another budget
     """
 
     models: tuple[PrivateLinearModel, ...]
-    plan: CountsPlan | TablesPlan
+    plan: SumPlan[Any]
     layout: Layout | None
     n_bins: int
     groups: Groups
     scorers: tuple[Scorer, ...]
-    plan_at: Callable[[Budget], CountsPlan | TablesPlan]
 
     @property
     def schema(self) -> Schema | None:
@@ -99,7 +97,7 @@ class PlannedEvaluation:
     @property
     def n_cells(self) -> int:
         """How many counts are added up to the number of all rows."""
-        return self.plan.n_cells if isinstance(self.plan, CountsPlan) else self.plan.sizes[0]
+        return int(self.plan.query.size if self.layout is None else self.plan.query.sizes[0])
 
     @property
     def reads_twice(self) -> bool:
@@ -137,21 +135,15 @@ def planned_evaluation(
         and clip is None
     ):
         bins = checked_bins(USUAL_BINS if n_bins is None else n_bins)
-
-        def counts_at(at: Budget) -> CountsPlan:
-            return NoisyCounts().plan(2 * bins, at, neighbours, rows_per_person)
-
-        return PlannedEvaluation(models, counts_at(budget), None, bins, chosen, (), counts_at)
+        counts = SumPlan.of(Counts(2 * bins, neighbours, rows_per_person), budget)
+        return PlannedEvaluation(models, counts, None, bins, chosen, ())
     scorers = tuple(_scorer(each, column, len(chosen.names)) for each in models)
     bins = _bins_of_tables(n_bins, is_pair=other is not None, has_groups=groups is not None)
     layout = _layout(models, scorers, bins, len(chosen.names), limit)
     if sum(sizes_of(layout)) > _MOST_CELLS:
         raise ParameterError(f"the tables would have more than {_MOST_CELLS:,} cells; take fewer bins or groups.")
-
-    def tables_at(at: Budget) -> TablesPlan:
-        return NoisyTables().plan(sizes_of(layout), 0, at, neighbours, rows_per_person)
-
-    return PlannedEvaluation(models, tables_at(budget), layout, bins, chosen, scorers, tables_at)
+    tables = SumPlan.of(Tables(sizes_of(layout), 0, neighbours, rows_per_person), budget)
+    return PlannedEvaluation(models, tables, layout, bins, chosen, scorers)
 
 
 def _reading(scorer: Scorer) -> tuple[Encoder | None, RowMap | None, int]:
@@ -471,7 +463,7 @@ def evaluate(
     with given.checked(specifications(planned, rows_per_person(persons, charge.seed))) as rows:
         n_rows = rows[0].n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None
         if not allows_hidden:
-            refuse_hidden(planned.plan, planned.n_cells, n_rows, planned.plan_at)
+            refuse_hidden(planned.plan, planned.n_cells, n_rows)
         deciding = (checksums, planned.n_bins, planned.groups, clip, allowed, relation, persons, n_rows)
         charge = charge.of_release(planned.plan.event, lambda: deciding)
         interrupted = attempts_sentence(charge.attempt)
@@ -488,12 +480,10 @@ def _prepared(planned: PlannedEvaluation) -> tuple[_Release, Callable[..., Evalu
     All that could fail is done here, before the charge.
     """
     model, known = planned.models[0], released_model(planned.models[0])
-    if isinstance(planned.plan, TablesPlan) and planned.layout is not None:
+    if planned.layout is not None:
         target = "" if known.domain else predicted_number(known)
         release = partial(_released_tables, planned.plan, RowSums(planned.layout, planned.scorers))
         return release, partial(_rated_tables, planned, planned.layout, tuple(map(str, known.domain)), target)
-    if not isinstance(planned.plan, CountsPlan):
-        raise ParameterError("an evaluation from tables needs their layout.")
     histogram = ScoreHistogram(known.scoring, _edges(model, planned.n_bins))
     has_probabilities = hasattr(model, "predict_proba")
     return partial(_released_histogram, planned.plan, histogram), partial(
@@ -502,20 +492,23 @@ def _prepared(planned: PlannedEvaluation) -> tuple[_Release, Callable[..., Evalu
 
 
 def _released_histogram(
-    plan: CountsPlan, histogram: ScoreHistogram, sources: Sequence[CheckedSource], entropy: Entropy
+    plan: SumPlan[Counts], histogram: ScoreHistogram, sources: Sequence[CheckedSource], entropy: Entropy
 ) -> Sequence[Array]:
     """Score the rows, count them, and release the counts."""
-    return (NoisyCounts().release(plan, histogram.of_sources(sources), entropy),)
+    return (plan.release(histogram.of_sources(sources), entropy),)
 
 
-def _released_tables(plan: TablesPlan, sums: RowSums, sources: Sequence[CheckedSource], entropy: Entropy) -> Sequence[Array]:
+def _released_tables(
+    plan: SumPlan[Tables], sums: RowSums, sources: Sequence[CheckedSource], entropy: Entropy
+) -> Sequence[Array]:
     """Score the rows, count them in tables, and release the tables."""
     tables, moments = sums.of_sources(sources), np.zeros((0, 2), dtype=np.int64)
-    return NoisyTables().release(plan, [rows_of(each) for each in tables], moments, entropy).counts
+    released: ReleasedTables = plan.release(([rows_of(table) for table in tables], moments), entropy)
+    return released.counts
 
 
 def _rated_histogram(
-    plan: CountsPlan, shown: ShownClass, has_probabilities: bool, released: Sequence[Array], *facts: Any
+    plan: SumPlan[Counts], shown: ShownClass, has_probabilities: bool, released: Sequence[Array], *facts: Any
 ) -> Evaluation:
     """The rates, from the released counts; the facts are the number of rows, the level, and why there is no guarantee."""
     counts, (n_rows, level, void) = released[0].reshape(2, -1), facts
@@ -545,13 +538,13 @@ def _rated_tables(
 
 def plan_of_evaluation(
     budget: Budget, *, n_bins: int = USUAL_BINS, neighbours: str = "replace-one", max_rows_per_person: int = 1
-) -> CountsPlan:
+) -> SumPlan[Counts]:
     """The plan that `evaluate` makes for a model of two classes, from public facts alone."""
     persons = checked("max_rows_per_person", max_rows_per_person)
-    return NoisyCounts().plan(2 * checked_bins(n_bins), budget, Neighbours.parse(neighbours), persons)
+    return SumPlan.of(Counts(2 * checked_bins(n_bins), Neighbours.parse(neighbours), persons), budget)
 
 
-def expected_of(plan: CountsPlan, rows: Any, level: float = 0.95, *, otherwise: str | None = None) -> str:
+def expected_of(plan: SumPlan[Counts], rows: Any, level: float = 0.95, *, otherwise: str | None = None) -> str:
     """How precise the rates of opened rows will be, in sentences. The rows are counted only where their number is public.
 
     Raises
@@ -561,25 +554,19 @@ def expected_of(plan: CountsPlan, rows: Any, level: float = 0.95, *, otherwise: 
     """
     n_rows = _public_number(plan, rows)
     if otherwise is not None:
-
-        def plan_at(at: Budget) -> CountsPlan:
-            return NoisyCounts().plan(plan.n_cells, at, plan.neighbours, plan.event.rows_per_person)
-
-        refuse_hidden(plan, plan.n_cells, n_rows, plan_at, otherwise)
+        refuse_hidden(plan, plan.query.n_cells, n_rows, otherwise)
     return expected_precision(plan, n_rows, checked_level(level))
 
 
 def expected_of_planned(planned: PlannedEvaluation, rows: Any, level: float = 0.95) -> str:
     """The same for any evaluation. Nothing is refused."""
-    if isinstance(planned.plan, CountsPlan):
-        return expected_of(planned.plan, rows, level)
     if planned.layout is None:
-        return ""
+        return expected_of(planned.plan, rows, level)
     n_rows = _public_number(planned.plan, rows)
     return expected_of_tables(planned.plan, planned.layout, planned.groups, n_rows, checked_level(level))
 
 
-def _public_number(plan: CountsPlan | TablesPlan, rows: Any) -> int | None:
+def _public_number(plan: SumPlan[Any], rows: Any) -> int | None:
     is_public = plan.neighbours is Neighbours.REPLACE_ONE and (rows.schema is None or rows.schema.person is None)
     return int(rows.count()) if is_public else None
 

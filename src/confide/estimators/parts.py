@@ -36,7 +36,7 @@ from confide.privacy.noise import Entropy
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
 from confide.training.charge import Charge, before_charge, charge_and_release, divided, refuse_persons, refuse_undivided
 from confide.training.fit import lattices_of, model_of_columns, released
-from confide.training.plan import AnyPlan, plan_for
+from confide.training.plan import AnyPlan, of_all_rows, plan_for
 from confide.training.settings import Settings, SquaredError
 
 if TYPE_CHECKING:
@@ -235,9 +235,8 @@ def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> _PlansOfParts
     sizes = tuple(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))
     by_size = {size: plan_for(settings, replace(rows, n_rows=size)) for size in sorted(set(sizes), reverse=True)}
     # Each row is in one part, so all fits together cost as much as one of them (proofs/selection.md, section 3).
-    largest: Any = by_size[sizes[0]]
-    whole = replace(largest, problem=replace(largest.problem, n_rows_low=n_rows, n_rows_high=n_rows))
-    return _PlansOfParts(sizes, by_size, whole, largest.alpha)
+    largest = by_size[sizes[0]]
+    return _PlansOfParts(sizes, by_size, of_all_rows(largest, n_rows), largest.alpha)
 
 
 def _guarantee(

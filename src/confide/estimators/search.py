@@ -53,6 +53,7 @@ from confide.training.charge import (
     refuse_undivided,
 )
 from confide.training.fit import Fit, lattices_of, model_of, released
+from confide.training.plan import of_all_rows
 from confide.training.settings import Settings
 
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
@@ -687,7 +688,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 
 def _of_the_search(plan: Plan, budget: Budget, n_rows: int) -> Plan:
     """The plan of a candidate, for the rows and the budget of the search in place of those of its part or its try."""
-    return replace(plan, problem=replace(plan.problem, n_rows_low=n_rows, n_rows_high=n_rows), budget=budget)
+    of_all: Plan = of_all_rows(plan, n_rows)
+    return replace(of_all, budget=budget)
 
 
 def sentences_of_search(circumstances: Circumstances) -> tuple[str, ...]:

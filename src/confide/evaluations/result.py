@@ -18,7 +18,8 @@ from confide.features.column_names import printable_line
 from confide.inference.forecast import rounded, rows_to_be_known
 from confide.inference.rates import NoisyTable, Rate, difference_of, facts_of_release
 from confide.known_words import suggestion
-from confide.privacy.tables import TablesPlan
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ class TablesEvaluation(ABC):
     ----------
     tables : tuple of NoisyTable
         The noisy numbers of rows.
-    plan : TablesPlan
+    plan : SumPlan[Tables]
         What the tables cost, and their noise.
     level : float
         Of each interval by itself.
@@ -85,7 +86,7 @@ class TablesEvaluation(ABC):
     """
 
     tables: tuple[NoisyTable, ...]
-    plan: TablesPlan
+    plan: SumPlan[Tables]
     level: float
     groups: Groups
     n_rows: int | None
@@ -212,9 +213,9 @@ class TablesEvaluation(ABC):
 
     def noise_in_words(self) -> str:
         """Of how many counts it is made, with what noise."""
-        n_tables = len(self.tables)
+        n_tables, n_counts = len(self.tables), self.plan.query.size
         return (
-            f"It is made of {sum(self.plan.sizes)} counts in {n_tables} table{'s'[: n_tables != 1]}, each with noise of "
+            f"It is made of {n_counts} counts in {n_tables} table{'s'[: n_tables != 1]}, each with noise of "
             f"standard deviation {self.plan.deviation:.4g}."
         )
 
@@ -257,7 +258,7 @@ def digits_of(rate: Rate) -> tuple[str, str, str]:
 # How precise rates from tables will be: said before they are charged, from public facts alone.
 
 
-def expected_of_tables(plan: TablesPlan, layout: Layout, groups: Groups, n_rows: int | None, level: float) -> str:
+def expected_of_tables(plan: SumPlan[Tables], layout: Layout, groups: Groups, n_rows: int | None, level: float) -> str:
     """What to expect of the rates, in sentences; empty where there is no noise.
 
     Parameters
@@ -268,8 +269,8 @@ def expected_of_tables(plan: TablesPlan, layout: Layout, groups: Groups, n_rows:
     """
     if not plan.budget.is_private:
         return ""
-    said = [f"Expect noise of about {plan.deviation:.3g} rows in each of {sum(plan.sizes)} counts."]
-    needed = rows_to_be_known(plan.deviation, plan.sizes[0])
+    said = [f"Expect noise of about {plan.deviation:.3g} rows in each of {plan.query.size} counts."]
+    needed = rows_to_be_known(plan.deviation, plan.query.sizes[0])
     if n_rows is None:
         said.append(f"All rates are hidden below about {rounded(needed)} rows.")
     elif n_rows <= needed:
@@ -278,12 +279,12 @@ def expected_of_tables(plan: TablesPlan, layout: Layout, groups: Groups, n_rows:
         name, margin = noise_of_main_rate(plan, layout, n_rows, level)
         said.append(f"The noise alone moves {name} by about +-{margin:.2g}, besides what the sample does.")
     if groups.column is not None:
-        of_group = rows_to_be_known(plan.deviation, plan.sizes[0] // len(groups.names))
+        of_group = rows_to_be_known(plan.deviation, plan.query.sizes[0] // len(groups.names))
         said.append(f"The rates of a group are hidden below about {rounded(of_group)} rows in it.")
     return " ".join(said)
 
 
-def noise_of_main_rate(plan: TablesPlan, layout: Layout, n_rows: int, level: float) -> tuple[str, float]:
+def noise_of_main_rate(plan: SumPlan[Tables], layout: Layout, n_rows: int, level: float) -> tuple[str, float]:
     """The rate that is named first, and half the length of its interval if the noise were its only error."""
     shape = layout.shapes[0]
     name, weights, unit = layout.main_rate

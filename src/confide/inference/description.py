@@ -17,7 +17,8 @@ from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.features.column_names import printable_line
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
-from confide.privacy.tables import ReleasedTables, TablesPlan
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import ReleasedTables, Tables, deviation_of_moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +182,7 @@ class Description:
 
     Attributes
     ----------
-    plan : TablesPlan
+    plan : SumPlan[Tables]
         What the release cost, and its noise.
     released : ReleasedTables
         The noisy sums, of which everything else is made.
@@ -200,7 +201,7 @@ class Description:
         What is assumed of interrupted attempts under the same charge; empty if there were none.
     """
 
-    plan: TablesPlan
+    plan: SumPlan[Tables]
     released: ReleasedTables
     tables: tuple[CategoryTable | NumberTable, ...]
     cross: tuple[tuple[int, int], ...]
@@ -246,7 +247,7 @@ class Description:
     @property
     def _noise(self) -> _Noise:
         # A private number of rows is a mean of the totals of all tables, each with the weight of its variance.
-        of_total = 0.0 if self.n_rows_is_public else 1.0 / sum(1.0 / size for size in self.plan.sizes)
+        of_total = 0.0 if self.n_rows_is_public else 1.0 / sum(1.0 / size for size in self.plan.query.sizes)
         return _Noise(self.plan, self.level, self.n_rows_is_public, of_total)
 
     def _unbiased(self, released: Array) -> Array:
@@ -365,7 +366,7 @@ class NumberTable:
 class _Noise:
     """How far released numbers are from those of the rows."""
 
-    plan: TablesPlan
+    plan: SumPlan[Tables]
     level: float
     total_is_public: bool
     of_total: float
@@ -409,7 +410,7 @@ class _Noise:
     def of_moments(self, squares: float) -> float:
         """Half of the interval of a sum with noise of `squares` times the variance of a moment, two of them or more."""
         kurtosis = 0.5 * self.plan.excess_kurtosis
-        return self.plan.deviation_of_moments * math.sqrt(squares) * quantile_of(self.level, kurtosis)
+        return deviation_of_moments(self.plan) * math.sqrt(squares) * quantile_of(self.level, kurtosis)
 
 
 def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) -> DescribedCategory:
@@ -429,7 +430,7 @@ def _number(
         raw = float(counts[-1])
         _, missing = noise.count_and_share(min(total, max(0.0, raw)), raw, counts.size, total)
     # Too few cells, or too much noise, to divide by.
-    is_hidden = present < max(1.0, LEAST_SIGNAL * noise.plan.deviation_of_moments)
+    is_hidden = present < max(1.0, LEAST_SIGNAL * deviation_of_moments(noise.plan))
     mean, deviation = (UNKNOWN, UNKNOWN) if is_hidden else _mean_and_deviation(table, moments, present, noise)
     found = {q: UNKNOWN if is_hidden else _quantile_of(table, counts, q, noise) for q in quantiles}
     histogram = with_total(counts[:bins], max(0.0, min(present, total)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,11 @@ from confide.errors import ParameterError
 from confide.inference.rates import LEAST_SIGNAL
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_from_dict
-from confide.privacy.counts import CountsPlan
 from confide.privacy.mechanism import Plan
-from confide.privacy.moments import MomentsPlan, width_of
+from confide.privacy.moments import Moments, width_of
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.privacy.tables import Counts
 
 LARGEST_RATIO = 1.0
 """Largest ratio at which intervals are allowed (`IntervalsPlan.ratio`). There, 95% intervals contained the coefficients of
@@ -53,7 +53,7 @@ class IntervalsPlan:
     share : float
         Share of the budget that the moments cost; if weights and moments share one account (`is_joint`), share of the
         squared ratio of a row's largest effect to the noise, which is what adds up there.
-    moments : MomentsPlan
+    moments : SumPlan[Moments]
     usual_row_norm : float
         L2 norm of a typical row without its intercept, guessed from its bound.
     ridge : float
@@ -69,7 +69,7 @@ class IntervalsPlan:
 
     budget: Budget
     share: float
-    moments: MomentsPlan
+    moments: SumPlan[Moments]
     usual_row_norm: float
     ridge: float
     uncertain_share: float
@@ -78,14 +78,19 @@ class IntervalsPlan:
 
     @classmethod
     def of(
-        cls, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float, design: SamplingDesign = INDEPENDENT
+        cls,
+        share: float,
+        training: Plan,
+        moments: SumPlan[Moments],
+        usual_row_norm: float,
+        design: SamplingDesign = INDEPENDENT,
     ) -> IntervalsPlan:
         """The plan and its forecast. The event of `training` is that of both releases."""
         problem = training.problem
         usual = _usual_curvature(moments, usual_row_norm, design)
         # The slope of a count has about its mean as variance, and so its curvature has; half of the rows are at the limit.
         is_count = isinstance(problem.loss, PoissonLoss)
-        steepness = usual * (1.0 if is_count else moments.unit_of_slope / 2.0 / problem.loss_bounds.smoothness)
+        steepness = usual * (1.0 if is_count else moments.query.unit_of_slope / 2.0 / problem.loss_bounds.smoothness)
         spread = _deviation(moments) * math.sqrt(width_of(problem))
         curvature = usual + training.l2
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
@@ -109,7 +114,7 @@ class IntervalsPlan:
 
         For softmax, D counts only the directions that do not change all classes by the same amount.
         """
-        return 2.0 * _deviation(self.moments) * math.sqrt(width_of(self.moments.problem))
+        return 2.0 * _deviation(self.moments) * math.sqrt(width_of(self.moments.query.problem))
 
     @property
     def usual_curvature(self) -> float:
@@ -133,7 +138,7 @@ class IntervalsPlan:
     @property
     def largest_ratio(self) -> float:
         """Largest ratio at which intervals can be trusted."""
-        loss = self.moments.problem.loss
+        loss = self.moments.query.problem.loss
         if loss.monotone:
             return LARGEST_RATIO
         return LARGEST_COUNT_RATIO if isinstance(loss, PoissonLoss) else LARGEST_RESIDUAL_RATIO
@@ -166,7 +171,9 @@ class IntervalsPlan:
             "is_joint": self.is_joint,
             "moments_budget": self.moments.budget.to_dict(),
             "curvature_deviation": _deviation(self.moments),
-            "slope_deviation": _deviation(self.moments) * self.moments.unit_of_slope / self.moments.unit_of_curvature,
+            "slope_deviation": _deviation(self.moments)
+            * self.moments.query.unit_of_slope
+            / self.moments.query.unit_of_curvature,
             "curvature_noise": self.curvature_noise,
             "usual_curvature": self.usual_curvature,
             "ridge": self.ridge,
@@ -280,13 +287,13 @@ class SumsForecast:
 _WHAT_HELPS = "more rows, a larger {}, fewer columns, or ApproxDP or ZCDP in place of PureDP."
 
 
-def _deviation(moments: MomentsPlan) -> float:
+def _deviation(moments: SumPlan[Moments]) -> float:
     """Standard deviation of the noise on an entry of the curvature off the diagonal."""
-    return float(moments.deviation * moments.unit_of_curvature / math.sqrt(2.0))
+    return float(moments.deviation * moments.query.unit_of_curvature / math.sqrt(2.0))
 
 
-def _usual_curvature(moments: MomentsPlan, usual_row_norm: float, design: SamplingDesign) -> float:
-    problem = moments.problem
+def _usual_curvature(moments: SumPlan[Moments], usual_row_norm: float, design: SamplingDesign) -> float:
+    problem = moments.query.problem
     loss, n_classes = problem.loss_bounds, max(2, problem.loss.n_outputs)
     bend = loss.trace / loss.rank * (4.0 * (n_classes - 1) / n_classes**2 if loss.separable else 1.0) / 2.0
     if isinstance(problem.loss, PoissonLoss):
@@ -304,7 +311,7 @@ _LARGEST_FACTOR = 1e6
 """A budget that would have to be larger than this many times the given one is not named."""
 
 
-def expected_precision(plan: CountsPlan, n_rows: int | None, level: float) -> str:
+def expected_precision(plan: SumPlan[Counts], n_rows: int | None, level: float) -> str:
     """What to expect of the rates, in sentences; empty where there is no noise.
 
     Parameters
@@ -315,9 +322,9 @@ def expected_precision(plan: CountsPlan, n_rows: int | None, level: float) -> st
     """
     if not plan.budget.is_private:
         return ""
-    noise, n_bins = plan.deviation, plan.n_cells // 2
-    said = [f"Expect noise of about {noise:.3g} rows in each of {plan.n_cells} counts."]
-    of_class, of_all = (LEAST_SIGNAL * noise * math.sqrt(n_cells) for n_cells in (n_bins, plan.n_cells))
+    noise, n_bins = plan.deviation, plan.query.n_cells // 2
+    said = [f"Expect noise of about {noise:.3g} rows in each of {plan.query.n_cells} counts."]
+    of_class, of_all = (LEAST_SIGNAL * noise * math.sqrt(n_cells) for n_cells in (n_bins, plan.query.n_cells))
     if n_rows is None:
         said.append(
             f"The accuracy is hidden below about {rounded(of_all)} rows, the AUC unless each class has about "
@@ -336,17 +343,15 @@ def expected_precision(plan: CountsPlan, n_rows: int | None, level: float) -> st
     return " ".join(said)
 
 
-def margin_of_accuracy(plan: CountsPlan, n_rows: int, level: float) -> float:
+def margin_of_accuracy(plan: SumPlan[Counts], n_rows: int, level: float) -> float:
     """Half the length of the widest interval of the accuracy, if the number of rows is public."""
     # Half of the cells are right. The total is known, so the noise that it has is taken out; what is left of that of
     # `2 * n_bins` cells is the same at any accuracy. The sample doubts most at an accuracy of one half.
-    variance = plan.deviation**2 * plan.n_cells / 4.0 / n_rows**2 + 0.25 / n_rows
+    variance = plan.deviation**2 * plan.query.n_cells / 4.0 / n_rows**2 + 0.25 / n_rows
     return float(ndtri(0.5 + 0.5 * level)) * math.sqrt(variance)
 
 
-def refuse_hidden(
-    plan: Any, n_cells: int, n_rows: int | None, plan_at: Callable[[Budget], Any], otherwise: str = _ALL_THE_SAME
-) -> None:
+def refuse_hidden(plan: SumPlan[Any], n_cells: int, n_rows: int | None, otherwise: str = _ALL_THE_SAME) -> None:
     """Refuse an evaluation of which the noise would hide every rate, before it is charged.
 
     Parameters
@@ -354,7 +359,6 @@ def refuse_hidden(
     plan : of the counts
     n_cells : how many counts are added up to the number of all rows
     n_rows : the number of rows, or None if it is private; then nothing is refused
-    plan_at : the plan at another budget
     otherwise : what else can be done
 
     Raises
@@ -367,7 +371,7 @@ def refuse_hidden(
         return
     name = next(iter(plan.budget.ranges))
     amount, ways = float(getattr(plan.budget, name)), [f"at least {rounded_up(needed)} rows"]
-    factor = _factor_that_suffices(plan.budget, name, n_cells, n_rows, plan_at)
+    factor = _factor_that_suffices(plan, name, n_cells, n_rows)
     if factor is not None:
         ways.append(f"{name} = {rounded_up(factor * amount)}")
     raise ParameterError(
@@ -376,14 +380,12 @@ def refuse_hidden(
     )
 
 
-def _factor_that_suffices(
-    budget: Budget, name: str, n_cells: int, n_rows: int, plan_at: Callable[[Budget], Any]
-) -> float | None:
+def _factor_that_suffices(plan: SumPlan[Any], name: str, n_cells: int, n_rows: int) -> float | None:
     """The least factor of the budget, up to a percent, with which rates are no longer hidden; None if there is none."""
 
     def suffices(factor: float) -> bool:
-        plan = plan_at(budget_from_dict(budget.to_dict() | {name: factor * float(getattr(budget, name))}))
-        return n_rows > rows_to_be_known(plan.deviation, n_cells)
+        budget = plan.budget.to_dict() | {name: factor * float(getattr(plan.budget, name))}
+        return n_rows > rows_to_be_known(SumPlan.of(plan.query, budget_from_dict(budget)).deviation, n_cells)
 
     low, high = 1.0, 2.0
     try:

@@ -39,8 +39,9 @@ from confide.known_words import words_of
 from confide.privacy.bundles import Bundles
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
-from confide.privacy.moments import NoisyMoments, directions_of
+from confide.privacy.moments import Moments, directions_of
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.shapes import Ball, Cylinder, Groups, Linked, Shape
 
 # The data for intervals: released numbers and public facts, as they are kept in a model file.
@@ -246,8 +247,9 @@ class Evidence(CheckedEvidence):
         )
 
     @classmethod
-    def of(cls, plan: Plan, weights: Array, moments: NoisyMoments) -> Self:
+    def of(cls, plan: Plan, weights: Array, moments: SumPlan[Moments], released: tuple[Array, Array]) -> Self:
         """The evidence of a release: the weights (D,) that were released by `plan`, and the moments at these weights."""
+        curvature, slope = released
         noises = []
         if plan.noise is not None:
             noises.append(WeightNoise(plan.noise, plan.perturbs_objective))
@@ -265,10 +267,10 @@ class Evidence(CheckedEvidence):
             intercept=plan.problem.intercept,
             l2=plan.l2,
             n_rows_high=plan.problem.n_rows_high,
-            curvature=moments.curvature,
-            slope=moments.slope,
-            curvature_deviation=moments.plan.deviation * moments.plan.unit_of_curvature / math.sqrt(2.0),
-            slope_deviation=moments.plan.deviation * moments.plan.unit_of_slope / math.sqrt(2.0),
+            curvature=curvature,
+            slope=slope,
+            curvature_deviation=moments.deviation * moments.query.unit_of_curvature / math.sqrt(2.0),
+            slope_deviation=moments.deviation * moments.query.unit_of_slope / math.sqrt(2.0),
             noises=tuple(noises),
             n_outputs=plan.problem.loss.n_outputs,
             separable=plan.problem.loss.separable,

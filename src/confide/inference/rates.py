@@ -16,8 +16,9 @@ from scipy.special import ndtr, ndtri
 from confide.array_types import Array
 from confide.errors import ParameterError, checked_flag
 from confide.inference.intervals import draws_of_errors, level_of_each
-from confide.privacy.counts import CountsPlan
 from confide.privacy.lattice import LatticeLaplace
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.tables import Counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -300,7 +301,7 @@ class Evaluation:
     counts : array (2, n_bins)
         Noisy numbers of rows by class, the negative one first, and bin of the probability (of a support vector machine: of
         its score through the logistic function) of the positive class. Under replace-one they add up to the number of rows.
-    plan : CountsPlan
+    plan : SumPlan[Counts]
         What the histogram cost, and its noise.
     level : float
         Of each interval by itself.
@@ -321,7 +322,7 @@ class Evaluation:
     """
 
     counts: Array
-    plan: CountsPlan
+    plan: SumPlan[Counts]
     level: float
     outcome: str
     n_rows: int | None

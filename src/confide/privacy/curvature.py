@@ -23,10 +23,11 @@ from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeNoise, least_noise
+from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import least_noise
 
 WINDOW = 2.0**-6
 """The window of scores within which the mean of the curvature is taken, as in moments.md."""

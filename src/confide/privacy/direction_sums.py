@@ -28,10 +28,11 @@ from confide.privacy.curvature import (
     too_inexact,
 )
 from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeGaussian, LatticeNoise, least_noise
+from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import least_noise
 from confide.privacy.spreads import SpreadsPlan
 from confide.privacy.standardised_sums import StandardisedSumsPlan
 

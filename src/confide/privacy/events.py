@@ -54,6 +54,15 @@ class Event:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows_per_person", checked_rows(self.rows_per_person))
 
+    @classmethod
+    def of(cls, budget: Budget, curve: Curve | PureMechanism | None, protected: Any) -> Event:
+        """What a ledger counts for a release at this budget: `protected` knows relation and rows of a person.
+
+        The curve is kept for one row a person alone, since it describes one row. A pure budget needs no curve.
+        """
+        speaks = protected.rows_per_person == 1 and not isinstance(budget, PureDP)
+        return cls(budget, curve if speaks else None, protected.rows_per_person, protected.neighbours)
+
     def renyi(self, order: float) -> float:
         """Upper bound on the Rényi divergence of this order, above 1, outside of an event of probability `slack`."""
         if self.curve is not None:

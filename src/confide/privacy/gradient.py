@@ -25,7 +25,7 @@ from confide.erm.transformed_losses import ClippedSlopes, Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
-from confide.privacy.lattice import LatticeGaussian, lattice_exponent
+from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by
 from confide.privacy.noise import Entropy
 
@@ -147,8 +147,7 @@ class NoisyGradients:
         sensitivity = (exact + 2.0 * rounding) * _UP
         # T sums of the same mu are one Gaussian mechanism of mu sqrt(T): theorem 3.
         of_step = mu / math.sqrt(descent.n_steps) * _DOWN
-        exponent = lattice_exponent(sensitivity / max(1.0, of_step), problem.n_weights)
-        lattice = LatticeGaussian.of_multiplier(problem.n_weights, exponent, sensitivity, 1.0 / of_step)
+        lattice = LatticeGaussian.of_mu(problem.n_weights, sensitivity, of_step)
         together = math.hypot(problem.beside_mu, math.sqrt(descent.n_steps) / lattice.multiplier) * _UP
         event = problem.event(budget, GaussianMechanism(together))
         return Plan(problem, budget, "gradient", problem.l2, None, 0.0, 0.0, lattice, event, descent=descent)

@@ -19,9 +19,6 @@ import numpy as np
 
 from confide.array_types import Array, Weights
 from confide.errors import NotCertified, ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP, pure_epsilon
-from confide.privacy.events import Event, PureMechanism
-from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.noise import Entropy
 from confide.second_account import confirms
 
@@ -225,6 +222,12 @@ class LatticeGaussian(LatticeNoise):
             raise ParameterError("the deviation of Gaussian noise on a grid must be at least 40 grid steps.")
 
     @classmethod
+    def of_mu(cls, dimension: int, l2_sensitivity: float, mu: float) -> Self:
+        """Noise that costs one row no more than a Gaussian mechanism of this mu. The grid stays finer than the noise."""
+        exponent = lattice_exponent(l2_sensitivity / max(1.0, mu), dimension)
+        return cls.of_multiplier(dimension, exponent, l2_sensitivity, 1.0 / mu)
+
+    @classmethod
     def of_multiplier(cls, dimension: int, exponent: int, l2_sensitivity: float, multiplier: float) -> Self:
         """The least noise of at least this `multiplier`; its `rho` is below 1 / (2 multiplier^2)."""
         grid = LatticeNoise(dimension, exponent, l2_sensitivity)
@@ -250,42 +253,3 @@ def _integers(noise: LatticeNoise, n: int, entropy: Entropy) -> Any:
     if isinstance(noise, LatticeGaussian):
         return discrete_gaussian(Fraction(noise.deviation) / step, n, entropy)
     return discrete_laplace(Fraction(noise.scale) / step, n, entropy)  # type: ignore[attr-defined]  # the other law
-
-
-# The quieter of two exact laws for one vector of sums: Laplace or Gaussian noise on a grid. Public facts decide it.
-#
-# Proofs: proofs/lattice.md, and the page of each mechanism, which bounds the distances of neighbours.
-
-_DOWN = 1.0 - 2.0**-40
-
-
-def least_noise(
-    size: int, l2_distance: float, l1_distance: float, of_row: Budget
-) -> tuple[LatticeNoise, GaussianMechanism | PureMechanism]:
-    """The exact noise with the smaller deviation, Laplace or Gaussian, for vectors of neighbours of these distances.
-
-    It costs one row at most `of_row`. The second value is the curve that a ledger counts.
-
-    Parameters
-    ----------
-    size : number of entries of the vector
-    l2_distance, l1_distance : the largest distances of the vectors of neighbours
-    of_row : the budget of one row
-    """
-    epsilon = pure_epsilon(of_row)
-    laplace = LatticeLaplace.of_l1(size, l1_distance, epsilon * _DOWN)
-    if isinstance(of_row, PureDP):
-        return laplace, PureMechanism(epsilon)
-    mu = mu_within(of_row)
-    gaussian = LatticeGaussian.of_multiplier(size, lattice_exponent(l2_distance / max(1.0, mu), size), l2_distance, 1.0 / mu)
-    if laplace.deviation <= gaussian.deviation:
-        return laplace, PureMechanism(epsilon)
-    return gaussian, GaussianMechanism(1.0 / gaussian.multiplier)
-
-
-def event_of(
-    budget: Budget, curve: GaussianMechanism | PureMechanism, rows_per_person: int, neighbours: Neighbours
-) -> Event:
-    """What a ledger counts for such a release where there is no problem of weights: as `ProblemFacts.event`."""
-    speaks = rows_per_person == 1 and not isinstance(budget, PureDP)
-    return Event(budget, curve if speaks else None, rows_per_person, neighbours)

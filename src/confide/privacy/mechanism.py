@@ -20,7 +20,7 @@ from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes, Weighted
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_reasons, plan_text
-from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP
+from confide.privacy.budgets import ZCDP, Budget, Neighbours
 from confide.privacy.bundles import shapes_of_groups
 from confide.privacy.certificate import GradientRounding, planned_tolerance
 from confide.privacy.events import Event, PureMechanism
@@ -81,12 +81,8 @@ class ProblemFacts:
         return self.row_width
 
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
-        """What a ledger counts for a release at this budget.
-
-        The curve is kept for one row a person alone, since it describes one row. A pure budget needs no curve.
-        """
-        speaks = self.rows_per_person == 1 and not isinstance(budget, PureDP)
-        return Event(budget, curve if speaks else None, self.rows_per_person, self.neighbours)
+        """What a ledger counts for a release at this budget, see `Event.of`."""
+        return Event.of(budget, curve, self)
 
     def check(self, n_rows: int, n_features: int) -> None:
         """Raise ParameterError unless the plan holds for rows of this shape."""

@@ -23,18 +23,14 @@ from confide.array_types import Array, Weights
 from confide.erm.losses import LossBounds
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import norm_with_intercept
-from confide.erm.row_sums import RowSum, Totals
+from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.events import Event, PureMechanism
-from confide.privacy.gaussian import GaussianMechanism, mu_within
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, log_failure, made_by
-from confide.privacy.noise import Entropy
+from confide.privacy.budgets import Budget, Neighbours, PureDP
+from confide.privacy.mechanism import Noise, Plan, Problem, log_failure
+from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 from confide.privacy.shapes import Ball
 
-_LARGEST_INFLATION = 0.1
 _SEAL_SHARE = 0.01
 _WINDOW, _NARROW_WINDOW = 2.0**-6, 2.0**-12
 """Windows of scores, with and without noise. The wide one keeps rounding small, and changes the curvature by 1 in 25,000.
@@ -78,11 +74,6 @@ def width_of(problem: Problem) -> int:
     return problem.row_width * (1 if problem.loss.separable else problem.loss.rank)
 
 
-def n_entries(problem: Problem) -> int:
-    """Number of entries of the released vector."""
-    return blocks_of(problem.loss) * width_of(problem) * (width_of(problem) + 1)
-
-
 def directions_of(n_outputs: int, row_width: int) -> Array:
     """((o - 1) D, o D): orthonormal rows that span the directions in which not all scores move alike."""
     return np.asarray(np.kron(helmert(n_outputs), np.eye(row_width)))
@@ -114,37 +105,48 @@ def shortened(vector: Array, longest: float) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class MomentsPlan:
-    """Everything about the moments that is decided before any row is read. Public.
+class Moments(SumQuery):
+    """The moments at released weights.
 
     Attributes
     ----------
     problem : Problem
         The problem of the weights at which the moments are taken.
-    budget : Budget
-        What the moments cost.
     curvature_scale : float
         u, see `joint_bound`.
+    bound : float
+        G, see `joint_bound`; infinite without privacy.
     largest_norm : float
-        Weights with a larger norm are shortened to this norm before the moments are taken.
-    radius : float
-        Largest L2 distance between the moments before the last noise and moments with noise of the exact law.
-    noise : Noise or None
-        Continuous noise, which the lattice seals; None where the lattice is the noise.
-    lattice : LatticeNoise or None
-        None where there is no privacy.
-    event : Event
-        What a ledger counts.
+        Weights with a larger norm are shortened to this norm before the moments are taken; infinite without privacy.
     """
 
     problem: Problem
-    budget: Budget
     curvature_scale: float
+    bound: float
     largest_norm: float
-    radius: float
-    noise: Noise | None
-    lattice: LatticeNoise | None
-    event: Event
+
+    @classmethod
+    def plan(cls, training: Plan, budget: Budget) -> SumPlan[Moments]:
+        """The plan for weights that `training` will release, with the least noise. No data is used."""
+        problem = training.problem
+        loss = problem.loss_bounds
+        scale = expected_noise.balanced_scale(joint_bound, loss)
+        if not budget.is_private:
+            return SumPlan.of(cls(problem, scale, math.inf, math.inf), budget)
+        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= summed_norm(problem) <= 2.0**250):
+            # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
+            raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
+        query = cls(problem, scale, joint_bound(loss, scale), largest_norm(training, budget))
+        refuse_inexact(
+            query.sensitivity,
+            query.rounding,
+            f"moments over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
+            f"n_rows_bounds, or raise alpha.",
+        )
+        plans: list[SumPlan[Moments]] = [SumPlan.sealed(query, budget, _SEAL_SHARE)]
+        if not isinstance(budget, PureDP):
+            plans.append(SumPlan.of(query, budget, ("gaussian",)))
+        return min(plans, key=lambda plan: plan.deviation)
 
     @property
     def unit_of_curvature(self) -> float:
@@ -156,71 +158,31 @@ class MomentsPlan:
         """One unit of the released vector in units of the moments of the slope: L^2, of one score where each has its own."""
         return self.problem.loss_bounds.lipschitz**2 / blocks_of(self.problem.loss)
 
-    deviation = property(expected_noise.deviation)
+    @property
+    def size(self) -> int:
+        return blocks_of(self.problem.loss) * width_of(self.problem) * (width_of(self.problem) + 1)
 
+    @property
+    def sensitivity(self) -> float:
+        """The largest L2 distance of the exact vectors of neighbours.
 
-@dataclass(frozen=True, slots=True)
-class NoisyMoments:
-    """What leaves the mechanism: noisy sums and public facts."""
+        Theorem 1: that of the positive semidefinite terms of two rows is at most sqrt(2) times their bound.
+        """
+        shift = math.sqrt(2.0) if self.problem.neighbours is Neighbours.REPLACE_ONE else 1.0
+        return shift * self.bound * summed_norm(self.problem) ** 2 * _UP
 
-    curvature: Array
-    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge; 0 between two scores of a separable loss.
+    @property
+    def distances(self) -> tuple[float, float]:
+        """For Gaussian noise: there is no bound of its own on the L1 distance."""
+        return computed_distances(self.sensitivity, math.inf, self.rounding, self.size)
 
-    Where scores bend together it is one of `directions_of`."""
-    slope: Array
-    """(D, D), symmetric: sum of the squared slopes times x x^T, likewise; 0 stands for what is not released."""
-    plan: MomentsPlan
-
-
-@dataclass(frozen=True, slots=True)
-class SecondMoments:
-    """Moments over rows with noise. Between its two verbs the caller charges the plan's event."""
-
-    def plan(self, training: Plan, budget: Budget) -> MomentsPlan:
-        """The plan for weights that `training` will release, with the least noise. No data is used."""
-        problem = training.problem
-        loss, size = problem.loss_bounds, n_entries(problem)
-        scale = expected_noise.balanced_scale(joint_bound, loss)
-        if not budget.is_private:
-            return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, problem.event(budget))
-        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= summed_norm(problem) <= 2.0**250):
-            # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
-            raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
-        longest, norm = largest_norm(training, budget), summed_norm(problem)
-        rounding = self._rounding(problem, scale, longest)
-        # Theorem 1: the distance between the positive semidefinite terms of two rows is at most sqrt(2) times their bound.
-        shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
-        exact = shift * joint_bound(loss, scale) * norm**2 * _UP
-        if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
-            raise ParameterError(
-                f"moments over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
-                f"n_rows_bounds, or raise alpha."
-            )
-        of_row = budget_of_row(budget, problem.rows_per_person)
-        epsilon = pure_epsilon(of_row)
-        noise = Noise(Ball(size, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
-        failure = log_failure(budget, problem)
-        # Each entry of the sum of moments and noise is rounded once.
-        largest = problem.n_rows_high * joint_bound(loss, scale) * norm**2 + 2.0 * noise.bound(failure)
-        radius = (rounding + noise.error(failure) + _UNIT * largest) * _UP
-        seal = LatticeLaplace(size, lattice_exponent(2.0 * radius, size), 2.0 * radius, epsilon * _SEAL_SHARE * _DOWN)
-        pure = problem.event(budget, PureMechanism(epsilon))
-        plans = [MomentsPlan(problem, budget, scale, longest, radius, noise, seal, pure)]
-        if not isinstance(of_row, PureDP):
-            mu = mu_within(of_row)
-            sensitivity = (exact + 2.0 * rounding) * _UP
-            gaussian = LatticeGaussian.of_multiplier(
-                size, lattice_exponent(sensitivity / max(1.0, mu), size), sensitivity, 1.0 / mu
-            )
-            event = problem.event(budget, GaussianMechanism(1.0 / gaussian.multiplier))
-            plans.append(MomentsPlan(problem, budget, scale, longest, rounding, None, gaussian, event))
-        return min(plans, key=lambda plan: plan.deviation)
-
-    def _rounding(self, problem: Problem, scale: float, longest: float) -> float:
+    @property
+    def rounding(self) -> float:
         """Largest L2 distance between computed and exact scaled moments. proofs/moments.md, theorems 2 and 5."""
+        problem = self.problem
         loss, dimension, norm = problem.loss_bounds, problem.row_width, summed_norm(problem)
         window = window_of(loss, _WINDOW)
-        scores = loss.smoothness * ((2 * dimension + 8) * norm * longest + window)
+        scores = loss.smoothness * ((2 * dimension + 8) * norm * self.largest_norm + window)
         turning = 0 if loss.separable else 2 * (loss.n_outputs + 2) * loss.rank
         sums = problem.summation_depth + 2 * dimension + 24 + turning
         slopes = loss.rounding * loss.lipschitz + scores
@@ -228,34 +190,41 @@ class SecondMoments:
         curvature = slopes * (1.0 / window if loss.separable else 3.0) / loss.smoothness + sums
         slope = 2.0 * slopes / loss.lipschitz + sums
         rows = problem.n_rows_high * norm**2 * math.sqrt(blocks_of(loss))
-        return 1.02 * _UNIT * rows * (scale * curvature + slope)
+        return 1.02 * _UNIT * rows * (self.curvature_scale * curvature + slope)
 
-    def release(self, plan: MomentsPlan, weights: Weights, source: RowSource, entropy: Entropy) -> NoisyMoments:
-        """Sum over the rows once, at released weights (1, D), and release. The event was charged before this call."""
-        if not made_by(plan, MomentsPlan):
-            raise ParameterError(ANOTHERS)
-        problem = plan.problem
-        problem.check_source(source)
-        row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
-        window = window_of(problem.loss_bounds, _NARROW_WINDOW if plan.lattice is None else _WINDOW)
-        moments = _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window), shortened(weights, plan.largest_norm)))
-        if plan.noise is not None:
-            moments = moments + plan.noise.draw(entropy)
-        if plan.lattice is not None:
-            moments = plan.lattice.release(moments, entropy)
-        return _unscaled(plan, moments[0])
+    def spherical(self, rate: float) -> Noise:
+        """Spherical noise that hides a row at this rate."""
+        return Noise(Ball(self.size, self.sensitivity), "laplace", rate)
 
+    def large(self, noise_bound: float) -> float:
+        """A bound on moments with noise within this bound."""
+        return self.problem.n_rows_high * self.bound * summed_norm(self.problem) ** 2 + 2.0 * noise_bound
 
-def joint_event(training: Plan, moments: MomentsPlan) -> Event:
-    """The event of weights and moments under one account: that of the weights, which pays for the moments beside them.
+    def summed(self, rows: RowSource, weights: Weights) -> Array:
+        """The scaled moments (N,) at released weights (1, D); off-diagonal entries are multiplied by sqrt(2)."""
+        problem, loss = self.problem, self.problem.loss
+        row_sum = RowSum(loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
+        window = window_of(problem.loss_bounds, _WINDOW if math.isfinite(self.largest_norm) else _NARROW_WINDOW)
+        matrices = rows.sum_over_rows(MomentSum(row_sum, window), shortened(weights, self.largest_norm)).hessian
+        if not loss.separable:
+            directions = directions_of(loss.n_outputs, problem.row_width)
+            matrices = directions @ matrices @ directions.T
+        places, columns, multiples = _places(problem)
+        units = (self.unit_of_curvature, self.unit_of_slope)
+        return np.concatenate([multiples * m[places, columns] / unit for m, unit in zip(matrices, units, strict=True)])
 
-    Raises ParameterError unless the moments have Gaussian noise, and the weights were planned for as much beside them.
-    """
-    lattice = moments.lattice
-    is_gaussian = moments.noise is None and isinstance(lattice, LatticeGaussian)
-    if not is_gaussian or not 1.0 / lattice.multiplier <= training.problem.beside_mu:  # type: ignore[union-attr]
-        raise ParameterError("the plan of the weights does not pay for these moments.")
-    return training.event
+    def decoded(self, plan: SumPlan[Moments], sums: Array, weights: Weights) -> tuple[Array, Array]:
+        """Two symmetric matrices (D, D), sums over the rows: of curvatures times x x^T, and of squared slopes likewise.
+
+        The ridge is left out. Between two scores of a separable loss the curvature is 0, and slopes are not released. Where
+        scores bend together rows and columns are those of `directions_of`.
+        """
+        rows, columns, multiples = _places(self.problem)
+        size = blocks_of(self.problem.loss) * width_of(self.problem)
+        matrices, units = np.zeros((2, size, size)), (self.unit_of_curvature, self.unit_of_slope)
+        for matrix, part, unit in zip(matrices, np.split(sums, 2), units, strict=True):
+            matrix[rows, columns] = matrix[columns, rows] = unit * (part / multiples)
+        return matrices[0], matrices[1]
 
 
 def _places(problem: Problem) -> tuple[Array, Array, Array]:
@@ -265,24 +234,3 @@ def _places(problem: Problem) -> tuple[Array, Array, Array]:
     starts = width * np.arange(blocks_of(problem.loss))[:, None]
     multiples = np.where(rows == columns, 1.0, math.sqrt(2.0))
     return (starts + rows).ravel(), (starts + columns).ravel(), np.tile(multiples, len(starts))
-
-
-def _scaled(plan: MomentsPlan, totals: Totals) -> Weights:
-    """The scaled moments (1, N), to which noise is added; off-diagonal entries are multiplied by sqrt(2)."""
-    loss, matrices, (rows, columns, multiples) = plan.problem.loss, totals.hessian, _places(plan.problem)
-    if not loss.separable:
-        directions = directions_of(loss.n_outputs, plan.problem.row_width)
-        matrices = directions @ matrices @ directions.T
-    units = (plan.unit_of_curvature, plan.unit_of_slope)
-    parts = [multiples * matrix[rows, columns] / unit for matrix, unit in zip(matrices, units, strict=True)]
-    return np.concatenate(parts)[None]
-
-
-def _unscaled(plan: MomentsPlan, moments: Array) -> NoisyMoments:
-    """The two matrices of scaled moments (N,)."""
-    rows, columns, multiples = _places(plan.problem)
-    size = blocks_of(plan.problem.loss) * width_of(plan.problem)
-    matrices, units = np.zeros((2, size, size)), (plan.unit_of_curvature, plan.unit_of_slope)
-    for matrix, part, unit in zip(matrices, np.split(moments, 2), units, strict=True):
-        matrix[rows, columns] = matrix[columns, rows] = unit * (part / multiples)
-    return NoisyMoments(matrices[0], matrices[1], plan)

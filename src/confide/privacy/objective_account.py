@@ -428,8 +428,8 @@ class GaussianObjective:
         """Mean of delta_G(epsilon - psi(X); seal) over X ~ N(mu^2 / 2, mu^2), rounded up: theorem 3, second form.
 
         psi(x) = max over 0 <= a <= 1 of a x + kappa a (1 - a) rises with x, and so does the averaged function. So each cell
-        counts with the value at its upper end. Small cells begin where psi is `_DEVIATIONS_OF_CELLS` deviations of the seal below epsilon;
-        what lies before adds little.
+        counts with the value at its upper end. Small cells begin where psi is `_DEVIATIONS_OF_CELLS` deviations of the seal
+        below epsilon; what lies before adds little.
         """
         mu, kappa = self.mu, self.kappa
         seen = epsilon - _DEVIATIONS_OF_CELLS * self.added_mu

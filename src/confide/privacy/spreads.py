@@ -20,9 +20,10 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.curvature import CONSTANT, LARGEST_INFLATION, LEAST_SPREAD, length_of, refuse_other_losses, too_inexact
 from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeNoise, least_noise
+from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import least_noise
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40

@@ -24,10 +24,11 @@ from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.curvature import LARGEST_INFLATION
 from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeNoise, least_noise
+from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
 from confide.privacy.moments import shortened, summed_norm
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import least_noise
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40

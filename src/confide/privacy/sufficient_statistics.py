@@ -9,31 +9,25 @@ on a row with its intercept, T bound on a target, n rows, f a factor of y^T y.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from confide import expected_noise
 from confide._version import __version__
-from confide.array_types import Array, Weights
+from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.erm.moment_sums import LeastSquaresSum
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
-from confide.erm.row_sums import Totals
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.plan_text import plan_reasons, statistics_document, statistics_text
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.events import Event, PureMechanism
-from confide.privacy.gaussian import GaussianMechanism, mu_within
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import ANOTHERS, Noise, ProblemFacts, log_failure, made_by
-from confide.privacy.noise import Entropy
+from confide.privacy.budgets import Budget, Neighbours, PureDP
+from confide.privacy.mechanism import Noise, ProblemFacts
+from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 from confide.privacy.shapes import Ball
 
-_NAME = "sufficient-statistics"
-_LARGEST_INFLATION = 0.1
 _SQUARE_SCALE = 0.5
 _SEAL_SHARES = (1e-3, 1e-2)
 """Shares of epsilon that the seal of spherical noise may take. The better one is taken."""
@@ -128,73 +122,8 @@ class LeastSquares(ProblemFacts):
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsPlan:
-    """Everything decided before any row is read. Public: safe to print, store and review.
-
-    Attributes
-    ----------
-    problem : LeastSquares
-    budget : Budget
-        What the release costs; charged before a row is read.
-    mechanism : str
-        "sufficient-statistics", or "none" without noise.
-    lattice : LatticeNoise or None
-        The noise, on N scaled statistics; or what seals `noise`.
-    off_diagonal : float
-        Factor of the off-diagonal entries of X^T X while the noise is added.
-    square_scale : float
-        Factor of y^T y at that time, beside that of targets, twice; 0 where it is not released.
-    event : Event
-        What a ledger counts.
-    l2 : float
-        Ridge of the sum form for the weights that are made of the noisy sums. The guarantee does not depend on it.
-    prior : tuple of float
-        Weights towards which that ridge pulls; empty for 0. The guarantee does not depend on them.
-    l1_ratio : float
-        Share of an l1 penalty beside that ridge in the strength of both. The guarantee does not depend on it.
-    forecast : SumsForecast or None
-        How much of what the rows tell the noise will hide. The guarantee does not depend on it either.
-    intervals : SumsForecast or None
-        The same, where intervals will be made of the sums.
-    noise : Noise or None
-        Continuous noise, which the lattice seals; None where the lattice is the noise.
-    radius : float
-        Largest L2 distance between scaled statistics with this noise and what they would be with noise of the exact law.
-    reasons : tuple of str
-        What `why` says.
-    """
-
-    problem: LeastSquares
-    budget: Budget
-    mechanism: str
-    lattice: LatticeNoise | None
-    off_diagonal: float
-    square_scale: float
-    event: Event
-    l2: float = 0.0
-    prior: tuple[float, ...] = ()
-    forecast: Any = None
-    intervals: Any = None
-    noise: Noise | None = None
-    radius: float = 0.0
-    l1_ratio: float = 0.0
-    reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
-
-    alpha = property(expected_noise.alpha)
-    diagonal_deviation = property(expected_noise.diagonal_deviation)
-    product_deviation = property(expected_noise.product_deviation)
-    target_deviation = property(expected_noise.target_deviation)
-    square_deviation = property(expected_noise.square_deviation)
-
-    to_dict = statistics_document
-    """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-    __str__ = statistics_text
-    why = plan_reasons
-
-
-@dataclass(frozen=True, slots=True)
 class NoisyStatistics:
-    """What leaves the mechanism: noisy sums and public facts. Whatever is computed from them is as private."""
+    """What leaves: noisy sums and public facts. Whatever is computed from them is as private."""
 
     products: Array
     """(D, D): X^T X with noise, symmetric; its eigenvalues may be negative."""
@@ -207,83 +136,134 @@ class NoisyStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class SufficientStatistics:
-    """Sums over rows with noise. Between its two verbs the caller charges the plan's event."""
+class Statistics(SumQuery):
+    """The scaled statistics: diagonal of X^T X, upper triangle, X^T y, and y^T y if it is released.
 
-    def plan(self, problem: LeastSquares, budget: Budget) -> StatisticsPlan:
-        """The plan with the least noise among exact Laplace, sealed spherical and exact Gaussian. No data is used."""
-        if not (budget.is_private and math.isfinite(problem.target_bound) and math.isfinite(problem.row_norm)):
-            raise ParameterError("noise for sums needs a finite budget and finite bounds on rows and targets.")
-        size, rounding, exact = problem.n_statistics, problem.rounding, problem.l2_sensitivity
-        if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
-            raise ParameterError(
-                f"sums over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds."
-            )
-        of_row = budget_of_row(budget, problem.rows_per_person)
-        epsilon = pure_epsilon(of_row)
-        pure = [_independent(problem, budget, epsilon), *(_spherical(problem, budget, epsilon, s) for s in _SEAL_SHARES)]
-        plans = [min(pure, key=expected_noise.deviation_of_sums)]
-        if not isinstance(of_row, PureDP):
-            mu = mu_within(of_row)
-            sensitivity = (exact + 2.0 * rounding) * _UP
-            exponent = lattice_exponent(sensitivity / max(1.0, mu), size)
-            gaussian = LatticeGaussian.of_multiplier(size, exponent, sensitivity, 1.0 / mu)
-            event = problem.event(budget, GaussianMechanism(1.0 / gaussian.multiplier))
-            scale = problem.gaussian_square_scale
-            plans.append(StatisticsPlan(problem, budget, _NAME, gaussian, math.sqrt(2.0), scale, event))
-        return min(plans, key=lambda plan: plan.product_deviation)
+    Attributes
+    ----------
+    problem : LeastSquares
+    off_diagonal : float
+        Factor of the off-diagonal entries of X^T X while the noise is added: sqrt(2), or 1 for independent Laplace noise.
+    """
 
-    def release(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
-        """Sum over the rows once and release. The event of the plan was charged before this call."""
-        if not made_by(plan, StatisticsPlan, _NAME) or plan.lattice is None:
-            raise ParameterError(ANOTHERS)
-        problem = plan.problem
-        problem.check_source(source)
-        totals = source.sum_over_rows(problem.row_sum, np.zeros((1, problem.n_weights)))
-        statistics = _scaled(plan, totals)
-        if plan.noise is not None:
-            statistics = statistics + plan.noise.draw(entropy)
-        return NoisyStatistics(*_unscaled(plan, plan.lattice.release(statistics, entropy)[0]), plan)
+    problem: LeastSquares
+    off_diagonal: float = math.sqrt(2.0)
 
+    @property
+    def square_scale(self) -> float:
+        """Factor of y^T y while the noise is added, beside that of targets, twice; 0 where it is not released."""
+        return self.problem.laplace_square_scale if self.off_diagonal == 1.0 else self.problem.gaussian_square_scale
 
-def _independent(problem: LeastSquares, budget: Budget, epsilon: float) -> StatisticsPlan:
-    """The plan with exact Laplace noise, independent in each entry."""
-    size, event = problem.n_statistics, problem.event(budget, PureMechanism(epsilon))
-    l1_sensitivity = (problem.l1_sensitivity + 2.0 * math.sqrt(size) * problem.rounding) * _UP
-    laplace = LatticeLaplace.of_l1(size, l1_sensitivity, epsilon * _DOWN)
-    return StatisticsPlan(problem, budget, _NAME, laplace, 1.0, problem.laplace_square_scale, event)
+    @property
+    def size(self) -> int:
+        return self.problem.n_statistics
 
+    @property
+    def rounding(self) -> float:
+        """Theorem 3."""
+        return self.problem.rounding
 
-def _spherical(problem: LeastSquares, budget: Budget, epsilon: float, share: float) -> StatisticsPlan:
-    """The plan with spherical Laplace noise, whose seal takes this share of epsilon: theorem 4."""
-    size, scale, failure = problem.n_statistics, problem.gaussian_square_scale, log_failure(budget, problem)
-    # The bound is in the rate, since its square, in the norm of a ball, may be too small or too large for a double.
-    noise = Noise(Ball(size, 1.0), "laplace", epsilon * (1.0 - share) * _DOWN / problem.l2_sensitivity)
-    # Each entry of the sum of statistics and noise is rounded once.
-    largest = 1.02 * math.sqrt(2.0 + scale**2) * problem.n_rows_high * problem.row_norm**2 + noise.bound(failure)
-    radius = (problem.rounding + noise.error(failure) + _UNIT * largest) * _UP
-    seal = LatticeLaplace(size, lattice_exponent(2.0 * radius, size), 2.0 * radius, epsilon * share * _DOWN)
-    event = problem.event(budget, PureMechanism(epsilon))
-    plan = StatisticsPlan(problem, budget, _NAME, seal, math.sqrt(2.0), scale, event)
-    return replace(plan, noise=noise, radius=radius)
+    @property
+    def distances(self) -> tuple[float, float]:
+        """The L2 distance is for off-diagonal entries times sqrt(2), the L1 distance for those as they are."""
+        return computed_distances(self.problem.l2_sensitivity, self.problem.l1_sensitivity, self.rounding, self.size)
 
+    def spherical(self, rate: float) -> Noise:
+        """Spherical noise that hides a row at this rate."""
+        # The bound is in the rate, since its square, in the norm of a ball, may be too small or too large for a double.
+        return Noise(Ball(self.size, 1.0), "laplace", rate / self.problem.l2_sensitivity)
 
-def _scaled(plan: StatisticsPlan, totals: Totals) -> Weights:
-    """The scaled statistics (1, N), to which noise is added: diagonal, upper triangle, targets, square of targets."""
-    products, targets, scale = totals.hessian[0], -totals.gradient[0], plan.problem.target_scale
-    upper = plan.off_diagonal * products[np.triu_indices_from(products, 1)]
-    # In this order nothing overflows: where the square of the scale is very large, the squares are very small.
-    square = [scale * (scale * (plan.square_scale * 2.0 * totals.value[0]))] if plan.problem.with_square else []
-    return np.concatenate([np.diagonal(products), upper, scale * targets, square])[None]
+    def large(self, noise_bound: float) -> float:
+        """A bound on the scaled statistics with noise within this bound."""
+        problem = self.problem
+        return 1.02 * math.sqrt(2.0 + self.square_scale**2) * problem.n_rows_high * problem.row_norm**2 + noise_bound
+
+    def summed(self, rows: RowSource) -> Array:
+        problem = self.problem
+        totals, scale = rows.sum_over_rows(problem.row_sum, np.zeros((1, problem.n_weights))), problem.target_scale
+        products, targets = totals.hessian[0], -totals.gradient[0]
+        upper = self.off_diagonal * products[np.triu_indices_from(products, 1)]
+        # In this order nothing overflows: where the square of the scale is very large, the squares are very small.
+        square = [scale * (scale * (self.square_scale * 2.0 * totals.value[0]))] if problem.with_square else []
+        return np.concatenate([np.diagonal(products), upper, scale * targets, square])
+
+    def decoded(self, plan: StatisticsPlan, sums: Array) -> NoisyStatistics:
+        dimension, scale, square = self.problem.n_weights, self.problem.target_scale, math.nan
+        if self.problem.with_square:
+            square = float(sums[-1]) / scale / scale / self.square_scale
+            sums = sums[:-1]
+        products = np.diag(sums[:dimension])
+        rows, columns = np.triu_indices(dimension, 1)
+        products[rows, columns] = products[columns, rows] = sums[dimension:-dimension] / self.off_diagonal
+        return NoisyStatistics(products, sums[-dimension:] / scale, square, plan)
 
 
-def _unscaled(plan: StatisticsPlan, statistics: Array) -> tuple[Array, Array, float]:
-    """X^T X, X^T y and y^T y of scaled statistics (N,)."""
-    dimension, scale, square = plan.problem.n_weights, plan.problem.target_scale, math.nan
-    if plan.problem.with_square:
-        square = float(statistics[-1]) / scale / scale / plan.square_scale
-        statistics = statistics[:-1]
-    products = np.diag(statistics[:dimension])
-    rows, columns = np.triu_indices(dimension, 1)
-    products[rows, columns] = products[columns, rows] = statistics[dimension:-dimension] / plan.off_diagonal
-    return products, statistics[-dimension:] / scale, square
+@dataclass(frozen=True, slots=True)
+class StatisticsPlan(SumPlan[Statistics]):
+    """The plan of a fit by noisy sums: that of the sums, and what is made of them. Public: safe to print, store and review.
+
+    The guarantee depends on none of the attributes that it adds.
+
+    Attributes
+    ----------
+    l2 : float
+        Ridge of the sum form for the weights that are made of the noisy sums.
+    prior : tuple of float
+        Weights towards which that ridge pulls; empty for 0.
+    forecast : SumsForecast or None
+        How much of what the rows tell the noise will hide.
+    intervals : SumsForecast or None
+        The same, where intervals will be made of the sums.
+    l1_ratio : float
+        Share of an l1 penalty beside that ridge in the strength of both.
+    reasons : tuple of str
+        What `why` says.
+    """
+
+    l2: float = 0.0
+    prior: tuple[float, ...] = ()
+    forecast: Any = None
+    intervals: Any = None
+    l1_ratio: float = 0.0
+    reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def problem(self) -> LeastSquares:
+        """The public facts of the problem."""
+        return self.query.problem
+
+    @property
+    def mechanism(self) -> str:
+        """How plans and documents name it."""
+        return "none" if self.lattice is None else "sufficient-statistics"
+
+    alpha = property(expected_noise.alpha)
+    diagonal_deviation = property(expected_noise.diagonal_deviation)
+    product_deviation = property(expected_noise.product_deviation)
+    target_deviation = property(expected_noise.target_deviation)
+    square_deviation = property(expected_noise.square_deviation)
+
+    why = plan_reasons
+    to_dict = statistics_document
+    """A JSON form, for people and machines; the number of rows appears as its public bounds."""
+    __str__ = statistics_text
+
+
+def plan_of_statistics(problem: LeastSquares, budget: Budget) -> StatisticsPlan:
+    """The plan with the least noise among exact Laplace, sealed spherical and exact Gaussian. No data is used."""
+    if not (budget.is_private and math.isfinite(problem.target_bound) and math.isfinite(problem.row_norm)):
+        raise ParameterError("noise for sums needs a finite budget and finite bounds on rows and targets.")
+    refuse_inexact(
+        problem.l2_sensitivity,
+        problem.rounding,
+        f"sums over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds.",
+    )
+    query = Statistics(problem)
+    pure = [
+        StatisticsPlan.of(Statistics(problem, 1.0), budget, ("laplace",)),
+        *(StatisticsPlan.sealed(query, budget, share) for share in _SEAL_SHARES),
+    ]
+    plans = [min(pure, key=expected_noise.deviation_of_sums)]
+    if not isinstance(budget, PureDP):
+        plans.append(StatisticsPlan.of(query, budget, ("gaussian",)))
+    return min(plans, key=lambda plan: plan.product_deviation)

@@ -1,8 +1,8 @@
-"""Several tables of counts and the moments of several columns, in one release with exact noise. Proof: proofs/tables.md.
+"""Counts of rows by cell, and several tables of counts with moments of columns, each in one noisy sum.
 
 Every row lies in exactly one cell of each table, or spreads one unit over cells of it, and adds two numbers for each column
 of moments: its value between -1 and 1, and the square of it. All are integers or multiples of one power of two, so sums are
-exact in every order of the rows.
+exact in every order of the rows. Proofs: proofs/counts.md and proofs/tables.md.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from confide import expected_noise
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, budget_of_row
-from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeLaplace, LatticeNoise, event_of, least_noise
-from confide.privacy.mechanism import ANOTHERS, made_by
-from confide.privacy.noise import Entropy
+from confide.privacy.budgets import Neighbours
+from confide.privacy.mechanism import ANOTHERS
+from confide.privacy.noisy_sum import SumPlan, SumQuery
 
 MOMENT_SCALE = 0.5
 """What multiplies moments beside counts. One half: the mean of a column then costs less than one of its tables, and at the
@@ -34,42 +31,38 @@ _ROUNDED = 1.0 + 2.0**-16
 
 
 @dataclass(frozen=True, slots=True)
-class TablesPlan:
-    """Everything decided before any row is read. Public.
+class Counts(SumQuery):
+    """Rows by cell; every row lies in exactly one of `n_cells` cells."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        The number of cells of each table.
-    n_moments : int
-        The number of columns of which the sum and the sum of squares are released.
-    budget : Budget
-        What the release costs; charged before a row is read.
-    neighbours : Neighbours
-    lattice : LatticeNoise or None
-        The noise on each count and on each scaled moment; None where there is no privacy.
-    event : Event
-        What a ledger counts.
-    """
-
-    sizes: tuple[int, ...]
-    n_moments: int
-    budget: Budget
+    n_cells: int
     neighbours: Neighbours
-    lattice: LatticeNoise | None
-    event: Event
+    rows_per_person: int = 1
 
-    deviation = property(expected_noise.deviation)
-
-    @property
-    def deviation_of_moments(self) -> float:
-        """Standard deviation of the noise on a sum of values, or of squares, in units of half the range of the column."""
-        return float(self.deviation / MOMENT_SCALE)
+    def __post_init__(self) -> None:
+        if self.n_cells < 1 or self.rows_per_person < 1:
+            raise ParameterError("counts need at least one cell, and at least one row a person.")
 
     @property
-    def excess_kurtosis(self) -> float:
-        """Excess kurtosis of the noise on one number: 3 for Laplace noise, 0 for Gaussian noise."""
-        return 3.0 if isinstance(self.lattice, LatticeLaplace) else 0.0
+    def protected(self) -> Counts:
+        return self
+
+    @property
+    def size(self) -> int:
+        return self.n_cells
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        """Theorem 1 of proofs/counts.md: a replaced row leaves one cell and enters another."""
+        changed = 2.0 if self.neighbours is Neighbours.REPLACE_ONE else 1.0
+        return math.sqrt(changed) * _UP, changed
+
+    def check(self, rows: NDArray[np.int64]) -> None:
+        if rows.shape != (self.n_cells,):
+            raise ParameterError(ANOTHERS)
+
+    def summed(self, rows: NDArray[np.int64]) -> Array:
+        """Sums of `counted` over all rows (n_cells,), as numbers."""
+        return rows.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,46 +80,63 @@ class ReleasedTables:
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyTables:
-    """Tables and moments with noise. Between its two verbs the caller charges the plan's event."""
+class Tables(SumQuery):
+    """Several tables of counts, and of several columns the sum and the sum of squares.
 
-    def plan(
-        self, sizes: Sequence[int], n_moments: int, budget: Budget, neighbours: Neighbours, rows_per_person: int = 1
-    ) -> TablesPlan:
-        """The plan with the least noise among exact Laplace and exact Gaussian. No data is used."""
-        if not sizes or min(sizes) < 1 or n_moments < 0 or rows_per_person < 1:
+    Attributes
+    ----------
+    sizes : tuple of int, the number of cells of each table
+    n_moments : int, the number of columns with moments
+    neighbours, rows_per_person : whom the release protects
+    """
+
+    sizes: tuple[int, ...]
+    n_moments: int
+    neighbours: Neighbours
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", tuple(map(int, self.sizes)))
+        if not self.sizes or min(self.sizes) < 1 or self.n_moments < 0 or self.rows_per_person < 1:
             raise ParameterError("a description needs a table, a cell in each table, and at least one row a person.")
-        facts = (tuple(map(int, sizes)), int(n_moments), budget, neighbours)
-        if not budget.is_private:
-            return TablesPlan(*facts, None, Event(budget, None, rows_per_person, neighbours))
-        size = sum(sizes) + 2 * n_moments
-        of_row = budget_of_row(budget, rows_per_person)
-        facts_of_rows = (len(sizes), n_moments, neighbours)
-        lattice, curve = least_noise(size, l2_distance(*facts_of_rows), l1_distance(*facts_of_rows), of_row)
-        return TablesPlan(*facts, lattice, event_of(budget, curve, rows_per_person, neighbours))
 
-    def release(
-        self, plan: TablesPlan, counts: Sequence[NDArray[np.int64] | Array], moments: NDArray[np.int64], entropy: Entropy
-    ) -> ReleasedTables:
-        """Release sums over all rows. The event was charged before this call.
+    @property
+    def protected(self) -> Tables:
+        return self
 
-        Parameters
-        ----------
-        plan : made by `plan`
-        counts : for each table the sum over all rows of `counted`, or of `spread` in rows (`rows_of`)
-        moments : (n_moments, 2), for each column the sum of `moments_of` over all rows
-        entropy : where random bits come from
-        """
-        fits = made_by(plan, TablesPlan) and moments.shape == (plan.n_moments, 2)
-        if not fits or tuple(each.shape for each in counts) != tuple((size,) for size in plan.sizes):
+    @property
+    def size(self) -> int:
+        return sum(self.sizes) + 2 * self.n_moments
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        """Theorem 1 of proofs/tables.md."""
+        facts = (len(self.sizes), self.n_moments, self.neighbours)
+        return l2_distance(*facts), l1_distance(*facts)
+
+    def check(self, rows: tuple[Sequence[Array], NDArray[np.int64]]) -> None:
+        counts, moments = rows
+        if moments.shape != (self.n_moments, 2) or tuple(table.shape for table in counts) != tuple(zip(self.sizes)):
             raise ParameterError(ANOTHERS)
+
+    def summed(self, rows: tuple[Sequence[Array], NDArray[np.int64]]) -> Array:
+        """Of each table the sum over all rows of `counted`, or of `spread` in rows (`rows_of`), then scaled moments.
+
+        The moments (n_moments, 2) are the sum of `moments_of` over all rows, for each column.
+        """
+        counts, moments = rows
         scaled = MOMENT_SCALE * np.ldexp(moments.astype(np.float64), -_DIGITS).ravel()
-        sums = np.concatenate([*(each.astype(np.float64) for each in counts), scaled])
-        if plan.lattice is not None:
-            sums = plan.lattice.release(sums[None], entropy)[0]
-        ends = np.cumsum(plan.sizes)
+        return np.concatenate([*(table.astype(np.float64) for table in counts), scaled])
+
+    def decoded(self, plan: SumPlan[Tables], sums: Array) -> ReleasedTables:
+        ends = np.cumsum(self.sizes)
         tables = np.split(sums[: ends[-1]], ends[:-1])
-        return ReleasedTables(tuple(tables), (sums[ends[-1] :] / MOMENT_SCALE).reshape(plan.n_moments, 2))
+        return ReleasedTables(tuple(tables), (sums[ends[-1] :] / MOMENT_SCALE).reshape(self.n_moments, 2))
+
+
+def deviation_of_moments(plan: SumPlan[Tables]) -> float:
+    """Standard deviation of the noise on a sum of values, or of squares, in units of half the range of the column."""
+    return float(plan.deviation / MOMENT_SCALE)
 
 
 def l1_distance(n_tables: int, n_moments: int, neighbours: Neighbours) -> float:

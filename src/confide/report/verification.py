@@ -35,7 +35,6 @@ from confide.intake.targets import declared_domain, number_column
 from confide.models.model import ReleasedModel
 from confide.privacy.curvature import length_of
 from confide.privacy.mechanism import Plan
-from confide.privacy.moments import NoisyMoments
 from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
 from confide.report.ledger_facts import LedgerFacts
@@ -314,8 +313,8 @@ def _has_evidence_as_planned(released: ReleasedModel, plan: AnyPlan, shift: floa
         return True
     if not isinstance(evidence, Evidence):
         return False
-    moments = NoisyMoments(evidence.curvature, evidence.slope, plan.intervals.moments)
-    return _same_facts(evidence, Evidence.of(plan, evidence.weights, moments), weighted=weighted)
+    of_plan = Evidence.of(plan, evidence.weights, plan.intervals.moments, (evidence.curvature, evidence.slope))
+    return _same_facts(evidence, of_plan, weighted=weighted)
 
 
 def _same_facts(evidence: Evidence | SumsEvidence, expected: Evidence | SumsEvidence, *, weighted: bool) -> bool:

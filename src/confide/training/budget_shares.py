@@ -16,7 +16,8 @@ from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums, event_of_sums
 from confide.privacy.gaussian import mu_within
 from confide.privacy.mechanism import Plan
-from confide.privacy.moments import MomentsPlan, SecondMoments, joint_event
+from confide.privacy.moments import Moments
+from confide.privacy.noisy_sum import SumPlan, joint_event
 from confide.privacy.spreads import NoisySpreads
 from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.training.alpha import usual_norm
@@ -86,15 +87,15 @@ def _plans_at(settings: Settings, n_features: int, n_rows: int | None, share: fl
         with suppress(ParameterError):
             beside = replace(settings, beside_mu=math.hypot(settings.beside_mu, mu))
             training = plan_of_weights(beside, n_features, n_rows)
-            moments = SecondMoments().plan(training, of_moments)
+            moments = Moments.plan(training, of_moments)
             plans.append(_with_moments(settings, share, replace(training, event=joint_event(training, moments)), moments))
     training = plan_of_weights(replace(settings, budget=share_of(budget, 1.0 - share)), n_features, n_rows)
-    moments = SecondMoments().plan(training, share_of(budget, share))
+    moments = Moments.plan(training, share_of(budget, share))
     plans.append(_with_moments(settings, share, replace(training, event=training.problem.event(budget)), moments))
     return tuple(plans)
 
 
-def _with_moments(settings: Settings, share: float, training: Plan, moments: MomentsPlan) -> Plan:
+def _with_moments(settings: Settings, share: float, training: Plan, moments: SumPlan[Moments]) -> Plan:
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     design = settings.sampling_design(training.problem.n_rows_low)

@@ -33,7 +33,6 @@ from confide.privacy.curvature import NoisyCurvature
 from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.matching import matched
-from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
 from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
 from confide.privacy.spreads import NoisySpreads
@@ -148,8 +147,9 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
         return Fit(model, None)
     if isinstance(plan.intervals, InterestPlan):
         return Fit(model, None, interest_of(plan.intervals, release.weights, source, entropy))
-    moments = SecondMoments().release(plan.intervals.moments, release.weights, source, entropy)
-    return Fit(model, Evidence.of(plan, release.weights[0], moments))
+    moments = plan.intervals.moments
+    sums = moments.release(source, entropy, release.weights)
+    return Fit(model, Evidence.of(plan, release.weights[0], moments, sums))
 
 
 def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy: Entropy) -> InterestEvidence:

@@ -14,7 +14,13 @@ from confide.errors import ParameterError
 from confide.inference.forecast import SumsForecast
 from confide.inference.least_squares import SumsEvidence
 from confide.privacy.noise import Entropy
-from confide.privacy.sufficient_statistics import LeastSquares, NoisyStatistics, StatisticsPlan, SufficientStatistics
+from confide.privacy.sufficient_statistics import (
+    LeastSquares,
+    NoisyStatistics,
+    Statistics,
+    StatisticsPlan,
+    plan_of_statistics,
+)
 from confide.solvers.normal_equations import ridge_weights
 from confide.solvers.proximal import minimiser_of_model
 from confide.training.alpha import noise_l2, usual_norm
@@ -76,11 +82,10 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
     usual, design = settings.usual_norm or usual_norm(settings.row_bound, 0.0), settings.sampling_design(low)
     if not settings.budget.is_private:
         # Without privacy the automatic ridge is 1, as in scikit-learn.
-        event = problem.event(settings.budget)
-        l2 = 1.0 - share if l2 is None else l2
-        plan = StatisticsPlan(problem, settings.budget, "none", None, 1.0, 0.0, event, l2, prior, l1_ratio=share)
+        plan = StatisticsPlan.of(Statistics(problem), settings.budget)
+        plan = replace(plan, l2=1.0 - share if l2 is None else l2, prior=prior, l1_ratio=share)
         return replace(plan, intervals=SumsForecast.of(plan, usual, design)) if squared.with_square else plan
-    plan = SufficientStatistics().plan(problem, settings.budget)
+    plan = plan_of_statistics(problem, settings.budget)
     # Spherical noise on X^T y is larger than that on X^T X off the diagonal, and a ridge limits it too.
     deviation = plan.product_deviation if plan.noise is None else plan.diagonal_deviation
     automatic = noise_l2(deviation, problem.n_weights)
@@ -103,7 +108,8 @@ def weights_of_sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -
 def _sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
     """The sums with the noise of the plan, or without noise if the budget is infinite."""
     if plan.budget.is_private:
-        return SufficientStatistics().release(plan, source, entropy)
+        noisy: NoisyStatistics = plan.release(source, entropy)
+        return noisy
     totals = source.sum_over_rows(plan.problem.row_sum, np.zeros((1, plan.problem.n_weights)))
     # At zero weights the residuals are the targets: the loss is half their squared sum, and the gradient is -X^T y.
     square = 2.0 * float(totals.value[0]) if plan.problem.with_square else 0.0

@@ -52,6 +52,14 @@ AnyPlan: TypeAlias = Plan | StatisticsPlan
 """The plan of a loss of the score, or of least squares by noisy sums."""
 
 
+def of_all_rows(plan: AnyPlan, n_rows: int) -> Any:
+    """The plan of a part of the rows as one of all `n_rows` rows: what is said of a release that is made of parts."""
+    problem: Any = replace(plan.problem, n_rows_low=n_rows, n_rows_high=n_rows)
+    if isinstance(plan, StatisticsPlan):
+        return replace(plan, query=replace(plan.query, problem=problem))
+    return replace(plan, problem=problem)
+
+
 @dataclass(frozen=True)
 class Draft:
     """A fit as far as it is decided. Its plan follows, and is made when it is asked for.

@@ -7,9 +7,11 @@ import math
 import pytest
 
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.events import PureMechanism
+from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, event_of, least_noise
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.noisy_sum import least_noise
+from confide.privacy.tables import Counts
 
 
 def test_few_numbers_get_laplace_noise_and_many_gaussian():
@@ -59,6 +61,6 @@ def test_laplace_noise_under_rho_costs_rho_and_not_less(rho):
 def test_an_event_says_whom_it_protects(neighbours, persons):
     """Relation and rows of a person are those that were given; a curve speaks of one row, and not of pure budgets."""
     for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
-        event = event_of(budget, PureMechanism(0.3), persons, neighbours)
+        event = Event.of(budget, PureMechanism(0.3), Counts(1, neighbours, persons))
         assert (event.budget, event.rows_per_person, event.neighbours) == (budget, persons, neighbours)
         assert (event.curve is None) == (persons > 1 or isinstance(budget, PureDP))
