@@ -25,6 +25,8 @@ READ_BESIDE = ("compiled", "evaluations", "features", "models", "training.charge
 NOT_PROVEN = {
     "names, and the texts and JSON forms of objects": (
         "*.name",
+        "*Plan.mechanism",
+        "*Plan.neighbours",
         "*.title",
         "*.version",
         "*.__slots__",
@@ -45,7 +47,13 @@ NOT_PROVEN = {
         "accounting.*_storage._explained",
         "accounting.filter_choice.unknown_accounting",
     ),
-    "names of types": ("erm.coded_rows.Intervals", "erm.objective.Source", "training.charge.Released", "*.Layout"),
+    "names of types": (
+        "erm.coded_rows.Intervals",
+        "erm.objective.Source",
+        "training.charge.Released",
+        "*.Layout",
+        "*.Query",
+    ),
     "the expected size of noise, and of what is made of noisy numbers": (
         "*Plan.*deviation*",
         "privacy.shapes.Mapped.solid_mean_square",
@@ -54,7 +62,8 @@ NOT_PROVEN = {
         "privacy.mechanism.Plan.*_norm",
         "privacy.mechanism.Plan.expected_distance",
         "*Plan.alpha",
-        "privacy.tables.TablesPlan.excess_kurtosis",
+        "privacy.noisy_sum.SumPlan.excess_kurtosis",
+        "privacy.tables.deviation_of_moments",
     ),
     "parts of a plan that are absent, or 0": (
         "privacy.mechanism.Plan.seal_share",
@@ -64,8 +73,11 @@ NOT_PROVEN = {
         "privacy.mechanism.Plan.matching",
         *(
             f"privacy.sufficient_statistics.StatisticsPlan.{part}"
-            for part in ("l2", "prior", "forecast", "intervals", "noise", "radius", "l1_ratio")
+            for part in ("l2", "prior", "forecast", "intervals", "l1_ratio")
         ),
+        "privacy.noisy_sum.SumPlan.noise",
+        "privacy.noisy_sum.SumPlan.radius",
+        "privacy.noisy_sum.SumPlan.share",
         "privacy.penalised_problem.SparseProblem.has_levels",
     ),
     "constants that a sum has because losses have them; no plan is calibrated by them": (
