@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.budget_warnings import EXAMPLE_DELTA
 from confide.errors import ParameterError
-from confide.features.column_names import printable_line
+from confide.known_words import printable_line
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
 
 STATEMENT_VERSION = 3

@@ -1,4 +1,4 @@
-"""Words and names in messages: which ones there are, and which of them was probably meant by one that is not among them."""
+"""Words and names in messages: how they are listed, and which of them was probably meant by one that is not among them."""
 
 from __future__ import annotations
 
@@ -61,3 +61,37 @@ def with_suggestions(function: Called) -> Called:
         return function(*args, **kwargs)
 
     return cast("Called", asked)
+
+
+# Names of columns, which may hold any character.
+
+
+def printable_lines(text: str) -> str:
+    """The text without characters that control a terminal or turn the direction of what follows; a name may hold some."""
+    return "".join(letter if letter.isprintable() or letter in "\n\xa0" else "?" for letter in text)
+
+
+def printable_line(text: str) -> str:
+    """The same in one line: a name with a line end must not look like another line."""
+    return printable_lines("?".join(text.split("\n")))
+
+
+def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:
+    """Absent names in quotes, each with the present name that differs from it by case, blanks or separators alone.
+
+    Other present names are not shown: where a file has no line of names, they are cells.
+    """
+    plain = {plain_name(each): each for each in present if isinstance(each, str)}
+
+    def hint(name: str) -> str:
+        found = plain.get(plain_name(name), "")
+        if found and unicodedata.normalize("NFC", found) == unicodedata.normalize("NFC", name):
+            return " (it is there with its letters composed in another way; write both in Unicode form NFC)"
+        return f' (did you mean "{found}"?)' if found else ""
+
+    return ", ".join(f'"{name}"{hint(name)}' for name in absent)
+
+
+def names_by_position(n_columns: int) -> tuple[str, ...]:
+    """Names for the columns of an array, which has none: x0, x1, ..."""
+    return tuple(f"x{position}" for position in range(n_columns))

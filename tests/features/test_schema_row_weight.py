@@ -27,8 +27,8 @@ CONTRADICTIONS = {
     "a mean above the cap": (WEIGHT | {"mean": 21}, "mean must be above 0 and at most high"),
     "a mean of 0": (WEIGHT | {"mean": 0}, "mean must be above 0"),
     "a feature": (WEIGHT | {"column": "age"}, "must not be among the columns"),
-    "the target": (WEIGHT | {"column": "income"}, "cannot be the target or the person"),
-    "the person": (WEIGHT | {"column": "who"}, "cannot be the target or the person"),
+    "the target": (WEIGHT | {"column": "income"}, "cannot be the target"),
+    "the person": (WEIGHT | {"column": "who"}, "cannot be the person"),
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.audit.attacks import AuditResult, attack, claim_of, outcomes_of, separation_of_samples
 from confide.audit.densities import Density, Overheard, is_known, likelihood_ratio, minimiser, overheard
-from confide.audit.releases import Statistic, fitted_values, is_own, unfitted
+from confide.audit.releases import Statistic, fitted_values, is_own, named, unfitted
 from confide.erm.group_bounds import GroupBound
 from confide.errors import ConfideError, ParameterError
 from confide.features.canonical_labels import Label
@@ -395,3 +395,41 @@ def worst_pair(
         confidence=confidence,
         name=f"{type(estimator).__name__}, {pair.name}",
     )
+
+
+# What the command line audits.
+
+
+def audited(target: Any, budget: Budget | None, n_releases: int, confidence: float) -> AuditResult:
+    """Attack an estimator at its worst pair, or what a file of Python holds.
+
+    Parameters
+    ----------
+    target : estimator or str
+        An estimator; or "module:name" of an estimator or of its class; or the path of a file of Python that has the name
+        `release`, a callable or an estimator. A callable needs `first` and `second`, which an estimator may have too.
+    budget : Budget or None
+        What is claimed; None takes the estimator's own.
+    n_releases : int
+        Number of releases from either data set.
+    confidence : float
+        Of the lower bound.
+
+    Raises
+    ------
+    FileError
+        If the file or the module cannot be read.
+    ParameterError
+        If it does not hold what is needed.
+    """
+    found = named(target) if isinstance(target, str) else target
+    release = getattr(found, "release", None) if isinstance(target, str) and target.endswith(".py") else found
+    if release is None:
+        raise ParameterError(f"{target} has no name release: a callable of a data set, or an estimator.")
+    first, second = (getattr(found, name, None) for name in ("first", "second"))
+    if first is not None and second is not None:
+        name = str(target) if isinstance(target, str) else None
+        return attack(release, first, second, budget=budget, n_releases=n_releases, confidence=confidence, name=name)
+    if not hasattr(release, "fit"):
+        raise ParameterError(f"{target} needs the names first and second beside release: the two neighbouring data sets.")
+    return worst_pair(release, n_fits=n_releases, budget=budget, confidence=confidence)

@@ -44,7 +44,7 @@ def audit(
     No file of rows is read: neighbours are made up from public facts. A claim that is not refuted is not proven.
     """
     from confide.audit.known_answers import own_checks
-    from confide.audit.targets import audited
+    from confide.audit.worst_pairs import audited
     from confide.cli import output
     from confide.cli.plan import schema_of
     from confide.files import new_file

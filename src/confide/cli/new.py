@@ -81,7 +81,7 @@ def new(
     No value of a row is used if the first line of the table holds names. In a terminal it asks what is publicly known of
     each column. Otherwise it leaves blanks in the schema, and every other command names what is still to be filled in.
     """
-    from confide.features.column_names import listed_absent
+    from confide.known_words import listed_absent
     from confide.studies.drafts import started_files
     from confide.studies.templates import check_files, write_files
 

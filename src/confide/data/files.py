@@ -27,10 +27,9 @@ from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 from confide.data.csv_files import CsvForm, counted_quotes, csv_batches
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.canonical_labels import MISSING_WORDS
-from confide.features.cells import DATE, DATES, NOT_NUMBERS
-from confide.features.column_names import listed_absent, looks_like_number
+from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number
 from confide.features.toml_form import refuse_address
-from confide.known_words import listed
+from confide.known_words import listed, listed_absent
 
 Kind: TypeAlias = Literal["number", "text"]
 

@@ -41,7 +41,6 @@ from confide.errors import BudgetWarning, ParameterError
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
 from confide.estimators.parameters import ModelParameters
 from confide.estimators.pipelines import pipeline_of
-from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap, QuadraticForm
 from confide.features.schema import Schema
@@ -57,7 +56,7 @@ from confide.intake.penalties import GivenForm, checked_penalty, form_of, refuse
 from confide.intake.rows import GivenRows, rows_given
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind, domain_sentence
-from confide.known_words import suggestion, with_suggestions
+from confide.known_words import names_by_position, suggestion, with_suggestions
 from confide.models.files import document_of, read_model
 from confide.models.model import Link, ReleasedModel
 from confide.models.onnx import onnx_model_of

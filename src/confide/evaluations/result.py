@@ -14,10 +14,9 @@ from scipy.special import ndtri
 from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.evaluations.tables import Layout
-from confide.features.column_names import printable_line
 from confide.inference.forecast import rounded, rows_to_be_known
 from confide.inference.rates import NoisyTable, Rate, difference_of, facts_of_release
-from confide.known_words import suggestion
+from confide.known_words import printable_line, suggestion
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import Tables
 

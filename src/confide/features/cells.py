@@ -164,6 +164,12 @@ def number_in(value: object) -> float | None:
         return math.inf
 
 
+def looks_like_number(name: object) -> bool:
+    """Whether a name is text that reads as a number: a sign that a row of data was taken for the names of the columns."""
+    number = number_in(name) if isinstance(name, str) else None
+    return number is not None and not math.isnan(number)
+
+
 def distinct_cells(what: str, cells: Any) -> tuple[list[object], Positions]:
     """The distinct values of a column, and for each cell the position of its value, -1 if the cell is null.
 

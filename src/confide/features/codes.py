@@ -96,7 +96,7 @@ class NumberEncoding:
     @property
     def is_kept_as_is(self) -> bool:
         """Whether the codes are the numbers as they are: a linear scale, straight or with even knots."""
-        even = self.column.scale == "linear" and isinstance(self.column.knots, int)
+        even = self.column.scale == "linear" and self.column.has_even_knots
         return self.column.is_straight or (even and math.isfinite(self.steps_per_unit))
 
     @property
@@ -175,7 +175,7 @@ class NumberEncoding:
 def _shown_points(column: NumberColumn) -> tuple[str, ...]:
     """The low, the knots and the high of a column, for names. Even knots are shown with four digits if these differ."""
     points = column.knots_with_bounds
-    if isinstance(column.knots, int):
+    if column.has_even_knots:
         rounded = tuple(f"{point:.4g}" if abs(point) < 1e4 else f"{point:.0f}" for point in points)
         if len(set(rounded)) == len(rounded):
             return rounded
@@ -195,12 +195,10 @@ class CategoryEncoding:
     """If there is one encoded column: its value for each level, and last, at index -1, for no level. Otherwise empty."""
 
     def __post_init__(self) -> None:
-        column = self.column
-        levels = [str(category) for category in column.categories]
-        levels += ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
+        levels = self.column.levels
         columns = levels[1:] if len(levels) == 2 else levels
         values = {1: [1.0, 0.0], 2: [-1.0, 1.0, 0.0]}.get(len(levels), [])
-        object.__setattr__(self, "names", tuple(f"{column.name}={level}" for level in columns))
+        object.__setattr__(self, "names", tuple(f"{self.column.name}={level}" for level in columns))
         object.__setattr__(self, "single", np.array(values))
 
     @property

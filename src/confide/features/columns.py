@@ -86,7 +86,7 @@ class NumberColumn:
         object.__setattr__(self, "knots", _checked_knots(where, self.knots))
         object.__setattr__(self, "released", release_of(where, self.released))
         ends = np.array([self.low, *self.interior_knots, self.high])
-        if isinstance(self.knots, tuple) and not (ends[:-1] < ends[1:]).all():
+        if not self.has_even_knots and not (ends[:-1] < ends[1:]).all():
             raise SchemaError(f"{where}: knots must be in rising order, each strictly between low and high.")
         if not (np.diff(self.stretched(ends)) > 0.0).all():
             raise SchemaError(
@@ -111,6 +111,21 @@ class NumberColumn:
     def bounds(self) -> tuple[float, float]:
         """Low and high."""
         return self.low, self.high
+
+    @property
+    def has_even_knots(self) -> bool:
+        """Whether the knots are evenly spaced ones, of which the number is given."""
+        return isinstance(self.knots, int)
+
+    @property
+    def n_knots(self) -> int:
+        """The number of knots."""
+        return len(self.interior_knots)
+
+    def width(self, knots: int | None = None) -> int:
+        """The number of encoded columns: with its own knots, or with so many."""
+        n_knots = self.n_knots if knots is None else knots
+        return (n_knots + 2 if n_knots else 1) + bool(self.missing)
 
     @property
     def missing_codes(self) -> tuple[float, ...]:
@@ -260,6 +275,30 @@ class CategoryColumn:
     def labels(self) -> tuple[Label, ...]:
         """The listed categories."""
         return self.categories
+
+    @property
+    def known(self) -> dict[str | None, int]:
+        """The level of each listed category, by its canonical form."""
+        return {canonical_label(category): level for level, category in enumerate(self.categories)}
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The listed categories, then "(other)" and "(missing)" if they have a level of their own."""
+        return (*map(str, self.categories), *["(other)"] * (self.other is True), *["(missing)"] * bool(self.missing))
+
+    @property
+    def unlisted_level(self) -> int:
+        """The level of a category that is not listed; -1 if it has none."""
+        return len(self.categories) if self.other is True else self.known[self.other] if self.other else -1
+
+    @property
+    def missing_level(self) -> int:
+        """The level of a missing cell; -1 if it has none."""
+        return len(self.categories) + (self.other is True) if self.missing else self.unlisted_level
+
+    def width(self, knots: int | None = None) -> int:
+        """The number of encoded columns; knots are for numbers alone."""
+        return 1 if len(self.levels) == 2 else len(self.levels)  # two levels are -1 and 1
 
     @property
     def missing_codes(self) -> tuple[Label, ...]:

@@ -210,9 +210,10 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
             names = " and ".join(interaction.columns)
             raise SchemaError(f"interact: {names} are listed together twice; keep one of the lists.")
         interactions.append(interaction)
-        if (found := n_products(interactions, columns)) > MOST_PRODUCTS:
+        if (count := n_products(interactions, columns)) > MOST_PRODUCTS:
+            shown = f"{count:,}" if count < 10**15 else "more than 10^15"
             raise SchemaError(
-                f"interact: {' and '.join(interaction.columns)} bring the number of products to {_shown_count(found)}, and "
+                f"interact: {' and '.join(interaction.columns)} bring the number of products to {shown}, and "
                 f"{MOST_PRODUCTS:,} are the most. Name fewer columns, list fewer categories, or give numbers fewer knots."
             )
     return tuple(interactions)
@@ -220,22 +221,7 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
 
 def n_products(interactions: Iterable[Interaction], columns: Mapping[str, Column]) -> int:
     """The number of encoded columns that interactions add, found without making any of them."""
-    return sum(math.prod(_width(columns[name], each.knots) for name in each.columns) for each in interactions)
-
-
-def _width(column: Column, knots: int | None) -> int:
-    """The number of encoded columns with which a column enters products."""
-    absent = int(bool(column.missing))
-    if not column.is_number:
-        levels = len(column.categories) + int(column.other is True) + absent
-        return 1 if levels == 2 else levels  # which are -1 and 1
-    own = column.knots if knots is None else knots
-    n_knots = own if isinstance(own, int) else len(own)
-    return (n_knots + 2 if n_knots else 1) + absent
-
-
-def _shown_count(count: int) -> str:
-    return f"{count:,}" if count < 10**15 else "more than 10^15"
+    return sum(math.prod(columns[name].width(each.knots) for name in each.columns) for each in interactions)
 
 
 def _interaction(entry: Any) -> Interaction:
@@ -520,24 +506,21 @@ class Schema:
             if name in names:
                 raise SchemaError(f"{column_title(name)}: described twice; keep one description.")
             names.add(name)
-        target = None if self.target is None else self.target.column
-        if target in names:
-            raise SchemaError(
-                f"{column_title(target)}: is the target, so it must not be among the columns; remove it there."
-            )
-        if self.person is not None:
-            where = column_title(self.person, "person, the name of a column,")
-            if self.person in names:
-                raise SchemaError(f"{where}: identifies the person, so it must not be among the columns; remove it there.")
-            if self.person == target:
-                raise SchemaError(f"{where}: identifies the person, so it cannot be the target; correct one of the two.")
-        if self.weight is None:
-            return
-        where = column_title(self.weight.column)
-        if self.weight.column in names:
-            raise SchemaError(f"{where}: is the weight of rows, so it must not be among the columns; remove it there.")
-        if self.weight.column in (target, self.person):
-            raise SchemaError(f"{where}: is the weight of rows, so it cannot be the target or the person; correct one.")
+        roles: dict[str, str | None] = {
+            "is the target": None if self.target is None else self.target.column,
+            "identifies the person": self.person,
+            "is the weight of rows": None if self.weight is None else self.weight.column,
+        }
+        taken: dict[str, str] = {}
+        for role, own in roles.items():
+            if own is None:
+                continue
+            where = column_title(own, "person, the name of a column,")
+            if own in names:
+                raise SchemaError(f"{where}: {role}, so it must not be among the columns; remove it there.")
+            if own in taken:
+                raise SchemaError(f"{where}: {role}, so it cannot be {taken[own]}; correct one of the two.")
+            taken[own] = role.split(maxsplit=1)[1]
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Schema:

@@ -21,10 +21,9 @@ from confide.array_types import Indices
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.cells import CellNumbers, Levels, entries_at, labels_of, read_levels, read_numbers
-from confide.features.column_names import listed_absent, names_by_position
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Schema
-from confide.known_words import listed
+from confide.known_words import listed, listed_absent, names_by_position
 
 # Whose row each row is, and which rows of a person count, where one person may have several.
 #
@@ -416,12 +415,9 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
     The levels are the listed categories, then the level of unlisted ones and that of missing ones, where they are declared.
     """
     what = f'column "{column.name}"'
-    known = {canonical_label(category): level for level, category in enumerate(column.categories)}
-    unlisted, missing = (len(known), len(known)) if column.other else (NO_LEVEL, _UNDECLARED_GAP)
-    if isinstance(column.other, str):
-        unlisted = missing = _COUNTS_AS_LISTED
-    if column.missing:
-        missing = len(known) + (column.other is True)
+    known, listed_other = column.known, column.other not in (True, False)
+    unlisted = _COUNTS_AS_LISTED if listed_other else column.unlisted_level
+    missing = column.missing_level if column.missing else unlisted if column.other else _UNDECLARED_GAP
     codes = {canonical_label(code): missing for code in column.missing_codes}
     levels = read_levels(what, cells, known | codes, missing=missing, unknown=unlisted)
     is_used = refuse and bool(((levels >= 0) & (levels < len(known))).any())
@@ -429,8 +425,8 @@ def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, b
     if refuse and undeclared.any():
         raise InputError(f"{what}: holds missing values{_what_to_do(known)}")
     levels[undeclared] = NO_LEVEL
-    if isinstance(column.other, str):
-        levels[levels == _COUNTS_AS_LISTED] = known[column.other]
+    if listed_other:
+        levels[levels == _COUNTS_AS_LISTED] = column.unlisted_level
     return levels, is_used
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.features.column_names import printable_line
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
+from confide.known_words import printable_line
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import ReleasedTables, Tables, deviation_of_moments
 

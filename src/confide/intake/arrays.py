@@ -25,10 +25,10 @@ from confide.callers import steps_outside
 from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks, SparseBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
-from confide.features.cells import positions_of
-from confide.features.column_names import looks_like_number, names_by_position
+from confide.features.cells import looks_like_number, positions_of
 from confide.features.encoder import CellsOutside, Encoder, cells_outside
 from confide.intake.specification import Columns, RowSpecification
+from confide.known_words import names_by_position
 from confide.threads import made_in_order
 
 # How scikit-learn's messages begin that mention only shapes and column names. All others may print values of the array.

@@ -13,12 +13,12 @@ from confide.data.checked_source import CheckedSource
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.features.canonical_labels import Label
-from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.forms import PenalisedRows, PublicMap, QuadraticForm, RowMap
 from confide.features.schema import RowWeight
 from confide.features.table import RowsPerPerson
 from confide.intake.targets import TargetKind
+from confide.known_words import names_by_position
 
 
 @dataclass(frozen=True, slots=True, eq=False)

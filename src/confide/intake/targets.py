@@ -214,16 +214,7 @@ def numbers_of(y: Any, n_rows: int | None) -> Array:
     InputError
         If they are missing, have the wrong shape, or are no finite real numbers. The message shows no value of them.
     """
-    if y is None:
-        raise InputError("this estimator requires y to be passed, but the target y is None.")
-    if issparse(y) or np.ma.isMaskedArray(y):
-        raise InputTypeError("y is sparse or masked, and must be a dense one-dimensional array of numbers.")
-    try:
-        array = np.asarray(y)
-    except (TypeError, ValueError):
-        array = np.empty((0, 0))
-    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
-        raise InputError("y should be a 1d array: one number for each row.")
+    array = _one_column(y, "number")
     if array.dtype.kind == "c" or (array.dtype.kind == "O" and any(isinstance(v, complex) for v in array.ravel())):
         raise InputError("Complex data not supported: y must hold real numbers.")
     if array.dtype.kind not in "fiubO":
@@ -243,21 +234,25 @@ def numbers_of(y: Any, n_rows: int | None) -> Array:
     return np.asarray(targets)
 
 
-def _label_array(y: Any) -> Any:
-    """Labels as a one-dimensional array without missing values."""
+def _one_column(y: Any, what: str) -> Any:
+    """An array of one column; `what` is what it holds in each row, "number" or "label"."""
     if y is None:
         raise InputError("this estimator requires y to be passed, but the target y is None.")
-    if issparse(y):
-        raise InputTypeError("y is sparse; labels must be a dense one-dimensional array.")
-    if np.ma.isMaskedArray(y):
-        raise InputTypeError("y is a masked array; labels must not be missing. Give an array without a mask.")
+    if issparse(y) or np.ma.isMaskedArray(y):
+        raise InputTypeError(f"y is sparse or masked, and must be a dense one-dimensional array of {what}s.")
     try:
-        # A list keeps its objects: NumPy would turn a missing label beside text into the text "nan".
-        array = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+        # A list of labels keeps its objects: NumPy would turn a missing label beside text into the text "nan".
+        array = np.array(y, dtype=object) if what == "label" and isinstance(y, (list, tuple)) else np.asarray(y)
     except (TypeError, ValueError):
         array = np.empty((0, 0))
     if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
-        raise InputError("y should be a 1d array: one label for each row.")
+        raise InputError(f"y should be a 1d array: one {what} for each row.")
+    return array
+
+
+def _label_array(y: Any) -> Any:
+    """Labels as a one-dimensional array without missing values."""
+    array = _one_column(y, "label")
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: labels must be numbers, booleans or text.")
     if array.dtype.kind == "O":

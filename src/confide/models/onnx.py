@@ -16,11 +16,11 @@ from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError, lacking
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
 from confide.features.codes import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
-from confide.features.column_names import names_by_position
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.features.fourier import CurvesAndFeatures, FourierMap
+from confide.known_words import names_by_position
 from confide.models.model import Link, ReleasedModel
 
 # An ONNX graph while it is being built: nodes, constants, inputs and outputs, all in double precision.
@@ -185,7 +185,6 @@ def _block(graph: OnnxGraph, inputs: dict[str, str], encoding: ColumnEncoding) -
     """The encoded columns (n, size) of one column."""
     if encoding.is_number:
         return _number(graph, inputs[encoding.column.name], encoding)
-    assert not encoding.is_number  # noqa: S101  # there are two kinds of columns
     return _category(graph, inputs[encoding.column.name], encoding)
 
 
@@ -228,12 +227,10 @@ def _stretched(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
 
 def _category(graph: OnnxGraph, texts: str, encoding: CategoryEncoding) -> str:
     column, size = encoding.column, len(encoding.names)
-    known = {canonical_label(category): level for level, category in enumerate(column.categories)}
-    n_levels = len(known) + (column.other is True) + bool(column.missing)
+    known, n_levels = column.known, len(column.levels)
     # The last line of the table is that of a cell without a level.
     table = encoding.single[:, None] if encoding.single.size else np.eye(n_levels + 1, size)
-    unlisted = len(known) if column.other is True else known[column.other] if column.other else n_levels
-    missing = len(known) + (column.other is True) if column.missing else unlisted
+    unlisted, missing = (n_levels if level < 0 else level for level in (column.unlisted_level, column.missing_level))
     levels = dict.fromkeys(("", *MISSING_WORDS), missing)
     for code in map(canonical_label, column.missing_codes):
         levels |= dict.fromkeys(() if code is None else _spellings(code), missing)
@@ -353,9 +350,7 @@ def _probabilities(graph: OnnxGraph, scores: str, link: Link, several: bool) -> 
 
 def _softplus(graph: OnnxGraph, value: str) -> str:
     """log(1 + e^x), from functions that are there for doubles, without overflow."""
-    small = graph.node("Log", graph.node("Add", graph.node("Exp", graph.node("Neg", graph.node("Abs", value))), _one(graph)))
+    small = graph.node(
+        "Log", graph.node("Add", graph.node("Exp", graph.node("Neg", graph.node("Abs", value))), graph.constant(1.0))
+    )
     return graph.node("Add", graph.node("Max", value, graph.constant(0.0)), small)
-
-
-def _one(graph: OnnxGraph) -> str:
-    return graph.constant(1.0)

@@ -19,6 +19,7 @@ from confide.budget_warnings import of_many_classes
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows, wasted
+from confide.features.columns import Column
 from confide.features.schema import Schema
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.sampling_design import SamplingDesign
@@ -573,17 +574,15 @@ def _rare_columns(estimator: Any, plan: Any, n_rows: int | None, n_features: int
     return tuple(column.name for column in rare), _on_columns(rare, len(schema.columns), least)
 
 
-def _middle_share(column: Any) -> float:
+def _middle_share(column: Column) -> float:
     """The expected share of rows of a column's middle level, if shares fall as 1 / rank; of a number between two knots."""
     if not column.is_number:
         n_levels = len(column.categories) + bool(column.other) + bool(column.missing)
         return 1.0 / (math.ceil(n_levels / 2) * sum(1.0 / rank for rank in range(1, n_levels + 1)))
-    if column.is_number and column.knots:
-        return 1.0 / (column.knots if isinstance(column.knots, int) else len(column.knots))
-    return 1.0
+    return 1.0 / max(1, column.n_knots)
 
 
-def _on_columns(rare: list[Any], n_columns: int, least: float) -> str:
+def _on_columns(rare: list[Column], n_columns: int, least: float) -> str:
     """A sentence on columns whose levels are rare, and one on numbers with few rows between two knots."""
     if not rare:
         return f"All {n_columns} columns can matter." if n_columns > 1 else ""

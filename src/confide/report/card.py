@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from confide._version import __version__
-from confide.features.column_names import printable_lines
+from confide.known_words import printable_lines
 from confide.report.blocks import Block, Section, markdown_of_section, plain
 from confide.report.contents import Contents
 from confide.report.verification import schema_hash

@@ -12,10 +12,9 @@ from confide.data.file_rows import kinds_read
 from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
-from confide.features.column_names import printable_lines
 from confide.features.columns import NumberColumn, listed_codes
 from confide.features.schema import Schema, Target
-from confide.known_words import listed
+from confide.known_words import listed, printable_lines
 from confide.studies.counting import ColumnCounts, NameCheck, PersonCounts, check_names
 from confide.studies.text_tables import (
     ENCODING_NAMES,

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, arrow_schema, attempt, best_separator, opened
 from confide.errors import FileError, InputError, ParameterError
-from confide.features.cells import distinct_cells
-from confide.features.column_names import looks_like_number
+from confide.features.cells import distinct_cells, looks_like_number
 from confide.features.toml_form import refuse_address
 
 if TYPE_CHECKING:

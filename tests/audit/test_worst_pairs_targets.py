@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import confide
 from confide.audit import targets
-from confide.audit.targets import audited
+from confide.audit.worst_pairs import audited
 from confide.errors import ParameterError
 
 PAIR = "import numpy as np\nfirst, second = 0.0, 1.0\n"
