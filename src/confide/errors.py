@@ -33,24 +33,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import TypeGuard
 
-__all__ = [
-    "AccuracyWarning",
-    "BudgetExceeded",
-    "BudgetWarning",
-    "ConfideError",
-    "FileError",
-    "InputError",
-    "InputTypeError",
-    "InsufficientRegularisation",
-    "LedgerError",
-    "NotCertified",
-    "ParameterError",
-    "PrivacyWarning",
-    "SchemaError",
-    "SchemaWarning",
-    "StudyError",
-]
-
 
 class ConfideError(Exception):
     """Root of every exception raised by confide on purpose."""

@@ -6,7 +6,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import confide
-from confide.audit import targets
+from confide.audit import worst_pairs
 from confide.audit.worst_pairs import audited
 from confide.errors import ParameterError
 
@@ -22,7 +22,7 @@ def test_a_file_is_attacked_with_its_own_pair(tmp_path):
 
 def test_an_estimator_is_attacked_at_its_worst_pair(tmp_path, monkeypatch):
     """From a file, by its name, or as it is."""
-    monkeypatch.setattr(targets, "worst_pair", lambda estimator, **given: (type(estimator), given["n_fits"]))
+    monkeypatch.setattr(worst_pairs, "worst_pair", lambda estimator, **given: (type(estimator), given["n_fits"]))
     (tmp_path / "theirs.py").write_text("from sklearn.naive_bayes import GaussianNB\nrelease = GaussianNB()\n")
     for target in (str(tmp_path / "theirs.py"), "sklearn.naive_bayes:GaussianNB", GaussianNB()):
         assert audited(target, confide.PureDP(1.0), 40, 0.99) == (GaussianNB, 40)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,54 +54,6 @@ class SumOfSlopes:
     farthest: float = math.inf
 
 
-class StoredRows(Protocol):
-    """Some rows, as they are stored."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-
-    def __getitem__(self, rows: slice) -> Self:
-        """Some of the rows, in the same memory."""
-
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers are stored for one row."""
-
-    def lent(self, unwritable: Callable[[Any], Any]) -> StoredRows:
-        """The same rows in arrays that this function has made safe from writing."""
-
-    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        """Add the sums over these rows to `out` (d + 1,)."""
-
-    @property
-    def has_products(self) -> bool:
-        """Whether the kernel makes sums of products of columns of these rows, if they have the constant 1 too."""
-
-    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        """The same, and the sum of second derivative times x x^T in the upper triangle of `products` (D, D).
-
-        D is d, or d + 1 where rows have the constant 1.
-        """
-
-
-class CertifiedRows(Protocol):
-    """Some rows, as they are stored, for the gradients on which certificates rest."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-
-    def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
-        """Add the sums over these rows to `out` (d + 1,), one block of rows after the other.
-
-        False where the kernel cannot make them of these rows; then `out` is of no use.
-        """
-
-    def as_numpy_reads(self, rows: slice) -> Rows:
-        """Some of the rows (m, d), not yet clipped."""
-
-
 @dataclass(frozen=True, slots=True)
 class StoredArray:
     """Rows of an array (m, d) of float64 or float32."""
@@ -110,23 +62,31 @@ class StoredArray:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
         n_rows, n_features = self.rows.shape
         return int(n_rows), int(n_features)
 
     @property
     def n_numbers(self) -> int:
+        """How many numbers are stored for one row."""
         return self.shape[1]
 
     def __getitem__(self, rows: slice) -> StoredArray:
         return StoredArray(self.rows[rows])
 
     def lent(self, unwritable: Callable[[Any], Any]) -> StoredArray:
+        """The same rows in arrays that this function has made safe from writing."""
         return StoredArray(unwritable(self.rows))
 
     def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        """Add the sums over these rows to `out` (d + 1,)."""
         self._add(out, None, kernel, asked)
 
     def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
+        """The same for the gradients on which certificates rest, one block of rows after the other.
+
+        False where the kernel cannot make them of these rows; then `out` is of no use.
+        """
         return kernel.clipped_sums(
             self.rows,
             asked.radius,
@@ -143,13 +103,19 @@ class StoredArray:
         )
 
     def as_numpy_reads(self, rows: slice) -> Rows:
+        """Some of the rows (m, d), not yet clipped."""
         return self.rows[rows]
 
     @property
     def has_products(self) -> bool:
+        """Whether the kernel makes sums of products of columns of these rows, if they have the constant 1 too."""
         return self.shape[1] < MOST_BENT
 
     def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        """As `add_to`, and the sum of second derivative times x x^T in the upper triangle of `products` (D, D).
+
+        D is d, or d + 1 where rows have the constant 1.
+        """
         self._add(out, products.reshape(-1), kernel, asked)
 
     def _add(self, out: Array, products: Array | None, kernel: Kernel, asked: SumOfSlopes) -> None:
@@ -296,3 +262,9 @@ class CertifiedCodes:
     def as_numpy_reads(self, rows: slice) -> Rows:
         start, stop, _ = rows.indices(self.codes.n_rows)
         return self.expanded(self.start + start, self.start + stop)
+
+
+StoredRows: TypeAlias = StoredArray | StoredCodes | CertifiedCodes
+"""Some rows, as they are stored."""
+CertifiedRows: TypeAlias = StoredArray | CertifiedCodes
+"""Some rows, as they are stored, for the gradients on which certificates rest."""

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Protocol, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -24,7 +24,7 @@ from scipy.sparse import issparse
 from confide.array_types import Array, Rows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
-from confide.erm.row_bounds import BallBound, RowBound
+from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError, checked_number
 from confide.features.fourier import CurvesAndFeatures, FourierMap, on_grid
 
@@ -295,38 +295,6 @@ def smoothing_form(points: Array, smooth: Smooth, order: int) -> Array:
 # Public maps of rows: what they have in common, and how they are read from a file.
 
 
-class RowMap(Protocol):
-    """A map of rows that is known to everybody: each row becomes another row, as a function of that row alone."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of a mapped row."""
-
-    def transform(self, rows: Rows) -> Array:
-        """Map rows (m, d) to a fresh array (m, n_features) of float64."""
-
-
-class PublicMap(RowMap, Protocol):
-    """A map of rows that belongs to a model: its weights are those of the columns of mapped rows."""
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of columns of a row."""
-
-    @property
-    def row_bound(self) -> BallBound:
-        """A bound that holds every mapped row."""
-
-    def may_have(self, row_bound: RowBound) -> bool:
-        """Whether a fit to mapped rows may have this bound."""
-
-    def names_for(self, inputs: Sequence[str]) -> tuple[str, ...]:
-        """Names of the columns of a mapped row, from the names of the columns of a row."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-able form, read by `map_from_dict`."""
-
-
 def map_from_dict(value: Mapping[str, Any]) -> PublicMap:
     """Read what `to_dict` of a public map writes.
 
@@ -341,6 +309,10 @@ def map_from_dict(value: Mapping[str, Any]) -> PublicMap:
 
 
 # Rows in the norm of a quadratic form, by public knowledge alone: what a fit with `penalty` minimises its loss over.
+
+
+PublicMap: TypeAlias = FourierMap | CurvesAndFeatures
+"""A map of rows that is known to everybody and belongs to a model: its weights are those of the columns of mapped rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +341,10 @@ class PenalisedRows:
         # No warnings, because they would depend on data.
         with np.errstate(all="ignore"):
             return self.form.rows(mapped if self.row_norm is None else _clipped(mapped, self.row_norm))
+
+
+RowMap: TypeAlias = PublicMap | PenalisedRows
+"""A map of rows that is known to everybody: each row becomes another row, as a function of that row alone."""
 
 
 def _clipped(rows: Array, norm: float) -> Array:

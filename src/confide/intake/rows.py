@@ -9,10 +9,10 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -44,39 +44,6 @@ _ANOTHER_INDEX = (
 )
 
 
-class GivenRows(Protocol):
-    """Rows of any kind, as a user gave them."""
-
-    @property
-    def lies_here(self) -> bool:
-        """Whether this process reads the rows itself, so that it can divide and score them."""
-
-    @property
-    def scores_rows(self) -> bool:
-        """Whether some process of this fit, here or on a cluster, can score the rows one by one."""
-
-    def schema_for(self, schema: Schema | None) -> Schema | None:
-        """The schema by which the rows are read, if this is the estimator's schema. Refuses two different schemas."""
-
-    def is_described_by(self, schema: Schema | None) -> bool:
-        """Whether the rows are read alike by this schema. Knots and interactions do not matter for that."""
-
-    def column_names(self) -> tuple[str, ...]:
-        """Names of the columns of numbers: those of a frame, and x0, x1, ... for an array."""
-
-    def n_rows_given(self) -> int:
-        """How many rows were given, for choices that depend on a public number of rows. The rows are not checked yet."""
-
-    def checked(self, specifications: Sequence[RowSpecification]) -> AbstractContextManager[tuple[CheckedRows, ...]]:
-        """Check the rows for each of several fits. Temporary files are removed when the context ends.
-
-        Raises
-        ------
-        InputError, ParameterError, FileError
-            If the rows cannot be used. The message shows no value from them.
-        """
-
-
 def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
     """The rows that a user passed to `fit`, to a search or to an evaluation. This reads no row."""
     if not isinstance(X, OpenedRows | ArrayRows):
@@ -103,23 +70,36 @@ class _RowsInMemory:
     stamps: tuple[Stamp, ...] = ()
 
     lies_here: ClassVar[bool] = True
+    """Whether this process reads the rows itself, so that it can divide and score them."""
     scores_rows: ClassVar[bool] = True
+    """Whether some process of this fit, here or on a cluster, can score the rows one by one."""
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
+        """The schema by which the rows are read, if this is the estimator's schema. Refuses two different schemas."""
         return schema
 
     def is_described_by(self, schema: Schema | None) -> bool:
+        """Whether the rows are read alike by this schema. Knots and interactions do not matter for that."""
         return True
 
     def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers: those of a frame, and x0, x1, ... for an array."""
         return names_of_columns(self.X)
 
     def n_rows_given(self) -> int:
+        """How many rows were given, for choices that depend on a public number of rows. The rows are not checked yet."""
         # What has no rows is refused when it is read, with a message of its own.
         return max(1, _length(self.X))
 
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
+        """Check the rows for each of several fits. Temporary files are removed when the context ends.
+
+        Raises
+        ------
+        InputError, ParameterError, FileError
+            If the rows cannot be used. The message shows no value from them.
+        """
         first = specifications[0]
         self._tell_of_another_order()
         # Fits that encode rows alike share one table.
@@ -289,6 +269,10 @@ class _RowsElsewhere:
             columns = Columns.of_schema(encoder)
         with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
             yield _checked_rows(specification, checked.source, checked.n_rows, target, columns, fourier, has_weights=weighs)
+
+
+GivenRows: TypeAlias = _RowsInMemory | _RowsElsewhere
+"""Rows of any kind, as a user gave them."""
 
 
 # `open_rows`: describes rows that lie in files or on a cluster. No row is read here.
