@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from confide.effects.monotone import checked_monotone
 from confide.effects.picture import Display, draw_effects
 from confide.erm.losses import LogisticHinge, LogisticLoss, Loss
 from confide.erm.row_bounds import BallBound
-from confide.errors import ParameterError, SchemaError
+from confide.errors import ParameterError, SchemaError, is_whole
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel
 from confide.estimators.parameters import AdditiveParameters, IntervalsParameter, MeanParameter, PenaltyParameter, estimator
@@ -342,7 +341,7 @@ def _checked_knots(knots: Any, schema: Schema) -> Any:
         if unknown := [name for name in knots if name not in names]:
             raise ParameterError(f"knots: {listed_unknown(unknown, names)} is no number column of the schema; take it out.")
         return {name: tuple(value) if isinstance(value, (list, np.ndarray)) else value for name, value in knots.items()}
-    if isinstance(knots, Integral) and not isinstance(knots, bool):
+    if is_whole(knots):
         return int(knots)
     near = suggestion(knots, ("auto",)) if isinstance(knots, str) else ""
     raise ParameterError(

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
-from confide.errors import ParameterError, SchemaError
+from confide.errors import ParameterError, SchemaError, is_number
 from confide.expected_noise import sentence_of_waste
 from confide.features.checks import BoundsRelease, is_list
 from confide.features.columns import Column, NumberColumn, candidates_of, columns_of, shown_number
@@ -297,7 +296,7 @@ def _released_before(name: str) -> ParameterError:
 
 def _checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     given = tuple(quantiles) if is_list(quantiles) else ()
-    numbers = all(isinstance(q, Real) and not isinstance(q, bool) and 0.0 <= float(q) <= 1.0 for q in given)
+    numbers = all(is_number(q) and 0.0 <= float(q) <= 1.0 for q in given)
     if len(given) < 2 or not numbers or list(given) != sorted(set(given)):
         raise ParameterError("quantiles must be two or more numbers from 0 to 1, in rising order.")
     if set(given) <= {0.0, 1.0}:

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any, Self
 
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_number
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
 from confide.estimators.parameters import (
@@ -62,7 +61,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
             ),
         )
     try:
-        half_width = float(smoothing) if isinstance(smoothing, Real) and not isinstance(smoothing, bool) else math.nan
+        half_width = float(smoothing) if is_number(smoothing) else math.nan
         loss = _LOSSES[name](half_width)
     except (TypeError, ValueError):
         raise ParameterError("smoothing must be a positive finite number.") from None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from numbers import Real
 from typing import Any
 
 from confide.erm.row_bounds import LARGEST_BOUND
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_number
 
 
 def check_that_it_can_be_copied(given: object, refusal: Callable[[str], ParameterError]) -> None:
@@ -32,7 +31,7 @@ def check_that_it_can_be_copied(given: object, refusal: Callable[[str], Paramete
 def positive_constant(given: object, name: str) -> float | None:
     """A constant that the object declares, as a plain number; None unless it is positive and at most `LARGEST_BOUND`."""
     constant: Any = getattr(given, name, None)
-    if not isinstance(constant, Real) or isinstance(constant, bool):
+    if not is_number(constant):
         return None
     try:
         number = float(constant)  # first, because a number in single precision cannot be compared with the bound

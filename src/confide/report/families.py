@@ -11,13 +11,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load
 from confide.files import sha256_of
@@ -302,7 +301,7 @@ def _member(key: Any, value: Any, place: int, has_ledger: bool) -> _Member:
     if isinstance(value, (str, os.PathLike)):
         path = Path(value)
         return _Member(path.stem if key is None else str(key), load(path), sha256=sha256_of(path))
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if is_number(value):
         if not 0.0 <= float(value) <= 1.0:
             raise ParameterError("a p-value from elsewhere must be a number between 0 and 1.")
         if key is None or (has_ledger and not isinstance(key, int)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -383,21 +384,6 @@ def _of_persons(check: TableCheck) -> Iterator[Finding]:
 
 HEADS = ("column", "as described", "clipped", "unlisted", "missing", "unreadable")
 MOST_LEVELS_SHOWN = 20
-_STYLE = """
-:root { color-scheme: light dark; --text: #1b1f24; --paper: #fff; --line: #8c959f; --bad: #fff1f1; --warn: #fff8e6; }
-@media screen and (prefers-color-scheme: dark) {
-:root { --text: #e6edf3; --paper: #14181d; --line: #68727d; --bad: #33191b; --warn: #2e2615; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--paper); overflow-wrap: anywhere; }
-body { max-width: 62rem; margin: 1rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-.mark { border: .2rem solid #cf222e; padding: .3rem 1rem; font-weight: 600; }
-li { margin: .3rem 0; padding: .1rem .6rem; list-style: none; border-left: .35rem solid #9a6700; background: var(--warn); }
-li.refused { border-color: #cf222e; background: var(--bad); } ul { padding: 0; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .15rem .8rem .15rem 0; text-align: right; white-space: nowrap; }
-thead th { border-bottom: 1px solid var(--line); }
-th:first-child { text-align: left; } tbody th { font-weight: 400; }
-"""
 
 
 def rows_of_table(check: TableCheck) -> list[tuple[str, ...]]:
@@ -459,6 +445,7 @@ def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
         else f"<li>{escape(each.text)}</li>"
         for each in findings
     )
+    style = files("confide.studies").joinpath("texts", "check.css").read_text(encoding="utf-8")
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
@@ -470,7 +457,7 @@ def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
     )
     return printable_lines(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body><main>\n<h1>{escape(title)}</h1>\n"
+        f"<title>{escape(title)}</title><style>{style}</style></head>\n<body><main>\n<h1>{escape(title)}</h1>\n"
         f'<p class="mark">{NOT_FOR_RELEASE}</p>\n<p>{escape(verdict(findings))} {check.n_rows:,} rows were read.</p>\n'
         + (f"<h2>What was found</h2>\n<ul>{items}</ul>\n" if findings else "")
         + f'<h2>Shares of the cells</h2>\n<div class="scroll" tabindex="0" role="region" aria-label="Shares of the cells">'

@@ -7,6 +7,7 @@ import shlex
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,31 +17,14 @@ from confide.features.toml_form import refuse_address, toml_key, toml_value
 from confide.files import check_output, write_text
 from confide.studies.drafts import ColumnDraft, SchemaDraft, StudyDraft
 
+
+def text_of(name: str) -> str:
+    """The text of a file in the folder `texts`, in which braces stand for what is filled in."""
+    return resources.files("confide.studies").joinpath("texts", name).read_text(encoding="utf-8")
+
+
 # The text of a schema that begins: TOML with comments for the person who fills it in.
 
-_FILLED = """\
-# What is publicly known of the columns. Bounds, levels and labels come from a codebook, the law or common sense, and
-# never from the rows: a maximum that was looked up in the data is a fact about one person.
-"""
-_FROM_ROWS = """\
-# Types, bounds and levels were suggested from the rows of {file}, which --public-file declared to be public.
-# If a row of that file is about a person who is to be protected, this page reveals it: write these values anew, by
-# what is publicly known. Correct them in any case.
-"""
-_BLANK = """\
-#
-# Replace each "{blank}". `confide plan` and `confide fit` name what is still to be filled in.
-#   a number:    {{ low = 0, high = 120 }}                      values outside are clipped to these bounds
-#                {{ low = 100, high = 1e6, scale = "log10" }}   only if values spread over powers of ten, all above 0
-#                {{ low = 0, high = 1e6, scale = "log" }}       only if values spread over powers of ten from 0 on
-#                {{ low = 0, high = 120, unit = "years" }}      the unit, for tables and pictures
-#   a category:  {{ categories = ["a", "b"] }}                  all levels that are known to occur
-#                {{ categories = ["a", "b"], other = true }}    all other levels together get a level of their own
-#   missing = true         in any of them: cells may be empty.
-#   missing = [999, -9]    the same, and these codes stand for empty cells.
-# Where nobody knows bounds, `confide bounds` releases private ones, at a price.
-# Delete the line of a column that the model does not need: every column adds noise.
-"""
 _TARGETS = """\
 # What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000, unit = "USD".
 """
@@ -51,10 +35,14 @@ _UNKNOWN_TARGET = """\
 
 def schema_text(draft: SchemaDraft) -> str:
     """The text of the file, which reads as the schema when every blank is filled in."""
-    introduction = _FROM_ROWS.format(file=_in_a_comment(draft.from_rows)) if draft.from_rows else _FILLED
+    introduction = (
+        text_of("schema_from_rows.txt").format(file=_in_a_comment(draft.from_rows))
+        if draft.from_rows
+        else text_of("schema_filled.txt")
+    )
     advice = _TARGETS + (_UNKNOWN_TARGET if draft.target["column"] == BLANK else "")
     lines = [
-        introduction + (_BLANK.format(blank=BLANK) if draft.n_blank else ""),
+        introduction + (text_of("schema_blank.txt").format(blank=BLANK) if draft.n_blank else ""),
         f"{advice}target = {toml_value(draft.target)}",
     ]
     if draft.person is not None:
@@ -79,48 +67,11 @@ def _in_a_comment(text: str) -> str:
 
 # The text of a study file: everything that a colleague needs to repeat the study, in TOML.
 
-_TEXT = """\
-# A study: its data, its budget and what comes out of it. Paths are relative to this file.
-# Run it with `confide run study.toml`, after `{ledger_command}`.
-
-[study]
-name = {name}
-# analyst = "A. Name"            # shown in the report
-# purpose = "What it is for"     # written into the ledger
-
-[data]
-file = {data}
-schema = {schema}
-
-[budget]
-{amounts}
-neighbours = {neighbours}{bounds}
-max_rows_per_person = {rows_per_person}
-
-[ledger]
-file = {ledger}
-
-[model]
-kind = "additive"                # a curve for each number; the names of --model of `confide fit`
-
-[outputs]
-model = "model.json"
-report = "report.html"
-
-# Rates on rows kept aside, in a file of their own. If they are other people than those of the fit, they have a ledger of
-# their own, made by `{evaluation_ledger_command}`.
-# Without the line "ledger", the ledger of the study is charged, and must have room for both.
-# [evaluation]
-# file = "held_out.csv"
-# {evaluation} = 0.5
-# ledger = "held_out.db"
-"""
-
 
 def study_text(study: StudyDraft) -> str:
     """The text of `study.toml`."""
     bounds, evaluation = study.n_rows_bounds, next(iter(study.amounts))
-    return _TEXT.format(
+    return text_of("study.txt").format(
         ledger_command=ledger_command(study),
         evaluation_ledger_command=f"confide ledger init held_out.db --{evaluation} 0.5{_relation(study)}",
         evaluation=evaluation,
@@ -261,51 +212,24 @@ def _n_rows(study: StudyDraft) -> str:
 
 # A study as a Python script: it plans, and fits only if it is asked to.
 
-_BEGIN = """\
-# {name}
-#
-#   python study.py          shows the plan; reads no row and spends nothing
-#   python study.py --fit    fits the model, charges the ledger, and writes model.json and report.html
-
-import sys
-from pathlib import Path
-
-import confide
-import confide.planning
-import confide.report
-
-folder = Path(__file__).resolve().parent
-"""
-
 
 def script_text(study: StudyDraft, steps: Sequence[Step]) -> str:
     """The text of `study.py`."""
     name = "".join(letter if letter.isprintable() else "?" for letter in study.name)
     free = [f"# {step.title}.\n{step.code}\n" for step in steps if not step.spends]
     spending = [f"    # {step.title}.\n{textwrap.indent(step.code, '    ')}\n" for step in steps if step.spends]
-    return "\n".join([_BEGIN.format(name=name), *free, 'if "--fit" in sys.argv[1:]:', "\n".join(spending)])
+    return "\n".join([text_of("script.txt").format(name=name), *free, 'if "--fit" in sys.argv[1:]:', "\n".join(spending)])
 
 
 # A study as a Jupyter notebook that was not run: the same steps as the script, in the format of notebooks, version 4.5.
 
-_INTRODUCTION = """\
-# {name}
-
-The cells up to the fit read no row and spend nothing. Run `confide check` first: it shows the curator how the table fits \
-the schema. Do not keep its answers in this notebook, because they are computed from the rows."""
-_IMPORTS = """\
-from pathlib import Path
-
-import confide
-import confide.planning
-import confide.report
-
-folder = Path()  # of the study; this notebook lies there"""
-
 
 def notebook_text(study: StudyDraft, steps: Sequence[Step]) -> str:
     """The text of `study.ipynb`."""
-    cells = [_markdown(_INTRODUCTION.format(name=study.name)), _code(_IMPORTS)]
+    cells = [
+        _markdown(text_of("notebook_introduction.txt").rstrip("\n").format(name=study.name)),
+        _code(text_of("notebook_imports.txt").rstrip("\n")),
+    ]
     for step in steps:
         cells += [_markdown(f"## {step.title}\n\n{step.text}"), _code(step.code)]
     numbered = [cell | {"id": f"cell-{number}"} for number, cell in enumerate(cells, 1)]
