@@ -14,7 +14,8 @@ from confide import datasets
 from confide.data import arrays, file_rows
 from confide.inference import debiased, forecast
 from confide.planning import simulation
-from confide.training import auto_loss, budget_shares, gradient_steps
+from confide.training import auto_loss, gradient_steps
+from confide.training import plan as training_plan
 from tests.test_house import LARGEST_SHARE_OF_A_ROOM, MOST_LINES_OF_A_FUNCTION
 from tests.test_project import MOST_LINES_OF_A_READING_PATH, MOST_LINES_OF_A_TRUSTED_MODULE
 
@@ -57,7 +58,7 @@ def aims() -> list[str]:
     """The cells of the table of thresholds."""
     shown = []
     for aim in auto_loss.AIMS.values():
-        first, most = (short(value) for value in (aim.at_usual_noise, aim.largest))
+        first, most = map(short, aim)
         shown.append(f"{first} ({short(auto_loss._USUAL_NOISE)} / r)^(1/5), at most {most}")
     return shown
 
@@ -84,9 +85,9 @@ def made() -> dict[str, list[str]]:
             f"longer than {MOST_LINES_OF_A_READING_PATH:,} lines of code",
         ],
         "docs/explanation/choice_of_mechanism.md": [
-            f"a noise of {budget_shares._AIM} of",
-            f"more noise than {budget_shares._TOO_LARGE} of",
-            f"{budget_shares._LEAST_SHARE:.0%} to {budget_shares._LARGEST_SHARE:.0%} of the budget",
+            f"a noise of {training_plan._AIM} of",
+            f"more noise than {training_plan._TOO_LARGE} of",
+            f"{training_plan._LEAST_SHARE:.0%} to {training_plan._LARGEST_SHARE:.0%} of the budget",
         ],
         "docs/explanation/mechanisms.md": [
             f"is clipped at a slope of {gradient_steps._LIMIT}",
@@ -109,7 +110,7 @@ def made() -> dict[str, list[str]]:
         "docs/how_to/planning.md": [
             *aims(),
             f"{', '.join(shares[:-1])} and {shares[-1]}",
-            f"at most {short(auto_loss._NEXT_TO_NOTHING)} of",
+            f"at most {short(training_plan._NEXT_TO_NOTHING)} of",
             f"Above {forecast.POOR_FIT_RATIO} it says",
             f"a margin of {simulation._RANGE_FLOOR}",
         ],
