@@ -235,6 +235,6 @@ def product(left: Any, right: Any) -> Array:
 
 def mirrored(totals: Totals) -> Totals:
     """The totals with the upper triangle of every Hessian copied to the lower one, in place."""
-    for matrix in totals.hessian if totals.hessian.size else ():
-        matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
+    below = np.tri(totals.hessian.shape[1], k=-1, dtype=bool)
+    np.copyto(totals.hessian, totals.hessian.transpose(0, 2, 1), where=below)
     return totals

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -232,7 +233,8 @@ def entropy_of(seed: int | None) -> Entropy:
 
 def rows_per_person(most: int, seed: int | None) -> RowsPerPerson:
     """Which rows of each person are used: at most this many, drawn at random."""
-    return RowsPerPerson(most, entropy_of(seed).permutation)
+    entropy = cache(partial(entropy_of, seed))  # made when it is used, which without a column of persons is never
+    return RowsPerPerson(most, lambda n_rows: entropy().permutation(n_rows))
 
 
 # Random division of rows into parts. The division is drawn in secret, and anew for every fit.
