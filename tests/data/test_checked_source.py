@@ -48,7 +48,7 @@ def test_rows_that_are_not_read_here_are_neither_divided_nor_scored(source, use)
 def test_most_sources_give_every_sum_and_assume_nothing_of_their_place():
     """Rows in memory, for instance."""
     for source in (RowsWithDefaults(), MemorySource(ArrayBlocks(np.eye(2)), np.array([1, -1], dtype=np.int8))):
-        source.refuse_sums((ROW_SUM,), with_moments=True)
+        source.refuse_sums(lambda: (ROW_SUM,), with_moments=True)
         assert (source.place, PLACES[source.place]) == ("here", "")
 
 
@@ -60,12 +60,12 @@ def test_sources_whose_rows_others_hold_say_what_is_assumed_of_them():
 
 def test_parties_refuse_moments_and_sums_that_were_not_agreed():
     """Without a message to any of them; the sums that were agreed are accepted."""
-    FEDERATED.refuse_sums((ROW_SUM,), with_moments=False)
+    FEDERATED.refuse_sums(lambda: (ROW_SUM,), with_moments=False)
     with pytest.raises(ParameterError, match="no sums for intervals"):
-        FEDERATED.refuse_sums((ROW_SUM,), with_moments=True)
+        FEDERATED.refuse_sums(lambda: (ROW_SUM,), with_moments=True)
     other = RowSum(LogisticLoss(), BallBound(2.0), 0.0, 2)
     with pytest.raises(InputError, match="agrees to other sums"):
-        FEDERATED.refuse_sums((ROW_SUM, other), with_moments=False)
+        FEDERATED.refuse_sums(lambda: (ROW_SUM, other), with_moments=False)
 
 
 def test_a_fit_asks_its_source_for_moments_before_the_charge(monkeypatch):
@@ -73,7 +73,7 @@ def test_a_fit_asks_its_source_for_moments_before_the_charge(monkeypatch):
     asked, ledger = [], Ledger(limit=100.0)
 
     def refuse(self, row_sums, *, with_moments):
-        asked.append((len(row_sums), with_moments))
+        asked.append((len(row_sums()), with_moments))
         raise ParameterError("these sums are not given")
 
     monkeypatch.setattr(MemorySource, "refuse_sums", refuse)

@@ -254,7 +254,7 @@ def test_parties_without_a_schema_or_a_loss_are_refused_before_a_charge():
             model.fit(FederatedRows(None, ()))
     source = FederatedSource((), 2, (), frozenset())
     with pytest.raises(confide.InputError, match="sums of a loss alone"):
-        source.refuse_sums((), with_moments=False)
+        source.refuse_sums(lambda: (), with_moments=False)
     assert len(ledger.entries()) == 0
 
 
@@ -268,7 +268,7 @@ def test_a_loss_without_a_text_of_its_own_is_refused_before_a_charge():
     """Parties compare the text of a loss. That of another object would differ, or mean nothing."""
     source = FederatedSource((), 2, (), frozenset())
     with pytest.raises(confide.InputError, match="Make it a dataclass"):
-        source.refuse_sums([RowSum(Unnamed(0.5), BallBound(1.0), 1.0, 1)], with_moments=False)
+        source.refuse_sums(lambda: [RowSum(Unnamed(0.5), BallBound(1.0), 1.0, 1)], with_moments=False)
 
 
 def test_a_coordinator_that_leaves_ends_its_parties_in_words():

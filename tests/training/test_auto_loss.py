@@ -123,7 +123,7 @@ def test_the_losses_differ_in_their_threshold_alone_and_are_all_announced():
         assert shares == pytest.approx(list(thresholds.shares))
         assert {replace(loss, threshold=1.0) for loss in thresholds.losses} == {replace(thresholds.losses[0], threshold=1.0)}
         facts = settings(minimised=automatic(thresholds), row_bound=BallBound(1.0))
-        announced = {row_sum.loss for row_sum in facts.row_sums}
+        announced = {row_sum.loss for row_sum in facts.row_sums(0)}
         assert announced >= set(thresholds.losses)
         for n_rows in (200, 20_000, 10**9):
             assert loss_at_noise(facts, 5, n_rows).loss in announced

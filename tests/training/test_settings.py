@@ -41,7 +41,7 @@ def test_least_squares_knows_no_classes_and_asks_for_no_sums_of_a_loss():
     """Its sums are of another kind."""
     facts = least_squares()
     assert facts.for_classes(3) is facts
-    assert facts.row_sums == ()
+    assert facts.row_sums(0) == ()
 
 
 def test_the_largest_weight_is_the_cap_times_the_largest_class_weight():
@@ -60,15 +60,15 @@ def test_the_sums_of_all_losses_that_a_plan_may_take_are_named():
     """The loss itself, the alternative on the same rows, and the alternative on shorter ones; each at order 2."""
     facts = settings(minimised=AUTOMATIC, intercept=2.0, largest_sample_weight=3.0)
     plain = replace(facts, mechanism="objective")
-    pairs = [(row_sum.loss, row_sum.row_bound) for row_sum in plain.row_sums]
+    pairs = [(row_sum.loss, row_sum.row_bound) for row_sum in plain.row_sums(0)]
     smooth = LogisticHinge(0.5)
     assert pairs == [(HUBER, BallBound(1.0)), (smooth, BallBound(1.0)), (smooth, BallBound(0.5))]
-    assert {(row_sum.intercept, row_sum.order, row_sum.largest_weight) for row_sum in plain.row_sums} == {(2.0, 2, 3.0)}
-    assert len(settings(mechanism="output").row_sums) == 1
+    assert {(row_sum.intercept, row_sum.order, row_sum.largest_weight) for row_sum in plain.row_sums(0)} == {(2.0, 2, 3.0)}
+    assert len(settings(mechanism="output").row_sums(0)) == 1
     for name in ("auto", "gradient"):
         # Each may also be asked for with clipped slopes, which have gradients alone.
-        sums = replace(facts, mechanism=name).row_sums
-        assert sums[:3] == plain.row_sums
+        sums = replace(facts, mechanism=name).row_sums(0)
+        assert sums[:3] == plain.row_sums(0)
         clipped = [(row_sum.loss.loss, row_sum.row_bound, row_sum.order) for row_sum in sums[3:]]
         assert clipped == [(loss, bound, 1) for loss, bound in pairs]
         assert {type(row_sum.loss) for row_sum in sums[3:]} == {ClippedSlopes}

@@ -57,12 +57,12 @@ class CheckedSource(RowSource, Protocol):
     def place(self) -> str:
         """Where the rows lie: a name in `PLACES`."""
 
-    def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
+    def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
         """Refuse a fit that may ask for sums that this source cannot give. Called before anything is charged.
 
         Parameters
         ----------
-        row_sums : all sums that a plan of this fit may ask for, at order 2
+        row_sums : gives all sums that a plan of this fit may ask for, at order 2
         with_moments : whether the fit also asks for the second moments from which intervals are computed
 
         Raises
@@ -90,7 +90,7 @@ class RowsWithDefaults:
     def place(self) -> str:
         return "here"
 
-    def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
+    def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
         return
 
     def taken(self, positions: Indices) -> CheckedSource:

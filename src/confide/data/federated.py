@@ -18,7 +18,7 @@ import itertools
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -270,17 +270,18 @@ class FederatedSource(RowsWithDefaults, SummableRows):
     def place(self) -> str:
         return "parties"
 
-    def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
+    def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
         if with_moments:
             raise ParameterError(NO_MOMENTS)
-        if not row_sums:
+        asked = row_sums()
+        if not asked:
             raise InputError("parties send sums of a loss alone. Use a classifier with a loss, such as LogisticRegression.")
-        if any(_ADDRESS.search(repr(row_sum)) for row_sum in row_sums):
+        if any(_ADDRESS.search(repr(row_sum)) for row_sum in asked):
             raise InputError(
                 "parties compare the text of a loss, and this loss shows its place in memory alone. Make it a dataclass, or "
                 "give it a __repr__ that says all of its parameters."
             )
-        if not self.agreed.issuperset(digest_of_sum(row_sum) for row_sum in row_sums):
+        if not self.agreed.issuperset(map(digest_of_sum, asked)):
             raise InputError(
                 "a party agrees to other sums than this fit asks for. All sides need the same version of confide and the "
                 "same parameters; only budget, ledger and alpha may differ."

@@ -63,7 +63,7 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
             rows_of_parties_are_not_counted()
         settings = estimator._settings(encoder, names=given.column_names)
         with given.checked([estimator._specification(settings, encoder)]) as (rows,):
-            answer(connection, rows.source, settings.for_classes(len(rows.domain)).row_sums)
+            answer(connection, rows.source, settings.row_sums(len(rows.domain)))
     except BaseException:
         send_end(connection)
         raise

@@ -12,7 +12,8 @@ from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, repeat
+from operator import mul
 
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Hinge, HuberHinge, Loss, LossBounds
@@ -334,7 +335,7 @@ def _first_possible_plan(
     if isinstance(mechanism, ObjectivePerturbation):
         # Give the mechanism the limit, so that it does not prefer a law of noise whose seal costs too much.
         mechanism = ObjectivePerturbation(largest_seal_share)
-    ridges = list(accumulate(range(1, _MOST_RIDGES), lambda l2, _: _RIDGE_STEP * l2, initial=problem.l2))
+    ridges = list(accumulate(repeat(_RIDGE_STEP, _MOST_RIDGES - 1), mul, initial=problem.l2))
 
     @cache
     def plan_at(step: int) -> Plan | None:

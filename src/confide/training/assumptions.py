@@ -114,8 +114,8 @@ def guarantee_of(
     circumstances : the other public facts of the fit, see `circumstances_of`
     unusual : what is unusual about the budget, see `confide.budget_warnings`
     """
-    problem, intervals = plan.problem, _intervals_of(plan)
-    ledger = circumstances.ledger
+    problem, ledger = plan.problem, circumstances.ledger
+    intervals: IntervalsPlan | InterestPlan | None = plan.intervals if isinstance(plan, Plan) else None
     released_bounds = _released_bounds(encoder, ledger)
     matching = plan.matching if isinstance(plan, Plan) else None
     parts = [part for part in (intervals, matching) if part is not None]
@@ -137,10 +137,8 @@ def guarantee_of(
         *_clipped_slopes(problem),
         *_own_penalty(problem),
         *_zeros(plan),
-        *_released_for_intervals(plan),
-        *_released_centre(plan),
-        *_released_means(plan),
-        *(_private_release(plan, budget, ledger, unusual) if is_guaranteed else ()),
+        *_released_besides(plan, intervals),
+        *(_private_release(plan, intervals, budget, ledger, unusual) if is_guaranteed else ()),
         *attempts_sentence(circumstances.attempts),
     )
     rows = problem.rows_per_person
@@ -154,12 +152,6 @@ def void_because(budget: Budget, seed: int | None, consequence: str) -> str | No
     if seed is not None:
         return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can subtract it."
     return None
-
-
-def _intervals_of(plan: AnyPlan) -> IntervalsPlan | InterestPlan | None:
-    """The plan of what is released besides the weights for intervals, or None if nothing is."""
-    intervals: IntervalsPlan | InterestPlan | None = plan.intervals if isinstance(plan, Plan) else None
-    return intervals
 
 
 def _number_of_rows(problem: Any) -> str:
@@ -201,20 +193,33 @@ def _void_bounds(encoder: Encoder | None) -> str | None:
     return f"The bounds of {names} came from a release without a guarantee, which may reveal rows." if names else None
 
 
-def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
-    """What is released for intervals."""
-    intervals = _intervals_of(plan)
+def _released_besides(plan: AnyPlan, intervals: IntervalsPlan | InterestPlan | None) -> list[str]:
+    """What is released besides the weights: for intervals, before them, and after them."""
+    if isinstance(plan, StatisticsPlan):
+        squares = "Besides the other sums, the sum of the squared targets is released with noise, for intervals."
+        return [squares] if plan.problem.with_square else []
+    sentences, centring, matching = [], plan.centring, plan.matching
     if intervals is not None:
-        cost = f"; they cost {intervals.share:.3g} of the budget, which covers both." if plan.budget.is_private else "."
-        if isinstance(intervals, InterestPlan):
-            return (f"Besides the weights, {_of_interest(intervals)} are released with noise, for intervals{cost}",)
-        moments = (
-            "the second moments of the rows' slopes and curvatures at these weights are released with noise, for intervals"
+        what = (
+            _of_interest(intervals)
+            if isinstance(intervals, InterestPlan)
+            else "the second moments of the rows' slopes and curvatures at these weights"
         )
-        return (f"Besides the weights, {moments}{cost}",)
-    if isinstance(plan, StatisticsPlan) and plan.problem.with_square:
-        return ("Besides the other sums, the sum of the squared targets is released with noise, for intervals.",)
-    return ()
+        cost = f"; they cost {intervals.share:.3g} of the budget, which covers both." if plan.budget.is_private else "."
+        sentences.append(f"Besides the weights, {what} are released with noise, for intervals{cost}")
+    if centring is not None:
+        sentences.append(
+            f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
+            f"{centring.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
+            f"weights are given for rows as they were."
+        )
+    if matching is not None:
+        sentences.append(
+            f"After the weights, the sum of the counts and the sum of what predictions exceed them by, each difference "
+            f"within {matching.target_bound:.6g}, are released with noise; they cost {matching.share:.2g} of the budget, "
+            f"which covers both. The intercept was moved so that predictions are right in the mean."
+        )
+    return sentences
 
 
 def _of_interest(intervals: InterestPlan) -> str:
@@ -227,33 +232,15 @@ def _of_interest(intervals: InterestPlan) -> str:
     )
 
 
-def _released_centre(plan: AnyPlan) -> tuple[str, ...]:
-    """What is released before the weights."""
-    if not isinstance(plan, Plan) or plan.centring is None:
-        return ()
-    sentence = (
-        f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
-        f"{plan.centring.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
-        f"weights are given for rows as they were."
-    )
-    return (sentence,)
-
-
-def _released_means(plan: AnyPlan) -> tuple[str, ...]:
-    """What is released after the weights of a model of counts."""
-    if not isinstance(plan, Plan) or plan.matching is None:
-        return ()
-    sentence = (
-        f"After the weights, the sum of the counts and the sum of what predictions exceed them by, each difference within "
-        f"{plan.matching.target_bound:.6g}, are released with noise; they cost {plan.matching.share:.2g} of the budget, "
-        f"which covers both. The intercept was moved so that predictions are right in the mean."
-    )
-    return (sentence,)
-
-
-def _private_release(plan: AnyPlan, budget: Budget, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> tuple[str, ...]:
+def _private_release(
+    plan: AnyPlan,
+    intervals: IntervalsPlan | InterestPlan | None,
+    budget: Budget,
+    ledger: NamedLedger | None,
+    unusual: tuple[str, ...],
+) -> tuple[str, ...]:
     """The assumptions of a private release that do not concern its rows."""
-    problem, intervals, lattice = plan.problem, _intervals_of(plan), plan.lattice
+    problem, lattice = plan.problem, plan.lattice
     assert lattice is not None  # noqa: S101 - the caller asks this only for private releases
     parts = [plan, *([intervals.moments] if isinstance(intervals, IntervalsPlan) else [])]
     others = "" if intervals is None else " and sums" if isinstance(intervals, InterestPlan) else " and moments"

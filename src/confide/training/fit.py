@@ -9,6 +9,7 @@ problem is solved, the minimiser is certified, and the result is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from confide.array_types import Weights
@@ -66,7 +67,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
             and settings.value("mean_sample_weight") is None
         ):
             raise ParameterError(WITHOUT_MEAN)
-        rows.source.refuse_sums(settings.for_classes(len(rows.domain)).row_sums, with_moments=settings.has_intervals)
+        sums = partial(settings.row_sums, len(rows.domain))
+        rows.source.refuse_sums(sums, with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
@@ -142,7 +144,8 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
     weights = release.weights if plan.matching is None else matched(plan, release.weights, source, entropy)
     model = LinearModel.of(weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
-    model = with_zeros(model, plan, release.weights)
+    if isinstance(plan.problem, SparseProblem):
+        model = with_zeros(model, plan, release.weights)
     if plan.intervals is None:
         return Fit(model, None)
     if isinstance(plan.intervals, InterestPlan):

@@ -254,13 +254,12 @@ class Settings:
             return self
         return replace(self, minimised=self.minimised.for_classes(n_classes))
 
-    @property
-    def row_sums(self) -> tuple[RowSum, ...]:
+    def row_sums(self, n_classes: int) -> tuple[RowSum, ...]:
         """The sums of a loss over rows that a plan may ask for, at any budget and any number of rows.
 
-        Empty if a plan may ask for sums that are none of a loss.
+        Empty if a plan may ask for sums that are none of a loss. `n_classes` is 0 for a regression.
         """
-        found = self.minimised
+        found = self.for_classes(n_classes).minimised
         if isinstance(found, SquaredError):
             # Unless the objective was asked for by name, a plan may take noisy sums, which are none of a loss.
             losses = found.nearly_squared if self.mechanism == "objective" else None
