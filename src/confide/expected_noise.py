@@ -57,7 +57,7 @@ def noise_norm(plan: Any) -> float:
         return float(plan.lattice.norm * math.sqrt(2.0 / plan.descent.n_steps) / plan.l2)
     if plan.noise is None:
         return float(plan.lattice.norm) if plan.lattice else 0.0
-    return float(plan.noise.norm / (plan.l2 if plan.perturbs_objective else 1.0))
+    return float(plan.noise.norm / (plan.l2 if plan.mechanism == "objective" else 1.0))
 
 
 def seal_norm(plan: Any) -> float:
@@ -178,23 +178,26 @@ Planned = TypeVar("Planned")
 def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, ...]) -> Planned | None:
     """The plan at the first share at which the seal's noise is small, or else at the last at which it is not too large."""
     found: Any = None
+    sizes = 0.0, 0.0
     for share in shares:
-        if found is not None and (_is_small(found) or share > _LAST_RESORT):
+        if found is not None and (_is_small(found, *sizes) or share > _LAST_RESORT):
             break
         with suppress(InsufficientRegularisation):
             plan: Any = plan_at(share)
+            seal, noise = plan.seal_norm, plan.noise_norm
             # The seal's noise shrinks as its share grows, and the main noise changes by less than half.
-            if plan.seal_norm * share > 2.0 * _LARGEST_SEAL_NOISE * plan.noise_norm * shares[-1]:
+            if seal * share > 2.0 * _LARGEST_SEAL_NOISE * noise * shares[-1]:
                 break
-            if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm:
-                found = plan
+            if seal <= _LARGEST_SEAL_NOISE * noise:
+                found, sizes = plan, (seal, noise)
     answer: Planned | None = found
     return answer
 
 
-def _is_small(plan: Any) -> bool:
+def _is_small(plan: Any, seal: float, noise: float) -> bool:
     """Whether the seal's noise is small, compared with the main noise or with the scores that the loss asks for."""
+    if seal <= _SMALL_SEAL_NOISE * noise:
+        return True
     problem, loss = plan.problem, plan.problem.loss_bounds
-    on_scores = plan.seal_norm * problem.row_norm / math.sqrt(problem.n_weights)
-    asked_for = loss.value_at_zero / loss.lipschitz
-    return bool(plan.seal_norm <= _SMALL_SEAL_NOISE * plan.noise_norm or on_scores <= _SMALL_ON_SCORES * asked_for)
+    on_scores = seal * problem.row_norm / math.sqrt(problem.n_weights)
+    return bool(on_scores <= _SMALL_ON_SCORES * (loss.value_at_zero / loss.lipschitz))
