@@ -9,7 +9,7 @@ docstrings, annotations and layout do not count, constants and operators do. A n
 constant of a module or class; or of a function or a macro of one line of a C file, such as confide.compiled.passes.weigh.
 
 Run ``python scripts/proof_hashes.py`` to list what changed since its page was read, and after reading the page again
-``python scripts/proof_hashes.py --write`` to renew the hashes.
+``python scripts/proof_hashes.py --write`` to renew the hashes, and to add those of names that have none yet.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def main() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         try:
+            text = completed(text) if write else text
             entries = claims(text)
         except ValueError as error:
             sys.exit(f"{page.name}: {error}")
@@ -63,6 +64,11 @@ def claims(text: str) -> list[tuple[str, str]]:
         if not CLAIM.fullmatch(entry):
             raise ValueError(f"{entry.strip()!r} is not 'Proves: NAME sha256:' and twelve digits, so it would bind nothing.")
     return [(name, written) for _, name, written in CLAIM.findall(text)]
+
+
+def completed(text: str) -> str:
+    """The page with a hash of zeros behind each name that has none yet, for people who write names alone."""
+    return re.sub(r"^( *Proves: [\w.]+)$", rf"\1 sha256:{'0' * 12}", text, flags=re.MULTILINE)
 
 
 def renewed(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Names of code in proof pages, comments and docstrings are names that the package has."""
+"""Names of code in proof pages, in ARCHITECTURE.md, in comments and in docstrings are names that the package has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import confide
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "confide"
-PAGES = [*sorted(PACKAGE.glob("*/proofs/*.md")), PACKAGE / "privacy" / "README.md"]
+PAGES = [*sorted(PACKAGE.glob("*/proofs/*.md")), PACKAGE / "privacy" / "README.md", ROOT / "ARCHITECTURE.md"]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 OF_OTHERS = {"F_FULLFSYNC", "VotingClassifier", "glht", "model_selection", "multipletests"}
@@ -162,7 +162,7 @@ def files_in(prose: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages_of_the_trusted_room_name_what_there_is(page):
+def test_pages_about_the_code_name_what_there_is(page):
     """Each module, file, function and dotted name in a code span."""
     found = names_on(page.read_text(encoding="utf-8"))
     assert found, "the scan finds nothing"

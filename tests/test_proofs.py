@@ -393,6 +393,14 @@ def test_an_entry_that_binds_nothing_is_refused(rest):
             proof_hashes.claims(f"Text.\n\n{whole}{indent}Proves: {name}{rest}{'' if indent or rest else ' x'}\n")
 
 
+def test_writing_adds_the_hash_of_a_name_that_has_none():
+    """A name alone is what people write; everything else stays as it is."""
+    name = "confide.privacy.gaussian.gradient_shift"
+    page = f"# A page\n\n    Proves: {name}\n    Proves: {name} and more\n"
+    assert proof_hashes.completed(page) == page.replace(f"{name}\n", f"{name} sha256:{'0' * 12}\n")
+    assert proof_hashes.claims(proof_hashes.completed(f"    Proves: {name}\n")) == [(name, "0" * 12)]
+
+
 def test_writing_renews_hashes_and_nothing_else():
     """The rest of a page stays as it is."""
     name = "confide.privacy.gaussian.gradient_shift"
