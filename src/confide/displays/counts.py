@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -161,10 +160,11 @@ class CalibrationDisplay(CountsDisplay):
     _draws = (Evaluation, ClassEvaluation, NumberEvaluation)
 
     def _drawn(self, ax: Any) -> list[Any]:
-        axis, ax = _axis_of(self.evaluation), axes_for("CalibrationDisplay", ax, (5.0, 4.8))
-        rates, (low, high) = self.evaluation.calibration, axis.ends
+        (across, up), ax = _names_of_axes(self.evaluation), axes_for("CalibrationDisplay", ax, (5.0, 4.8))
+        rates, edges = self.evaluation.calibration, self.evaluation.edges
+        low, high = edges[0], edges[-1]
         ax.plot([low, high], [low, high], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
-        places = zip(_middles(axis.edges), rates, self.evaluation.calibration_band, strict=True)
+        places = zip([0.5 * sum(ends) for ends in pairwise(edges)], rates, self.evaluation.calibration_band, strict=True)
         known = [(middle, rate, band) for middle, rate, band in places if rate.value is not None]
         for middle, rate, band in known:
             if band.value is not None:
@@ -172,8 +172,8 @@ class CalibrationDisplay(CountsDisplay):
             ax.plot([middle] * 2, [rate.low, rate.high], color=BLUE, alpha=0.4, linewidth=5.0, solid_capstyle="butt")
         label = f"this model, intervals and band at {self.evaluation.level:g}"
         ax.plot([each[0] for each in known], [each[1].value for each in known], color=BLUE, marker="o", label=label)
-        ax.set_xlabel(plain(axis.across))
-        ax.set_ylabel(plain(axis.up))
+        ax.set_xlabel(plain(across))
+        ax.set_ylabel(plain(up))
         ax.set_xlim(low, high)
         least = min([low, *(rate.low for _, rate, _ in known)])
         ax.set_ylim(least - 0.02 * (high - least), high + 0.02 * (high - least))
@@ -185,30 +185,13 @@ class CalibrationDisplay(CountsDisplay):
         return [ax]
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """The bins of a calibration, and what the axes are called."""
-
-    edges: tuple[float, ...]
-    across: str
-    up: str
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return self.edges[0], self.edges[-1]
-
-
-def _middles(edges: tuple[float, ...]) -> list[float]:
-    return [0.5 * (low + high) for low, high in pairwise(edges)]
-
-
-def _axis_of(evaluation: Any) -> _Axis:
+def _names_of_axes(evaluation: Any) -> tuple[str, str]:
+    """What was predicted, and what the rates are of."""
     if isinstance(evaluation, ClassEvaluation):
-        return _Axis(evaluation.edges, "probability of the predicted class", "part of the rows that are predicted right")
+        return "probability of the predicted class", "part of the rows that are predicted right"
     if isinstance(evaluation, NumberEvaluation):
-        return _Axis(evaluation.edges, f"predicted: {evaluation.target}", f"mean of {evaluation.target}")
-    edges = tuple(place / evaluation.n_bins for place in range(evaluation.n_bins + 1))
-    return _Axis(edges, f"predicted probability of {evaluation.outcome}", "part of the rows for which it is so")
+        return f"predicted: {evaluation.target}", f"mean of {evaluation.target}"
+    return f"predicted probability of {evaluation.outcome}", "part of the rows for which it is so"
 
 
 # A picture of the ROC curve, from private counts of rows by class and score.

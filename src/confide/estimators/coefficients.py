@@ -240,11 +240,8 @@ class CoefficientIntervals:
             shown_units=shown,
             ratio=ratio_of_scores(self),
             shortens_rows=self._encoder is not None and self._row_bound != self._encoder.row_bound,
-            model=type(self).__name__,
-            outcome=outcome,
+            **self._facts_of_table(outcome),
             predicted="" if outcome else self._shown_number(),
-            alpha=self.alpha_,
-            guarantee=self.guarantee_,
             assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
             design=self._known_evidence().design,
             is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
@@ -264,17 +261,17 @@ class CoefficientIntervals:
             level=level,
             sign=sign,
             adjust=adjust,
-            target="unregularised",
             shown_units=shown,
             ratio=ratio_of_scores(self),
-            model=type(self).__name__,
-            outcome=outcome,
-            alpha=self.alpha_,
-            guarantee=self.guarantee_,
-            is_of_interest=True,
-            design=self._interest.facts.design,
-            supposed=supposed_of(self._interest),
+            **self._facts_of_interest(self._interest, outcome),
         )
+
+    def _facts_of_table(self, outcome: str) -> dict[str, Any]:
+        return {"model": type(self).__name__, "outcome": outcome, "alpha": self.alpha_, "guarantee": self.guarantee_}
+
+    def _facts_of_interest(self, interest: InterestEvidence, outcome: str) -> dict[str, Any]:
+        facts = {"design": interest.facts.design, "supposed": supposed_of(interest), "is_of_interest": True}
+        return self._facts_of_table(outcome) | facts | {"target": "unregularised"}
 
     def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
         """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
@@ -323,16 +320,9 @@ class CoefficientIntervals:
             level=level,
             sign=sign,
             adjust=adjust,
-            target="unregularised",
             shown_units="original",
-            model=type(self).__name__,
-            outcome=outcome,
-            alpha=self.alpha_,
-            guarantee=self.guarantee_,
-            is_of_interest=True,
             quantity="risk differences",
-            design=self._interest.facts.design,
-            supposed=supposed_of(self._interest),
+            **self._facts_of_interest(self._interest, outcome),
         )
         # An interval may be cut where no difference of two probabilities can lie.
         lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, shown, written_all
+from confide.evaluations.result import CalibratedEvaluation, ShownTable, shown, written_all
 from confide.evaluations.tables import LOSS_DEGREE, ClassTables, weights_of_power
-from confide.inference.intervals import level_of_each
 from confide.inference.rates import UNKNOWN, NoisyTable, Rate, mean_of, within
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassEvaluation(TablesEvaluation):
+class ClassEvaluation(CalibratedEvaluation):
     """Rates of a classifier of any number of classes, of all rows and of groups.
 
     Attributes
@@ -87,31 +86,17 @@ class ClassEvaluation(TablesEvaluation):
         return tuple(tuple(cells[size * row : size * (row + 1)]) for row in range(size))
 
     @property
-    def calibration(self) -> tuple[Rate, ...]:
-        """For each bin of the probability of the predicted class the share of its rows that are predicted right.
-
-        The bins have equal widths between one over the number of classes and 1. For a calibrated model the share lies
-        within the bin.
-        """
-        return self._calibration(self.level)
+    def _n_bins(self) -> int:
+        return self.layout.n_bins
 
     @property
-    def calibration_band(self) -> tuple[Rate, ...]:
-        """The same with intervals that all hold together with probability `level`: a band."""
-        return self._calibration(level_of_each(self.level, self.layout.n_bins))
+    def _range_of_bins(self) -> tuple[float, float]:
+        return 1.0 / self.layout.n_classes, 1.0
 
-    def _calibration(self, level: float) -> tuple[Rate, ...]:
-        if not self.layout.n_bins:
-            raise ParameterError("no calibration was released: the model has no probabilities, or n_bins is 0.")
-        counts = self.tables[-1]
-        table = replace(counts, level=level)
-        marks = np.eye(self.layout.n_bins)
-        return tuple(table.share(np.outer(row, [0.0, 1.0]), np.outer(row, [1.0, 1.0])) for row in marks)
+    _why_no_calibration: ClassVar[str] = "the model has no probabilities, or n_bins is 0"
 
-    @property
-    def edges(self) -> tuple[float, ...]:
-        """The ends of the bins of `calibration`."""
-        return tuple(np.linspace(1.0 / self.layout.n_classes, 1.0, self.layout.n_bins + 1).tolist())
+    def _in_bin(self, table: NoisyTable, row: Array) -> Rate:
+        return table.share(np.outer(row, [0.0, 1.0]), np.outer(row, [1.0, 1.0]))
 
     def rates_of(self, groups: Array) -> dict[str, Rate]:
         table, size = self.tables[0], self.layout.n_classes
@@ -176,13 +161,6 @@ class ClassEvaluation(TablesEvaluation):
         return found.scaled(clip)
 
     def facts(self) -> dict[str, Any]:
-        calibration = None
-        if self.layout.n_bins:
-            calibration = {
-                "edges": list(self.edges),
-                "shares": [rate.to_dict() for rate in self.calibration],
-                "band": [rate.to_dict() for rate in self.calibration_band],
-            }
         return {
             "classes": list(self.classes),
             "clip": self.layout.clip,
@@ -190,7 +168,7 @@ class ClassEvaluation(TablesEvaluation):
             "precision": written_all(self.precision),
             "f1": written_all(self.f1),
             "confusion": [[rate.to_dict() for rate in row] for row in self.confusion],
-            "calibration": calibration,
+            **self.calibration_facts("shares"),
         }
 
     def further_tables(self) -> list[ShownTable]:
@@ -199,18 +177,9 @@ class ClassEvaluation(TablesEvaluation):
             for true, row in zip(self.classes, self.confusion, strict=True)
             for predicted, rate in zip(self.classes, row, strict=True)
         }
-        tables = [shown("Shares of all rows, by class and prediction", "rows", confusion)]
-        if self.layout.n_bins:
-            rows = [
-                (f"{low:.4g} to {high:.4g}", *digits_of(rate), *digits_of(band)[1:])
-                for low, high, rate, band in zip(
-                    self.edges, self.edges[1:], self.calibration, self.calibration_band, strict=False
-                )
-            ]
-            title = "Calibration: of rows whose predicted class has such a probability, the share that is predicted right"
-            columns = ("probability", "share", "low", "high", "band low", "band high")
-            tables.append(ShownTable(title, columns, tuple(rows)))
-        return tables
+        title = "of rows whose predicted class has such a probability, the share that is predicted right"
+        tables = self.calibration_tables(title, "probability", "share", ".4g")
+        return [shown("Shares of all rows, by class and prediction", "rows", confusion), *tables]
 
 
 def _ones(table: NoisyTable) -> Array:

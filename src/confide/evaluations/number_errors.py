@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import ParameterError
-from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of
+from confide.evaluations.result import CalibratedEvaluation, ShownTable
 from confide.evaluations.tables import ERROR_DEGREE, LOSS_DEGREE, NumberTables, weights_of_polynomial, weights_of_power
-from confide.inference.intervals import level_of_each
 from confide.inference.rates import UNKNOWN, NoisyTable, Rate, within
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NumberEvaluation(TablesEvaluation):
+class NumberEvaluation(CalibratedEvaluation):
     """Errors of a regression, of all rows and of groups.
 
     Targets and predictions are clipped to the declared range of the target, and absolute errors to at most `layout.clip`.
@@ -53,32 +51,16 @@ class NumberEvaluation(TablesEvaluation):
         return self.rates["MAE"]
 
     @property
-    def calibration(self) -> tuple[Rate, ...]:
-        """For each bin of the prediction the mean of the target: for a calibrated model it lies within the bin."""
-        return self._calibration(self.level)
+    def _n_bins(self) -> int:
+        return self.layout.n_bins
 
     @property
-    def calibration_band(self) -> tuple[Rate, ...]:
-        """The same with intervals that all hold together with probability `level`: a band."""
-        return self._calibration(level_of_each(self.level, self.layout.n_bins))
+    def _range_of_bins(self) -> tuple[float, float]:
+        return self.layout.low, self.layout.high
 
-    @property
-    def edges(self) -> tuple[float, ...]:
-        """The ends of the bins of `calibration`, in the unit of the target."""
-        return tuple(np.linspace(self.layout.low, self.layout.high, self.layout.n_bins + 1).tolist())
-
-    def _calibration(self, level: float) -> tuple[Rate, ...]:
-        if not self.layout.n_bins:
-            raise ParameterError("no calibration was released: n_bins is 0.")
-        released = self.tables[-1]
-        table = replace(released, level=level)
-        first, second = (weights_of_power(power, LOSS_DEGREE) for power in (1, 2))
-        found = []
-        for row in np.eye(self.layout.n_bins):
-            of = np.outer(row, np.ones(LOSS_DEGREE + 1))
-            mean = table.mean(np.outer(row, first), of, np.outer(row, second), 0.0, 1.0)
-            found.append(mean.scaled(self.layout.high - self.layout.low, self.layout.low))
-        return tuple(found)
+    def _in_bin(self, table: NoisyTable, row: Array) -> Rate:
+        of, first, second = (np.outer(row, weights_of_power(power, LOSS_DEGREE)) for power in (0, 1, 2))
+        return table.mean(first, of, second, 0.0, 1.0).scaled(self.layout.high - self.layout.low, self.layout.low)
 
     def rates_of(self, groups: Array) -> dict[str, Rate]:
         table, marks = self.tables[0], groups[:, None, None]
@@ -96,27 +78,12 @@ class NumberEvaluation(TablesEvaluation):
         }
 
     def facts(self) -> dict[str, Any]:
-        calibration = None
-        if self.layout.n_bins:
-            calibration = {
-                "edges": list(self.edges),
-                "means": [rate.to_dict() for rate in self.calibration],
-                "band": [rate.to_dict() for rate in self.calibration_band],
-            }
         facts = {"target": self.target, "low": self.layout.low, "high": self.layout.high, "clip": self.layout.clip}
-        return facts | {"calibration": calibration}
+        return facts | self.calibration_facts("means")
 
     def further_tables(self) -> list[ShownTable]:
-        if not self.layout.n_bins:
-            return []
-        rows = [
-            (f"{low:,.6g} to {high:,.6g}", *digits_of(rate), *digits_of(band)[1:])
-            for low, high, rate, band in zip(
-                self.edges, self.edges[1:], self.calibration, self.calibration_band, strict=False
-            )
-        ]
-        title = f"Calibration: of rows with such a prediction, the mean of {self.target}"
-        return [ShownTable(title, ("prediction", "mean", "low", "high", "band low", "band high"), tuple(rows))]
+        title = f"of rows with such a prediction, the mean of {self.target}"
+        return self.calibration_tables(title, "prediction", "mean", ",.6g")
 
 
 def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: Array, least: float = -math.inf) -> Rate:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -15,6 +16,7 @@ from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.evaluations.tables import Layout
 from confide.inference.forecast import rounded, rows_to_be_known
+from confide.inference.intervals import level_of_each
 from confide.inference.rates import NoisyTable, Rate, difference_of, facts_of_release
 from confide.known_words import printable_line, suggestion
 from confide.privacy.noisy_sum import SumPlan
@@ -226,6 +228,70 @@ class TablesEvaluation(ABC):
             shown_rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
             lines += [printable_line(table.title), *shown_rows, ""]
         return "\n".join([*lines, self.noise_in_words(), self.guarantee_in_words()])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibratedEvaluation(TablesEvaluation):
+    """An evaluation of one model, whose last table may hold its calibration: rows by bins of what was predicted."""
+
+    _why_no_calibration: ClassVar[str] = "n_bins is 0"
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """The ends of the bins of `calibration`, which have equal widths."""
+        return tuple(np.linspace(*self._range_of_bins, self._n_bins + 1).tolist())
+
+    @property
+    def calibration(self) -> tuple[Rate, ...]:
+        """For each bin of what was predicted the share of its rows that are predicted right, or the mean of the target.
+
+        For a calibrated model it lies within the bin.
+        """
+        return self._calibrated(self.level)
+
+    @property
+    def calibration_band(self) -> tuple[Rate, ...]:
+        """The same with intervals that all hold together with probability `level`: a band."""
+        return self._calibrated(level_of_each(self.level, self._n_bins))
+
+    def _calibrated(self, level: float) -> tuple[Rate, ...]:
+        if not self._n_bins:
+            raise ParameterError(f"no calibration was released: {self._why_no_calibration}.")
+        table = replace(self.tables[-1], level=level)
+        return tuple(self._in_bin(table, row) for row in np.eye(self._n_bins))
+
+    @property
+    @abstractmethod
+    def _n_bins(self) -> int:
+        """The number of bins; 0 for no calibration."""
+
+    @property
+    @abstractmethod
+    def _range_of_bins(self) -> tuple[float, float]:
+        """Between which numbers the bins lie."""
+
+    @abstractmethod
+    def _in_bin(self, table: NoisyTable, row: Array) -> Rate:
+        """The rate of the bin that is marked by 1."""
+
+    def calibration_facts(self, name: str) -> dict[str, Any]:
+        """The calibration as JSON values; `name` is that of the rates."""
+        if not self._n_bins:
+            return {"calibration": None}
+        rates = {name: self.calibration, "band": self.calibration_band}
+        written = {key: [rate.to_dict() for rate in values] for key, values in rates.items()}
+        return {"calibration": {"edges": list(self.edges), **written}}
+
+    def calibration_tables(self, title: str, predicted: str, rate: str, number: str) -> list[ShownTable]:
+        """The table of the calibration, if there is one; `number` is the format of the ends of bins."""
+        if not self._n_bins:
+            return []
+        bins = zip(pairwise(self.edges), self.calibration, self.calibration_band, strict=True)
+        rows = tuple(
+            (f"{low:{number}} to {high:{number}}", *digits_of(alone), *digits_of(band)[1:])
+            for (low, high), alone, band in bins
+        )
+        return [ShownTable(f"Calibration: {title}", (predicted, rate, "low", "high", "band low", "band high"), rows)]
 
 
 def _any_known(rates: Mapping[str, Rate]) -> bool:

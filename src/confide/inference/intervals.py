@@ -462,9 +462,9 @@ class Uncertainty:
         """(D,): p-values of the null hypothesis that the population's coefficient is 0."""
         return np.clip(1.0 - self.probability_within(np.abs(self.estimates)), 0.0, 1.0)
 
-    def among(self, places: slice | Indices) -> Uncertainty:
+    def among(self, places: slice | Indices) -> Self:
         """The errors of the estimates at these places."""
-        return Uncertainty(self.estimates[places], self.sampling_error[places], self.privacy_errors[:, places])
+        return type(self)(*(getattr(self, each.name)[..., places] for each in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -540,15 +540,6 @@ class JointUncertainty(Uncertainty):
         largest: Array = np.max(np.abs(draws) / self.total_error[known], axis=1)
         return largest
 
-    def among(self, places: slice | Indices) -> JointUncertainty:
-        """The errors of the estimates at these places."""
-        return JointUncertainty(
-            self.estimates[places],
-            self.sampling_error[places],
-            self.privacy_errors[:, places],
-            self.sampling_root[:, places],
-        )
-
 
 def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     """The distribution of the error of released coefficients.
@@ -559,14 +550,10 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     target : "regularised" for the population's minimiser with the same ridge, "unregularised" for the one without a ridge,
         which is not available after output perturbation
     """
-    _refuse_target(evidence, target)
-    known = known_scores(evidence)
-    weights = evidence.weights.reshape(known.size, -1)
+    known, weights = _known_and_weights(evidence, target)
     units = np.ones_like(weights)
     if evidence.intercept > 0.0:
         units[:, -1] = evidence.intercept
-    if not evidence.separable:
-        weights = weights - weights[known if known.any() else ~known].mean(axis=0)
     # A class that the noise hides keeps its weights, but its errors are unknown.
     estimates, sampling = weights.ravel().copy(), np.full(weights.size, np.inf)
     errors = np.zeros((_N_DRAWS if evidence.noises else 0, weights.size))
@@ -578,8 +565,8 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     return Uncertainty(estimates, units.ravel() * sampling, units.ravel() * errors)
 
 
-def _refuse_target(evidence: Evidence, target: str) -> None:
-    """Raise ParameterError if the target is unknown, or not available for this release."""
+def _known_and_weights(evidence: Evidence, target: str) -> tuple[NDArray[np.bool_], Array]:
+    """Which scores are known, and the weights of each (scores, weights); the target is refused if it is not available."""
     checked_target(target)
     if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
         raise ParameterError(
@@ -587,6 +574,11 @@ def _refuse_target(evidence: Evidence, target: str) -> None:
             "to correct the bias of the ridge by one Newton step. Use the target 'regularised', or fit with "
             "mechanism='objective'."
         )
+    known = known_scores(evidence)
+    weights = evidence.weights.reshape(known.size, -1)
+    if not evidence.separable:
+        weights = weights - weights[known if known.any() else ~known].mean(axis=0)
+    return known, weights
 
 
 def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "regularised") -> list[JointUncertainty]:
@@ -604,14 +596,10 @@ def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "re
     list of JointUncertainty
         One for each score. A score that the noise hides has infinite errors.
     """
-    _refuse_target(evidence, target)
-    known = known_scores(evidence)
-    weights = evidence.weights.reshape(known.size, -1)
+    known, weights = _known_and_weights(evidence, target)
     in_units = combinations.copy()
     if evidence.intercept > 0.0:
         in_units[:, -1] *= evidence.intercept
-    if not evidence.separable:
-        weights = weights - weights[known if known.any() else ~known].mean(axis=0)
     n_combinations = len(combinations)
     hidden, no_draws = np.full(n_combinations, np.inf), np.zeros((0, n_combinations))
     shift = evidence.shift * combinations[:, -1]

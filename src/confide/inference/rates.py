@@ -378,6 +378,11 @@ class Evaluation:
         return tuple(self.table.share(rows * [[0.0], [1.0]], rows) for rows in bins)
 
     @property
+    def edges(self) -> tuple[float, ...]:
+        """The ends of the bins of `calibration`."""
+        return tuple(place / self.n_bins for place in range(self.n_bins + 1))
+
+    @property
     def table(self) -> NoisyTable:
         """The counts with their noise, for quotients of their sums."""
         kurtosis = LAPLACE_KURTOSIS if isinstance(self.plan.lattice, LatticeLaplace) else 0.0

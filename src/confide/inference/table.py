@@ -333,19 +333,15 @@ class CoefficientTable:
             margins[family] = margins_of_family(own, level, adjust)
             for place, value in zip(family.tolist(), p_values_of_family(own, adjust).tolist(), strict=True):
                 adjusted[place] = value
-        columns = (
-            sign * uncertainty.estimates,
-            uncertainty.sampling_error,
-            uncertainty.privacy_error,
-            uncertainty.total_error,
-            *(sign * uncertainty.estimates + side * margins for side in (-1.0, 1.0)),
-            uncertainty.p_values(),
-        )
-        of_units = zip(*((unit.name, unit.unit, unit.span) for unit in units), strict=True)
-        names, changes, spans = of_units
-        about = [unit.columns for unit in units]
-        rows = zip(names, *(column.tolist() for column in columns), changes, spans, adjusted, about, strict=True)
-        return cls(tuple(Coefficient(*row) for row in rows), level=float(level), adjust=adjust or "", **facts)
+        estimates = sign * uncertainty.estimates
+        errors = (uncertainty.sampling_error, uncertainty.privacy_error, uncertainty.total_error)
+        columns = (estimates, *errors, estimates - margins, estimates + margins, uncertainty.p_values())
+        numbers = np.column_stack(columns).tolist()
+        lines: list[Any] = [
+            (one.name, *row, one.unit, one.span, corrected, one.columns)
+            for one, row, corrected in zip(units, numbers, adjusted, strict=True)
+        ]
+        return cls(tuple(Coefficient(*line) for line in lines), level=float(level), adjust=adjust or "", **facts)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -379,37 +375,27 @@ class CoefficientTable:
         """Sentences below the table, which a reader needs to understand it."""
         # With weights in another unit the same ridge has another alpha.
         beside = " beside losses times the weights of their rows" if self.design.has_weights else ""
-        minimiser = (
-            _RISK_DIFFERENCE
-            if self.quantity != "coefficients"
-            else (
-                f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}{beside}"
-                if self.target == "regularised"
-                else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
-            )
+        minimiser = f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}{beside}"
+        if self.target != "regularised":
+            minimiser = f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
+        if self.quantity != "coefficients":
+            minimiser = _RISK_DIFFERENCE
+        noise_is_known = any(one.privacy_error for one in self.coefficients)
+        hides = any(math.isinf(one.total_error) for one in self.coefficients)
+        perhaps = (
+            (noise_is_known, "The sampling error is itself an estimate under noise."),
+            *((True, sentence) for sentence in self.design.sentences),
+            (self.assumes_equal_variance, "Sampling errors assume that residuals have the same variance in all rows."),
+            (self.is_centred, _CENTRED_NOTE),
+            (hides, _HIDDEN_NOTE),
+            (bool(self.supposed), f"{listed(self.supposed)}: {SUPPOSED_NOTE}"),
+            (self.is_of_interest and not self.adjust.startswith("fdr"), self._power_note),
+            (self.shown_units == "original" and not self.is_of_interest, BASE_NOTE),
+            (bool(self.ratio), f"The {self.ratio} is the exponential of the coefficient."),
+            (self.shortens_rows, SHORTENED_NOTE),
+            (True, self.guarantee.statement().split("\n")[0]),
         )
-        return (
-            *self._notes_on_intervals(minimiser),
-            *(
-                ["The sampling error is itself an estimate under noise."]
-                if any(one.privacy_error for one in self.coefficients)
-                else []
-            ),
-            *self.design.sentences,
-            *(
-                ["Sampling errors assume that residuals have the same variance in all rows."]
-                if self.assumes_equal_variance
-                else []
-            ),
-            *([_CENTRED_NOTE] if self.is_centred else []),
-            *([_HIDDEN_NOTE] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
-            *([f"{listed(self.supposed)}: {SUPPOSED_NOTE}"] if self.supposed else []),
-            *([self._power_note] if self.is_of_interest and not self.adjust.startswith("fdr") else []),
-            *([BASE_NOTE] if self.shown_units == "original" and not self.is_of_interest else []),
-            *([f"The {self.ratio} is the exponential of the coefficient."] if self.ratio else []),
-            *([SHORTENED_NOTE] if self.shortens_rows else []),
-            self.guarantee.statement().split("\n")[0],
-        )
+        return (*self._notes_on_intervals(minimiser), *(sentence for applies, sentence in perhaps if applies))
 
     def _notes_on_intervals(self, minimiser: str) -> tuple[str, ...]:
         errors = "Errors are due to sampling, due to the noise, and due to both."
@@ -418,21 +404,15 @@ class CoefficientTable:
                 f"Each interval contains, with probability {self.level:g} by itself, {minimiser}.",
                 f"p is for the null hypothesis that this is 0. {errors}",
             )
-        of_ends = "" if self.adjust == SINGLE_STEP else " by Bonferroni's inequality"
-        rest = (
-            " An intercept is not in the family: its interval and its p-value stand by themselves."
-            if len(self._family) < len(self.coefficients)
-            else ""
-        )
         count = len(self._family)
-        of_intervals = (
-            f"All {count} intervals together contain, with probability {self.level:g}{of_ends}, {minimiser}.{rest}"
-        )
+        of_ends = "" if self.adjust == SINGLE_STEP else " by Bonferroni's inequality"
+        rest = " An intercept is not in the family: its interval and its p-value stand by themselves."
+        rest = rest if count < len(self.coefficients) else ""
         of_tests = (
             f'p is for the null hypothesis that this is 0, corrected for the family of all {count} by "{self.adjust}":'
         )
         return (
-            of_intervals,
+            f"All {count} intervals together contain, with probability {self.level:g}{of_ends}, {minimiser}.{rest}",
             f"{of_tests} rejecting where it is at most a keeps {RATES[self.adjust]} at or below a. {errors}",
         )
 
@@ -444,7 +424,7 @@ class CoefficientTable:
     @property
     def _power_note(self) -> str:
         """Which effect a test of the usual size finds, in total errors."""
-        size = _SIZE / (len(self._family) if self.adjust else 1)
+        size = _SIZE / (len(self._family) or 1 if self.adjust else 1)
         found = errors_found(size, _POWER)
         test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
         if not self.adjust:

@@ -40,77 +40,64 @@ def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") ->
     shown = [c for c in table.coefficients if all(map(math.isfinite, (c.low, c.high)))]
     if not shown:
         return ""
-    axis = _Axis.over([c.low for c in shown] + [c.high for c in shown])
-    marks = []
-    for place, one in enumerate(shown):
+    rows = []
+    for one in shown:
         without_noise = min(quantile * one.sampling_error, 0.5 * (one.high - one.low))
-        middle = (place + 0.5) * _LINE_HEIGHT
-        marks.append(
-            _label(one.name, middle)
-            + axis.bar(one.low, one.high, middle, 10, _LIGHT_BLUE)
-            + axis.bar(one.estimate - without_noise, one.estimate + without_noise, middle, 10, _DARK_BLUE)
-            + axis.tick(one.estimate, middle)
-        )
+        dark = (one.estimate - without_noise, one.estimate + without_noise, _DARK_BLUE)
+        rows.append((one.name, [(one.low, one.high, _LIGHT_BLUE), dark], one.estimate))
     caption = f"Intervals at level {table.level:g}. Dark: due to sampling only. Light: with the noise for privacy added."
-    return axis.drawing(marks, f"{caption} {note}".strip(), outcome)
+    return _bars(rows, 10, f"{caption} {note}".strip(), outcome)
 
 
 def weight_plot(weights: list[tuple[str, float]], note: str = "", outcome: str = "") -> str:
     """The longest weights as bars from 0. `note` is added to the caption, and `outcome` stands below the axis."""
     longest = sorted(weights, key=lambda pair: -abs(pair[1]))[:_MAX_BARS]
-    axis = _Axis.over([0.0, *(weight for _, weight in longest)])
-    marks = [
-        _label(name, (place + 0.5) * _LINE_HEIGHT)
-        + axis.bar(min(0.0, w), max(0.0, w), (place + 0.5) * _LINE_HEIGHT, 12, _DARK_BLUE)
-        for place, (name, w) in enumerate(longest)
-    ]
+    rows = [(name, [(min(0.0, weight), max(0.0, weight), _DARK_BLUE)], None) for name, weight in longest]
     few = "" if len(longest) == len(weights) else f" The {len(longest)} longest of {len(weights)} are drawn."
-    return axis.drawing(marks, f"Released weights.{few} {note}".strip(), outcome)
+    return _bars(rows, 12, f"Released weights.{few} {note}".strip(), outcome)
 
 
-class _Axis:
-    """The horizontal axis of a drawing: numbers to x coordinates."""
+def _bars(
+    rows: Sequence[tuple[str, list[tuple[float, float, str]], float | None]], thick: int, caption: str, outcome: str
+) -> str:
+    """A drawing with a line for each row: its name, bars from low to high in a colour, and a tick, on an axis with 0.
 
-    def __init__(self, low: float, high: float) -> None:
-        self._low, self._unit = low, _PLOT_WIDTH / (high - low)
+    Screen readers read the caption too.
+    """
+    ends = [end for _, bars, _ in rows for low, high, _ in bars[:1] for end in (low, high)]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    margin = 0.03 * (high - low) or 1.0
+    low, high = low - margin, high + margin
+    unit, height = _PLOT_WIDTH / (high - low), len(rows) * _LINE_HEIGHT
 
-    @classmethod
-    def over(cls, values: list[float]) -> _Axis:
-        """An axis that shows these values and 0."""
-        low, high = min(0.0, *values), max(0.0, *values)
-        margin = 0.03 * (high - low) or 1.0
-        return cls(low - margin, high + margin)
+    def x_of(value: float) -> float:
+        return _LEFT_MARGIN + (value - low) * unit
 
-    def x_of(self, value: float) -> float:
-        return _LEFT_MARGIN + (value - self._low) * self._unit
+    def upright(value: float, colour: str, ends: tuple[Any, Any] = (0, height + 4), more: str = "") -> str:
+        x, (top, bottom) = f"{x_of(value):.1f}", ends
+        return f'<line x1="{x}" y1="{top}" x2="{x}" y2="{bottom}" style="stroke: var(--{colour})"{more}/>'
 
-    def bar(self, low: float, high: float, middle: float, thick: int, colour: str) -> str:
-        x, y, long = self.x_of(low), middle - thick / 2, max(1.0, (high - low) * self._unit)
-        return f'<rect x="{x:.1f}" y="{y:.1f}" width="{long:.1f}" height="{thick}" style="fill: {colour}"/>'
-
-    def tick(self, value: float, middle: float) -> str:
-        x = self.x_of(value)
-        place = f'x1="{x:.1f}" y1="{middle - 7:.1f}" x2="{x:.1f}" y2="{middle + 7:.1f}"'
-        return f'<line {place} style="stroke: var(--text)" stroke-width="1.5"/>'
-
-    def drawing(self, marks: list[str], caption: str, outcome: str) -> str:
-        """The whole drawing: marks, ticks with numbers, a line at 0, and a caption that screen readers read too."""
-        width, height = _LEFT_MARGIN + _PLOT_WIDTH + _RIGHT_MARGIN, len(marks) * _LINE_HEIGHT
-        zero, whole = self.x_of(0.0), height + 26 + 18 * bool(outcome)
-        ticks = [(self.x_of(tick), f"{tick:g}") for tick in even_ticks(self._low, self._low + _PLOT_WIDTH / self._unit, 6)]
-        lines = "".join(
-            f'<line x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{height + 4}" style="stroke: var(--rule)"/>' for x, _ in ticks
-        )
-        numbers = "".join(f'<text x="{x:.1f}" y="{height + 18}" text-anchor="middle">{text}</text>' for x, text in ticks)
-        middle = _LEFT_MARGIN + _PLOT_WIDTH / 2
-        title = f'<text x="{middle}" y="{height + 36}" text-anchor="middle" class="quiet">{escape(outcome)}</text>'
-        return (
-            f'<svg role="img" class="fixed" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}">'
-            f"<title>{escape(caption)}</title>"
-            f'<line x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height + 4}" style="stroke: var(--line)"/>'
-            f"{lines}{numbers}{title if outcome else ''}{''.join(marks)}</svg>"
-            f"<p>{escape(caption)}</p>"
-        )
+    marks = []
+    for place, (name, bars, tick) in enumerate(rows):
+        middle = (place + 0.5) * _LINE_HEIGHT
+        marks.append(_label(name, middle))
+        for start, end, colour in bars:
+            x, y, long = x_of(start), middle - thick / 2, max(1.0, (end - start) * unit)
+            size = f'width="{long:.1f}" height="{thick}"'
+            marks.append(f'<rect x="{x:.1f}" y="{y:.1f}" {size} style="fill: {colour}"/>')
+        if tick is not None:
+            marks.append(upright(tick, "text", (f"{middle - 7:.1f}", f"{middle + 7:.1f}"), ' stroke-width="1.5"'))
+    ticks = even_ticks(low, low + _PLOT_WIDTH / unit, 6)
+    lines = "".join(upright(tick, "rule") for tick in ticks)
+    numbers = "".join(f'<text x="{x_of(tick):.1f}" y="{height + 18}" text-anchor="middle">{tick:g}</text>' for tick in ticks)
+    width, whole = _LEFT_MARGIN + _PLOT_WIDTH + _RIGHT_MARGIN, height + 26 + 18 * bool(outcome)
+    below = f'x="{_LEFT_MARGIN + _PLOT_WIDTH / 2}" y="{height + 36}"'
+    title = f'<text {below} text-anchor="middle" class="quiet">{escape(outcome)}</text>' if outcome else ""
+    return (
+        f'<svg role="img" class="fixed" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}">'
+        f"<title>{escape(caption)}</title>{upright(0.0, 'line')}"
+        f"{lines}{numbers}{title}{''.join(marks)}</svg><p>{escape(caption)}</p>"
+    )
 
 
 def _label(name: str, middle: float) -> str:

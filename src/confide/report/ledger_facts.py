@@ -62,7 +62,9 @@ class LedgerFacts:
     def of(cls, ledger: Ledger, guarantee: Guarantee, sha256: str, name: str = "", estimator: str = "") -> LedgerFacts:
         """The facts of a ledger about a model with this guarantee, whose file has this checksum, made by this estimator."""
         entries = [{key: _json_form(value) for key, value in row.items()} for row in ledger.entries().to_dict("records")]
-        found = _charges_of(entries, guarantee, sha256, estimator)
+        charges = {"disagreement": None} | _charges_of(entries, guarantee, sha256, estimator)
+        if (disagreement := _disagreement(ledger, guarantee)) is not None:
+            charges["disagreement"] = disagreement
         return cls(
             name=name,
             limit=ledger.limit,
@@ -72,13 +74,10 @@ class LedgerFacts:
             max_rows_per_person=ledger.max_rows_per_person,
             charges=len(entries),
             head=ledger.head,
-            charge=found.charge,
-            unnamed=found.unnamed,
-            other_files=found.other_files,
             says_charged=guarantee.circumstances is not None and guarantee.circumstances.ledger is not None,
-            disagreement=_disagreement(ledger, guarantee) or found.shortfall,
             unit_note=unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person),
             entries=tuple(entries),
+            **charges,
         )
 
     @property
@@ -171,32 +170,22 @@ def shown_amount(budget: Budget) -> str:
     return ", ".join(f"{name} = {getattr(budget, name):.6g}" for name in budget.ranges)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Charges that belong to a model, or may: see `LedgerFacts`."""
+def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str, estimator: str) -> dict[str, Any]:
+    """The newest charge that names the checksum; without one, all charges of the model's kind that have its budget.
 
-    charge: int | None = None
-    unnamed: tuple[int, ...] = ()
-    other_files: tuple[tuple[int, str], ...] = ()
-    shortfall: str | None = None
-
-
-def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str, estimator: str) -> _Found:
-    """The newest charge that names the checksum; without one, all charges of the model's kind that have its budget."""
+    The names are those of fields of `LedgerFacts`; "disagreement" is there if a charge names the file and is too small.
+    """
+    found: dict[str, Any] = {"charge": None, "unnamed": (), "other_files": ()}
     possible = [entry for entry in entries if _is_of_kind(entry, guarantee, estimator)]
     named = [entry for entry in reversed(possible) if sha256 and entry.get("sha256") == sha256]
     if paid := [int(entry["number"]) for entry in named if pays_for(entry, guarantee.budget)]:
-        return _Found(charge=paid[0])
+        return found | {"charge": paid[0]}
     if named:
-        return _Found(
-            shortfall=f"Charge {named[0]['number']} of the ledger names the checksum of this model's file, but its amount "
-            f"does not cover the model's budget."
-        )
-    equal = [entry for entry in possible if _has_budget(entry, guarantee)]
-    return _Found(
-        unnamed=tuple(int(entry["number"]) for entry in equal if entry.get("sha256") is None),
-        other_files=tuple((int(entry["number"]), entry["sha256"]) for entry in equal if entry.get("sha256") is not None),
-    )
+        charge = f"Charge {named[0]['number']} of the ledger names the checksum of this model's file"
+        return found | {"disagreement": f"{charge}, but its amount does not cover the model's budget."}
+    equal = [(int(entry["number"]), entry.get("sha256")) for entry in possible if _has_budget(entry, guarantee)]
+    unnamed = tuple(number for number, file in equal if file is None)
+    return found | {"unnamed": unnamed, "other_files": tuple(pair for pair in equal if pair[1] is not None)}
 
 
 def _is_of_kind(entry: dict[str, Any], guarantee: Guarantee, estimator: str) -> bool:
