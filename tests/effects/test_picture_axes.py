@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+import confide
 from confide import ParameterError
-from confide.effects.picture import axes_for, plain, pyplot_for, shortened
+from confide.effects.picture import Display, axes_for, plain, pyplot_for, shortened
 
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed").use("Agg")
 
@@ -33,3 +34,10 @@ def test_texts_hold_no_formula_and_are_cut_with_a_mark():
     assert plain("a $ b") == r"a \$ b"
     assert shortened("abcdef", 6) == "abcdef"
     assert shortened("abcdefg", 6) == "abcde…"
+
+
+def test_all_pictures_are_drawn_and_explained_by_one_method():
+    """A display says what it shows; how it is drawn again stands once, for all of them."""
+    displays = [getattr(confide, name) for name in confide.__all__ if name.endswith("Display")]
+    assert len(displays) >= 7
+    assert {display.plot for display in displays} == {Display.plot}
