@@ -28,7 +28,7 @@ from confide.data.csv_files import CsvForm, counted_quotes, csv_batches
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number
-from confide.features.toml_form import refuse_address
+from confide.features.toml_form import is_path, refuse_address
 from confide.known_words import listed, listed_absent
 
 Kind: TypeAlias = Literal["number", "text"]
@@ -247,7 +247,7 @@ def files_of(paths: Any) -> tuple[Path, ...]:
     ParameterError, FileError
         If there is no file, a file comes twice, or files are of several kinds.
     """
-    if isinstance(paths, (str, os.PathLike)):
+    if is_path(paths):
         found = files_named(os.fspath(paths))
     elif hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "columns"):
         raise ParameterError(
@@ -270,7 +270,7 @@ def files_of(paths: Any) -> tuple[Path, ...]:
 
 
 def _one_file(path: Any) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
+    if not is_path(path):
         raise ParameterError(_NO_PATHS)
     refuse_address(path)
     return Path(path)

@@ -128,8 +128,17 @@ class NumericReading:
         return memory_source(ArrayBlocks(piece.rows), piece.labels, row_weights, self.fourier)
 
 
+class Unshown:
+    """What clusters write to logs: its repr shows nothing but its kind."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Task:
+class Task(Unshown):
     """What is done with each partition: its rows are checked, summed over, counted, or sampled.
 
     Its repr shows nothing, because clusters write it to logs.
@@ -151,9 +160,6 @@ class Task:
     stride: int = 0
     of_piece: Callable[[RowsInMemory], NDArray[np.int64]] | None = None
     n_integers: int = 0
-
-    def __repr__(self) -> str:
-        return "Task()"
 
     def run(self, partition: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
         """The outcome for one partition.
@@ -207,15 +213,12 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sample:
+class Sample(Unshown):
     """Some encoded rows of partitions, with labels and weights of rows (empty if all rows count 1). It holds data."""
 
     rows: Array
     labels: Targets
     counts: Array
-
-    def __repr__(self) -> str:
-        return "Sample()"
 
     @classmethod
     def of(cls, sources: Sequence[MemorySource]) -> Sample | None:
@@ -235,7 +238,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, repr=False, order=True)
-class PartitionRecord:
+class PartitionRecord(Unshown):
     """What identifies the rows of one partition in one pass: its number, its number of rows and their fingerprint.
 
     Its repr shows nothing, because clusters write it to logs.
@@ -245,12 +248,9 @@ class PartitionRecord:
     n_rows: int
     fingerprint: bytes
 
-    def __repr__(self) -> str:
-        return "PartitionRecord()"
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Outcome:
+class Outcome(Unshown):
     """The result of a task on one or several partitions. It holds data; its repr shows none.
 
     Parameters
@@ -267,9 +267,6 @@ class Outcome:
     refusal: str | None
     sample: Sample | None = None
     used: frozenset[str] = frozenset()
-
-    def __repr__(self) -> str:
-        return "Outcome()"
 
     def __add__(self, other: Outcome) -> Outcome:
         totals = None

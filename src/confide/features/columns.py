@@ -120,7 +120,7 @@ class NumberColumn:
     @property
     def n_knots(self) -> int:
         """The number of knots."""
-        return len(self.interior_knots)
+        return self.knots if isinstance(self.knots, int) else len(self.knots)
 
     def width(self, knots: int | None = None) -> int:
         """The number of encoded columns: with its own knots, or with so many."""

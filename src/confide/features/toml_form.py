@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from confide.errors import FileError
 
@@ -37,6 +38,11 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise FileError(f"{path}: is not valid TOML ({place[0] if place else 'unknown place'}); correct it.") from None
     except (ValueError, RecursionError):
         raise FileError(f"{path}: is not valid TOML (a number is too long, or nesting is too deep); correct it.") from None
+
+
+def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether this is text or a path, so that it may name a file."""
+    return isinstance(value, str | os.PathLike)
 
 
 def refuse_address(path: object) -> None:

@@ -234,12 +234,12 @@ def _all_finite(rows: Any, n_threads: int) -> bool:
     step = max(1, _NUMBERS_AT_ONCE // max(1, rows.shape[1]))
     corners = product(range(0, rows.shape[0], step), range(0, rows.shape[1], _NUMBERS_AT_ONCE))
     parts = (rows[row : row + step, column : column + _NUMBERS_AT_ONCE] for row, column in corners)
-    with closing(made_in_order(_are_finite, iter(lambda: tuple(islice(parts, _PARTS_AT_ONCE)), ()), n_threads)) as found:
+
+    def are_finite(some: tuple[Any, ...]) -> bool:
+        return all(np.isfinite(part).all() for part in some)
+
+    with closing(made_in_order(are_finite, iter(lambda: tuple(islice(parts, _PARTS_AT_ONCE)), ()), n_threads)) as found:
         return all(found)
-
-
-def _are_finite(parts: tuple[Any, ...]) -> bool:
-    return all(np.isfinite(part).all() for part in parts)
 
 
 def _sound_sparse(X: Any) -> Any:

@@ -30,7 +30,7 @@ from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.features.schema import RowWeight, Schema
 from confide.features.table import column_of
-from confide.features.toml_form import refuse_address
+from confide.features.toml_form import is_path, refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
 from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
 from confide.intake.targets import OpenedTarget, ReadTargets, number_column
@@ -169,7 +169,7 @@ def _checked_rows(
     specification: RowSpecification,
     source: CheckedSource,
     n_rows: int,
-    target: ReadTargets | OpenedTarget,
+    target: OpenedTarget,
     columns: Columns,
     fourier: PublicMap | None,
     *,
@@ -361,7 +361,7 @@ def open_rows(
         return _open_dask(rows, options)
     if library == "pyspark":
         return _open_spark(rows, options)
-    if isinstance(rows, (str, os.PathLike)) and Path(rows).suffix.lower() == ".npy":
+    if is_path(rows) and Path(rows).suffix.lower() == ".npy":
         return _open_arrays(Path(rows), options)
     return _open_files(rows, options)
 
@@ -417,7 +417,7 @@ class _Options:
 
 
 def _schema_of(schema: Any) -> Schema | None:
-    if isinstance(schema, (str, os.PathLike)):
+    if is_path(schema):
         return Schema.from_toml(Path(schema))
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError("schema must be a confide.Schema or the path of one in TOML.")
@@ -442,7 +442,7 @@ def _open_spark(rows: Any, options: _Options) -> OpenedRows:
 def checked_cache(folder: Path | str) -> Path:
     """The folder for encoded rows, which exists."""
     refuse_address(folder)
-    if not isinstance(folder, (str, os.PathLike)) or not Path(folder).is_dir():
+    if not is_path(folder) or not Path(folder).is_dir():
         raise ParameterError(f"cache is not a folder that exists: {folder}. Make it, or leave cache out.")
     return Path(folder).absolute()
 
@@ -462,7 +462,7 @@ def _open_arrays(rows: Path, options: _Options) -> ArrayRows:
     options.refuse_reading_options(client_too=True)
     options.refuse_schema()
     labels = options.labels
-    if not isinstance(labels, (str, os.PathLike)):
+    if not is_path(labels):
         raise ParameterError("labels must be the path of a NumPy file (.npy) with one label or number for each row.")
     stamps = (Stamp.of(rows), Stamp.of(Path(labels)))
     X, y = (_mapped(stamp.path) for stamp in stamps)

@@ -7,7 +7,7 @@ that this outcome is not protected. A refusal shows no label and no number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -28,24 +28,6 @@ _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ReadTargets:
-    """Labels or numbers in the form that a loss needs. This is private data.
-
-    Attributes
-    ----------
-    values : (n,) labels in {-1, +1}, or positions among three or more classes, or numbers
-    domain : the classes in sorted order; empty for numbers
-    sentence : what the guarantee says about the labels or numbers
-    declared : False if the labels were taken from the rows
-    """
-
-    values: Targets
-    domain: tuple[Label, ...]
-    sentence: str
-    declared: bool = True
-
-
 @dataclass(frozen=True, slots=True)
 class OpenedTarget:
     """What workers and file readers need to know to read the target of opened rows. These are public facts.
@@ -62,6 +44,18 @@ class OpenedTarget:
     numbers: NumberTarget | None
     sentence: str
     declared: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReadTargets(OpenedTarget):
+    """The same of targets that were read. It holds data.
+
+    Attributes
+    ----------
+    values : (n,) labels in {-1, +1}, or positions among three or more classes, or numbers
+    """
+
+    values: Targets = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +89,7 @@ class Classes:
             values = read_labels(y, *self.domain)
             if n_rows is not None and len(values) != n_rows:
                 raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
-            return ReadTargets(values, self.domain, domain_sentence(self.domain, declared=True))
+            return ReadTargets(self.domain, None, domain_sentence(self.domain, declared=True), values=values)
         labels = _label_array(y)
         if n_rows is not None and labels.shape[0] != n_rows:
             raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
@@ -106,7 +100,8 @@ class Classes:
         if (positions < 0).any():
             raise InputError(UNDECLARED_CLASS)
         declared = self.domain is not None
-        return ReadTargets(targets_at(positions, len(domain)), domain, domain_sentence(domain, declared), declared)
+        values = targets_at(positions, len(domain))
+        return ReadTargets(domain, None, domain_sentence(domain, declared), declared, values=values)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         """How the targets of opened rows, which bring their own, are to be read."""
@@ -145,7 +140,7 @@ class Numbers:
         targets = numbers_of(y, n_rows)
         if self.are_counts and (targets < 0.0).any():
             raise InputError("y must hold counts, but it holds negative numbers. Correct it.")
-        return ReadTargets(np.clip(targets, self.low, self.high) - self.shift, (), self.sentence)
+        return ReadTargets((), None, self.sentence, values=np.clip(targets, self.low, self.high) - self.shift)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         column = rows.target or number_column(rows.schema)

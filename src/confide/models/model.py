@@ -20,6 +20,7 @@ from confide.inference.debiased import InterestEvidence
 from confide.inference.intervals import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.specification import CheckedRows, Columns
+from confide.intake.targets import number_column
 from confide.models.prior import FittedTo, Prior
 from confide.models.scores import LinearModel
 
@@ -257,8 +258,7 @@ class ShownClass:
 
 def predicted_column(model: ReleasedModel) -> str | None:
     """The column that a regression predicts, if its schema names it."""
-    target = None if model.schema is None else model.schema.target
-    return None if target is None or target.bounds is None else target.column
+    return number_column(model.schema)
 
 
 def predicted_number(model: ReleasedModel) -> str:
