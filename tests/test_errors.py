@@ -121,3 +121,32 @@ def test_a_flag_is_true_or_false_of_python_or_of_numpy():
     for wrong in (1, 0, "True", None, [], np.array([True])):
         with pytest.raises(errors.ParameterError, match="intervals must be True or False"):
             errors.checked_flag("intervals", wrong)
+
+
+NUMBERS = {"a float": 1.5, "an int": 2, "NumPy's": np.float32(0.5), "NumPy's whole one": np.int8(3)}
+NO_NUMBERS = {"true": True, "NumPy's true": np.True_, "text": "1", "nothing": None, "a complex number": 1j}
+
+
+@pytest.mark.parametrize("value", NUMBERS.values(), ids=NUMBERS)
+def test_numbers_of_every_library_are_numbers(value):
+    """Whole ones are whole whatever their type is, and a checked number has the type of Python."""
+    assert errors.is_number(value)
+    assert errors.is_whole(value) == (value in (2, 3))
+    assert type(errors.checked_number("it", value, 0.0, 10.0, "0 to 10")) is float
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_truth_values_and_text_are_no_numbers(value):
+    """The message says what is expected, in the error that was asked for."""
+    assert not errors.is_number(value)
+    assert not errors.is_whole(value)
+    with pytest.raises(errors.SchemaError, match=r"^it must be a whole number from 1 to 4\.$"):
+        errors.checked_whole("it", value, 1, 4, errors.SchemaError)
+
+
+def test_the_ends_of_a_range_are_in_it_and_what_is_no_number_is_not():
+    """A number beyond the range of doubles and a NaN are refused like any other."""
+    assert [errors.checked_whole("it", end, 1, 4) for end in (1, 4)] == [1, 4]
+    for value in (0.999, 4.001, float("nan"), float("inf"), 10**400):
+        with pytest.raises(errors.ParameterError, match=r"^it must be a number from 1 to 4\.$"):
+            errors.checked_number("it", value, 1.0, 4.0, "1 to 4")

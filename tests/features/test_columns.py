@@ -5,12 +5,14 @@ from __future__ import annotations
 import tomllib
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from confide.errors import ParameterError, SchemaError
 from confide.features.columns import CategoryColumn, NumberColumn, columns_of
+from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from tests.features.schemas import AGE, SEX
 
@@ -181,3 +183,35 @@ def test_numbers_on_the_scale_log10_never_leave_their_range(low, ratio, numbers)
     assert (np.diff(found) >= 0.0).all()
     assert found[0] == -1.0
     assert 1.0 - 2.0**-50 <= found[-1] <= 1.0
+
+
+LEVELS = {
+    "no others": (False, False, ("a", "b", "c"), -1, -1),
+    "others together": (True, False, ("a", "b", "c", "(other)"), 3, 3),
+    "others as a listed one": ("b", False, ("a", "b", "c"), 1, 1),
+    "missing cells": (False, True, ("a", "b", "c", "(missing)"), -1, 3),
+    "others and missing cells": (True, True, ("a", "b", "c", "(other)", "(missing)"), 3, 4),
+    "others as a listed one, and missing cells": ("b", True, ("a", "b", "c", "(missing)"), 1, 3),
+}
+
+
+@pytest.mark.parametrize(("other", "missing", "levels", "unlisted", "absent"), LEVELS.values(), ids=LEVELS)
+def test_a_category_says_its_levels(other, missing, levels, unlisted, absent):
+    """Rows have one encoded column a level, but for two levels, which share one; an encoder reads cells by the same rule."""
+    column = CategoryColumn("x", ("a", "b", "c"), other=other, missing=missing)
+    assert (column.levels, column.unlisted_level, column.missing_level) == (levels, unlisted, absent)
+    assert column.width() == len(Encoder(Schema([column])).feature_names) == len(levels)
+    encoder = Encoder(Schema([column]))
+    read = encoder.levels(encoder.read(pd.DataFrame({"x": ["a", "c", "z"]})), "x").tolist()
+    assert read == [0, 2, unlisted]
+    if missing or other:
+        assert encoder.levels(encoder.read(pd.DataFrame({"x": ["a", None]})), "x").tolist() == [0, absent]
+
+
+def test_a_number_says_how_many_columns_it_has():
+    """Its own knots count, or those of an interaction; so does the indicator of missing cells."""
+    for knots, width in (((), 1), (0, 1), ((5.0, 7.0), 4), (3, 5)):
+        column = NumberColumn("x", 0, 10, knots=knots)
+        assert column.width() == len(Encoder(Schema([column])).feature_names) == width
+        assert NumberColumn("x", 0, 10, knots=knots, missing=True).width() == width + 1
+        assert [column.width(count) for count in (0, 1, 6)] == [1, 3, 8]
