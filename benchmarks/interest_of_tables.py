@@ -33,7 +33,6 @@ from scipy.special import expit
 import confide
 from confide.inference.debiased import InterestEvidence, directions_of, supposed_of, uncertainty_of_interest
 from confide.inference.interest_plan import InterestPlan
-from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.training import fit
 
 DELTA = 1e-6
@@ -203,7 +202,7 @@ def _for_column(evidence: InterestEvidence, plan: InterestPlan, source: Any, ent
     """What would have been released if a fit had named the column of this plan."""
     near, matrix = evidence.near, evidence.frame.matrix
     along = directions_of(plan.facts, plan.combinations, evidence.frame, near, evidence.curvature) @ matrix
-    sums = NoisyDirectionSums().release(plan.sums, near.weights[None] @ matrix, along, source, entropy)
+    sums = plan.sums.release(source, entropy, near.weights[None] @ matrix, along)
     return replace(evidence, facts=plan.facts, combinations=plan.combinations, sums=sums)
 
 

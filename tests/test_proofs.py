@@ -64,6 +64,7 @@ NOT_PROVEN = {
         "*Plan.alpha",
         "privacy.noisy_sum.SumPlan.excess_kurtosis",
         "privacy.tables.deviation_of_moments",
+        "privacy.curvature.deviations_of_curvature",
     ),
     "parts of a plan that are absent, or 0": (
         "privacy.mechanism.Plan.seal_share",

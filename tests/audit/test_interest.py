@@ -18,13 +18,13 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
 from confide.erm.moment_sums import Frame
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from confide.privacy.curvature import NoisyCurvature, length_of, scale_of_slopes
-from confide.privacy.direction_sums import NoisyDirectionSums
+from confide.privacy.curvature import Curvature, length_of, scale_of_slopes
+from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Release
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.spreads import NoisySpreads
-from confide.privacy.standardised_sums import NoisyStandardisedSums, largest_bend, largest_difference
+from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import RiskSums, largest_bend, largest_difference
 from tests.audit.attacks import ADD, L2, REPLACE, Attack, promised_noise
 from tests.privacy.problems import problem
 
@@ -37,11 +37,11 @@ CASES = [
     ("risks", PureDP(1.0), ADD),
     ("risks", ZCDP(0.1), REPLACE),
 ]
-MECHANISMS = {
-    "spreads": NoisySpreads(),
-    "sums": NoisyDirectionSums(),
-    "curvature": NoisyCurvature(),
-    "risks": NoisyStandardisedSums(),
+QUERIES = {
+    "spreads": Spreads,
+    "sums": DirectionSums,
+    "curvature": Curvature,
+    "risks": RiskSums,
 }
 NAMES = [f"{name}, {budget.kind}, {neighbours}" for name, budget, neighbours in CASES]
 FLAT = np.zeros((1, 2))
@@ -49,31 +49,31 @@ FLAT = np.zeros((1, 2))
 
 @dataclass(frozen=True)
 class ReleasedAt:
-    """One of the two mechanisms at fixed weights, as a mechanism whose release is its vector in the units of the noise."""
+    """One of the queries at fixed weights, as a mechanism whose release is its vector in the units of the noise."""
 
-    mechanism: Any
+    query: Any
 
     def release(self, plan, source, _solver, entropy):
-        if isinstance(self.mechanism, NoisyCurvature):
+        if self.query is Curvature:
             frame = Frame((0.0, 0.0), (0.01, 0.01), 0.0, 0.0, length_of(plan.problem))
-            curvature, slopes = self.mechanism.release(plan, frame, FLAT, source, entropy)
+            curvature, slopes = plan.release(source, entropy, frame, FLAT)
             entries = np.array([curvature[0, 0], np.sqrt(2.0) * curvature[0, 1], curvature[1, 1]]) / 0.25
             vector = np.concatenate([entries, scale_of_slopes(plan.problem) * slopes])
-        elif isinstance(self.mechanism, NoisySpreads):
-            totals = source.sum_over_rows(plan.row_sum, FLAT).gradient
+        elif self.query is Spreads:
+            totals = plan.query.summed(source)
             vector = totals if plan.lattice is None else plan.lattice.release(totals, entropy)
-        elif isinstance(self.mechanism, NoisyStandardisedSums):
+        elif self.query is RiskSums:
             vector = self._risks(plan, source, entropy)
         else:
             direction, weights = np.array([[0.0, 2.0]]), np.array([[-60.0, 0.0]])
-            vector = self.mechanism.release(plan, weights, direction, source, entropy) / plan.units
+            vector = plan.release(source, entropy, weights, direction) / plan.query.units
         return Release(vector.reshape(1, -1), plan)
 
     def _risks(self, plan, source, entropy):
         """In the units of theorem 1: the difference, the rate, the bends and the number of rows, if it is private."""
         step = np.array([1.0])
-        sums = self.mechanism.release(plan, np.array([[0.0, 400.0, -0.5]]), step, source, entropy)
-        rates, bends, counts = plan.scales
+        sums = plan.release(source, entropy, np.array([[0.0, 400.0, -0.5]]), step)
+        rates, bends, counts = plan.query.scales
         unit = largest_bend(step) * plan.problem.row_norm
         parts = [sums.differences / largest_difference(step), 4.0 * rates * sums.rates, bends * sums.bends[0] / unit]
         return np.concatenate([*parts, *([np.array([sums.n_rows])] if counts else [])])
@@ -81,7 +81,7 @@ class ReleasedAt:
 
 def attack(name, budget, neighbours):
     """Rows of two columns, at the bound of 1, all of one label; a row in common."""
-    mechanism = MECHANISMS[name]
+    query = QUERIES[name]
     # At weights of (-60, 0) all are wrong, and they pull along the second column.
     common, mine, theirs = [0.7, 0.1], [0.7, 0.7], [0.7, -0.7]
     if name == "risks":
@@ -94,11 +94,11 @@ def attack(name, budget, neighbours):
         intercept=float(name == "risks"),
     )  # fmt: skip
     training = ObjectivePerturbation().plan(facts, budget)
-    plan = mechanism.plan(training, budget) if name in ("curvature", "spreads") else mechanism.plan(training, 1, budget)
+    plan = query.plan(training, budget) if name in ("curvature", "spreads") else query.plan(training, 1, budget)
     if name in ("curvature", "sums"):
-        plan = replace(plan, largest_norm=np.inf)
-    bare = replace(plan, lattice=None)
-    centres = [ReleasedAt(mechanism).release(bare, source, None, None).weights[0] for source in (first, second)]
+        plan = replace(plan, query=replace(plan.query, largest_norm=np.inf))
+    bare = replace(plan, lattice=None, budget=PureDP(np.inf))
+    centres = [ReleasedAt(query).release(bare, source, None, None).weights[0] for source in (first, second)]
     order = 1 if budget.kind == "pure" else 2
     shift = float(np.linalg.norm(centres[0] - centres[1], ord=order))
     scale = promised_noise(budget, shift)
@@ -107,7 +107,7 @@ def attack(name, budget, neighbours):
         sizes = [np.linalg.norm(v - centre, ord=order, axis=1) / scale for centre in centres]
         return sizes[1] - sizes[0] if order == 1 else 0.5 * (sizes[1] ** 2 - sizes[0] ** 2)
 
-    return Attack(ReleasedAt(mechanism), plan, first, second, statistic)
+    return Attack(ReleasedAt(query), plan, first, second, statistic)
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)

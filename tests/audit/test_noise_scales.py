@@ -23,8 +23,8 @@ from confide.privacy import lattice
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.bundles import Bundles
 from confide.privacy.centring import centring_plan
-from confide.privacy.curvature import NoisyCurvature
-from confide.privacy.direction_sums import NoisyDirectionSums
+from confide.privacy.curvature import Curvature
+from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.matching import COUNT_SCALE
 from confide.privacy.moments import Moments, joint_bound
@@ -33,8 +33,8 @@ from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.selection import NoisyQuantiles, Repetition, Selection
-from confide.privacy.spreads import NoisySpreads
-from confide.privacy.standardised_sums import NoisyStandardisedSums
+from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import RiskSums
 from confide.privacy.sufficient_statistics import LeastSquares, Statistics, StatisticsPlan, plan_of_statistics
 from confide.privacy.tables import Counts, Tables
 from tests.audit.attacks import ADD, LOSS, REPLACE, facts_of, objective_attack
@@ -82,7 +82,7 @@ def risks_plan(budget, neighbours):
     """The plan of sums for two changes, for rows of two columns and a constant."""
     high = 30 if neighbours is ADD else None
     training = ObjectivePerturbation().plan(problem(intercept=1.0, neighbours=neighbours, high=high), PURE)
-    return NoisyStandardisedSums().plan(training, 2, budget)
+    return RiskSums.plan(training, 2, budget)
 
 
 def of_moments(plan):
@@ -151,23 +151,23 @@ CASES = {
     "differences of risks, pure": lambda: (risks_plan(PURE, REPLACE), 2.0 * (1.0 + 1 / 4 + 2 / 8)),
     # The squared length of the frame is 1.4 * 2 + 1. Of a slope of size a, the square of the curvature, at most
     # 4.063 a (1 - a), and that of .7 a, doubled where a row is replaced, add up to at most 1.155 and to 1.3105.
-    "curvature, pure": lambda: (NoisyCurvature().plan(training_of(), PURE), math.sqrt(9.0) * 1.5252 * 3.8),
+    "curvature, pure": lambda: (Curvature.plan(training_of(), PURE), math.sqrt(9.0) * 1.5252 * 3.8),
     "curvature, approximate": lambda: (
-        NoisyCurvature().plan(training_of(ADD), APPROXIMATE), math.sqrt(1.155) * 3.8 * multiplier[APPROXIMATE],
+        Curvature.plan(training_of(ADD), APPROXIMATE), math.sqrt(1.155) * 3.8 * multiplier[APPROXIMATE],
     ),
-    "curvature, concentrated": lambda: (NoisyCurvature().plan(training_of(), CONCENTRATED), math.sqrt(2.0 * 1.3105) * 3.8),
+    "curvature, concentrated": lambda: (Curvature.plan(training_of(), CONCENTRATED), math.sqrt(2.0 * 1.3105) * 3.8),
     # Columns of norm 1 and their squares are at most 2.5 apart; without a row less, and its number of rows, at most 3^.5.
-    "spreads, pure": lambda: (NoisySpreads().plan(training_of(), PURE), math.sqrt(4.0) * 2.5),
+    "spreads, pure": lambda: (Spreads.plan(training_of(), PURE), math.sqrt(4.0) * 2.5),
     "spreads, approximate": lambda: (
-        NoisySpreads().plan(training_of(ADD), APPROXIMATE), math.sqrt(3.0) * multiplier[APPROXIMATE],
+        Spreads.plan(training_of(ADD), APPROXIMATE), math.sqrt(3.0) * multiplier[APPROXIMATE],
     ),
-    "spreads, concentrated": lambda: (NoisySpreads().plan(training_of(), CONCENTRATED), 2.5),
-    "sums along directions, pure": lambda: (NoisyDirectionSums().plan(training_of(), 2, PURE), 2.0 * 2.4123),
+    "spreads, concentrated": lambda: (Spreads.plan(training_of(), CONCENTRATED), 2.5),
+    "sums along directions, pure": lambda: (DirectionSums.plan(training_of(), 2, PURE), 2.0 * 2.4123),
     "sums along directions, approximate": lambda: (
-        NoisyDirectionSums().plan(training_of(), 2, APPROXIMATE), math.sqrt(2.0) * 2.0 * multiplier[APPROXIMATE],
+        DirectionSums.plan(training_of(), 2, APPROXIMATE), math.sqrt(2.0) * 2.0 * multiplier[APPROXIMATE],
     ),
     "sums along directions, concentrated": lambda: (
-        NoisyDirectionSums().plan(training_of(ADD), 2, CONCENTRATED), math.sqrt(2.0) * 1.1618,
+        DirectionSums.plan(training_of(ADD), 2, CONCENTRATED), math.sqrt(2.0) * 1.1618,
     ),
     "mean of counts, pure": lambda: (
         test_matching.matching_plan(test_matching.facts(), PURE, 0.05, "laplace"), 7.5 * (2.0 + COUNT_SCALE) / 0.05,
@@ -402,8 +402,8 @@ def test_choices_and_tries_take_no_more_than_their_budget():
 PLACES = {
     "centring.centring_plan": {"centre"},
     "tables.Counts.distances": {"counts, pure", "counts, pure, absent", "counts, approximate", "counts, concentrated"},
-    "curvature.NoisyCurvature.plan": {"curvature, pure", "curvature, approximate", "curvature, concentrated"},
-    "direction_sums.NoisyDirectionSums.plan": {
+    "curvature.Curvature.distances": {"curvature, pure", "curvature, approximate", "curvature, concentrated"},
+    "direction_sums.DirectionSums.distances": {
         "sums along directions, pure", "sums along directions, approximate", "sums along directions, concentrated",
     },
     "gradient.NoisyGradients.plan": {"gradients", "gradients, approximate"},
@@ -427,8 +427,8 @@ PLACES = {
     "selection.NoisyQuantiles.plan": {"choices and tries"},
     "search.PrivateSearchCV._plan_once": {"choices and tries"},
     "search._score_noise": {"score of a search, pure", "score of a search, concentrated"},
-    "spreads.NoisySpreads.plan": {"spreads, pure", "spreads, approximate", "spreads, concentrated"},
-    "standardised_sums.NoisyStandardisedSums.plan": {
+    "spreads.Spreads.distances": {"spreads, pure", "spreads, approximate", "spreads, concentrated"},
+    "standardised_sums.RiskSums.distances": {
         "differences of risks", "differences of risks, approximate", "differences of risks, pure",
     },
     "sufficient_statistics.Statistics.distances": {"least squares", "least squares, approximate", "least squares, Laplace"},

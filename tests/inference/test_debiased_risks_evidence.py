@@ -12,7 +12,7 @@ from confide.inference.debiased import InterestEvidence, RisksEvidence
 from confide.inference.risk_differences import uncertainty_of_risks
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.standardised_sums import NoisyStandardisedSums, StandardisedSums, largest_bend, largest_difference
+from confide.privacy.standardised_sums import RiskSums, StandardisedSums, largest_bend, largest_difference
 from tests.inference.test_debiased import facts_of, released
 from tests.inference.test_risk_differences import LEVEL, covariance_of_minimiser, with_risks
 from tests.privacy.problems import problem
@@ -26,7 +26,7 @@ def test_sums_become_means_and_their_noise_too(is_private):
     """Divided by the number of rows, which is noisy where it is private; 15% less noise would be seen."""
     facts = problem(60, intercept=1.0, neighbours=Neighbours.ADD_OR_REMOVE_ONE, high=100)
     training = ObjectivePerturbation().plan(facts, PureDP(1.0))
-    plan = NoisyStandardisedSums().plan(training, 2, ZCDP(0.5) if is_private else PureDP(math.inf))
+    plan = RiskSums.plan(training, 2, ZCDP(0.5) if is_private else PureDP(math.inf))
     evidence = RisksEvidence.of(plan, STEPS, SUMS)
     np.testing.assert_allclose(evidence.differences, [0.15, -0.25])
     np.testing.assert_allclose(evidence.rates, [0.1875, 0.1125])
@@ -42,7 +42,7 @@ def test_sums_become_means_and_their_noise_too(is_private):
 def test_where_the_noise_leaves_no_row_nothing_is_divided_by_zero():
     """A noisy number of rows below 1 counts as 1."""
     facts = problem(60, intercept=1.0, neighbours=Neighbours.ADD_OR_REMOVE_ONE, high=100)
-    plan = NoisyStandardisedSums().plan(ObjectivePerturbation().plan(facts, PureDP(1.0)), 2, PureDP(0.5))
+    plan = RiskSums.plan(ObjectivePerturbation().plan(facts, PureDP(1.0)), 2, PureDP(0.5))
     evidence = RisksEvidence.of(plan, STEPS, StandardisedSums(SUMS.differences, SUMS.rates, SUMS.bends, -3.0))
     assert evidence.n_rows == 1.0
     assert evidence.is_laplace

@@ -18,14 +18,15 @@ from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.curvature import (
-    NoisyCurvature,
+    Curvature,
+    deviations_of_curvature,
     distance_in_frame,
     largest_bend,
     length_of,
     refuse_other_losses,
     scale_of_slopes,
 )
-from confide.privacy.direction_sums import NoisyDirectionSums
+from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Problem
@@ -52,7 +53,7 @@ def problem_of(neighbours=REPLACE, persons=1, **changed):
 def plan_of(budget, neighbours=REPLACE, persons=1, **changed):
     """A plan of the curvature beside weights of a pure budget."""
     training = ObjectivePerturbation().plan(problem_of(neighbours, persons, **changed), PureDP(1.0))
-    return NoisyCurvature().plan(training, budget)
+    return Curvature.plan(training, budget)
 
 
 def source_of(rows, labels):
@@ -71,7 +72,7 @@ FRAME = Frame((0.1, -0.2), (0.3, 0.5), 1.0, 1.0, math.sqrt(1.4 * D + 1.0))
 
 
 def released(plan, rows, labels, weights=WEIGHTS, frame=FRAME, seed=0):
-    return NoisyCurvature().release(plan, frame, weights, source_of(rows, labels), Entropy.seeded(seed))
+    return plan.release(source_of(rows, labels), Entropy.seeded(seed), frame, weights)
 
 
 def exact(rows, labels, weights=WEIGHTS, frame=FRAME):
@@ -169,8 +170,8 @@ def test_released_matrices_scatter_by_the_theorems_law(name, neighbours, persons
         epsilon = 0.7 / persons
         delta = 0.1 * (1.0 if persons == 1 else math.expm1(epsilon) / math.expm1(0.7))
         deviation = bound / largest_mu(epsilon, delta)
-    assert plan.entry_deviation == pytest.approx(0.25 * deviation / math.sqrt(2.0), rel=3e-3)
-    assert plan.slope_deviation == pytest.approx(deviation / (0.7 * math.sqrt(1.4 * D + 1.0)), rel=3e-3)
+    assert deviations_of_curvature(plan)[0] == pytest.approx(0.25 * deviation / math.sqrt(2.0), rel=3e-3)
+    assert deviations_of_curvature(plan)[1] == pytest.approx(deviation / (0.7 * math.sqrt(1.4 * D + 1.0)), rel=3e-3)
     rows, labels = some_rows()
     centre = vector_of(plan, *exact(rows, labels))
     noises = np.array([vector_of(plan, *released(plan, rows, labels, seed=seed)) for seed in range(240)]) - centre
@@ -210,15 +211,15 @@ def test_the_noise_covers_rounding_to_the_last_of_its_constants(neighbours):
     exact, expected = with_rounding(neighbours, 2**31)
     assert 1.01 * exact < expected < 1.09 * exact
     for budget in (PureDP(0.7), ZCDP(0.1)):
-        plan = NoisyCurvature().plan(many_rows(neighbours, 2**31), budget)
+        plan = Curvature.plan(many_rows(neighbours, 2**31), budget)
         assert plan.lattice.l2_sensitivity == pytest.approx(expected, rel=1e-8)
     n = 2**31
     for _ in range(20):
         exact, expected = with_rounding(neighbours, n)
         n = round(0.1 / (expected / exact - 1.0) * n)
-    NoisyCurvature().plan(many_rows(neighbours, round(0.99 * n)), ZCDP(0.1))
+    Curvature.plan(many_rows(neighbours, round(0.99 * n)), ZCDP(0.1))
     with pytest.raises(ParameterError, match="too inexact"):
-        NoisyCurvature().plan(many_rows(neighbours, round(1.01 * n)), ZCDP(0.1))
+        Curvature.plan(many_rows(neighbours, round(1.01 * n)), ZCDP(0.1))
 
 
 def test_noise_is_smaller_off_the_diagonal():
@@ -226,8 +227,8 @@ def test_noise_is_smaller_off_the_diagonal():
     plan, (rows, labels) = plan_of(ZCDP(0.1)), some_rows()
     noises = np.array([released(plan, rows, labels, seed=seed)[0] for seed in range(200)]) - exact(rows, labels)[0]
     off, on = noises[:, *np.triu_indices(3, 1)], noises[:, range(3), range(3)]
-    assert off.std() == pytest.approx(plan.entry_deviation, rel=0.12)
-    assert on.std() == pytest.approx(math.sqrt(2.0) * plan.entry_deviation, rel=0.12)
+    assert off.std() == pytest.approx(deviations_of_curvature(plan)[0], rel=0.12)
+    assert on.std() == pytest.approx(math.sqrt(2.0) * deviations_of_curvature(plan)[0], rel=0.12)
 
 
 UNCOVERED = {
@@ -249,8 +250,8 @@ def test_other_losses_and_rows_are_refused_in_words_of_interest(name):
 
 def test_long_weights_are_shortened_to_the_norm_that_rounding_was_counted_for():
     """By a function of the weights alone."""
-    plan = replace(plan_of(ZCDP(0.1)), lattice=None)
-    short = WEIGHTS * plan.largest_norm / np.linalg.norm(WEIGHTS)
+    plan = replace(plan_of(ZCDP(0.1)), lattice=None, budget=PureDP(math.inf))
+    short = WEIGHTS * plan.query.largest_norm / np.linalg.norm(WEIGHTS)
     found = [released(plan, *some_rows(), each) for each in (1e3 * short, short)]
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9)
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9)
@@ -278,12 +279,7 @@ def test_what_the_proof_does_not_cover_is_refused(changed):
     training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
     facts = replace(training, problem=replace(training.problem, **changed))
     with pytest.raises(ParameterError):
-        NoisyCurvature().plan(facts, PureDP(1.0))
-
-
-def test_a_plan_of_another_mechanism_is_refused():
-    with pytest.raises(ParameterError, match="another mechanism"):
-        released(ObjectivePerturbation().plan(problem_of(), PureDP(1.0)), *some_rows())
+        Curvature.plan(facts, PureDP(1.0))
 
 
 @pytest.mark.parametrize(("norm", "covered"), [(2.0**250, True), (2.0**251, False), (2.0**-250, True), (2.0**-251, False)])
@@ -299,7 +295,7 @@ def test_the_norms_of_rows_that_are_covered_end_where_the_message_says(norm, cov
 
 def test_without_privacy_no_weights_are_shortened():
     plan = plan_of(PureDP(math.inf))
-    assert (plan.largest_norm, plan.lattice) == (math.inf, None)
+    assert (plan.query.largest_norm, plan.lattice) == (math.inf, None)
 
 
 def test_losses_that_the_proof_does_not_cover_are_refused_when_curvature_is_planned():
@@ -307,7 +303,7 @@ def test_losses_that_the_proof_does_not_cover_are_refused_when_curvature_is_plan
     training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
     for loss in (OneVsRest(LogisticLoss(), 3), SquaredLoss(1.0, 1.0, by_length=True)):
         facts = replace(training, problem=replace(training.problem, loss=loss))
-        for plan in (NoisyCurvature().plan, lambda *given: NoisyDirectionSums().plan(given[0], 1, given[1])):
+        for plan in (Curvature.plan, lambda *given: DirectionSums.plan(given[0], 1, given[1])):
             with pytest.raises(ParameterError, match="one score and bounded slope"):
                 plan(facts, ZCDP(0.1))
 

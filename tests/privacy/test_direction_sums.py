@@ -15,11 +15,12 @@ from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy import direction_sums
 from confide.privacy.budgets import ZCDP, PureDP
-from confide.privacy.curvature import NoisyCurvature
-from confide.privacy.direction_sums import _SCALES, NoisyDirectionSums, distance_of_neighbours, event_of_sums
+from confide.privacy.curvature import Curvature
+from confide.privacy.direction_sums import _SCALES, DirectionSums, distance_of_neighbours
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.moments import largest_norm
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import joint_event
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from tests.privacy.test_curvature import (
     ADD,
@@ -45,8 +46,8 @@ def training_of(neighbours=REPLACE, persons=1, **changed):
 def exact(rows, labels, weights=WEIGHTS, directions=DIRECTIONS):
     """The sums without noise, through the release itself."""
     facts = training_of(n_rows_low=len(rows), n_rows_high=len(rows))
-    plan = NoisyDirectionSums().plan(facts, len(directions), PureDP(math.inf))
-    return NoisyDirectionSums().release(plan, weights, directions, source_of(rows, labels), Entropy.seeded(0))
+    plan = DirectionSums.plan(facts, len(directions), PureDP(math.inf))
+    return plan.release(source_of(rows, labels), Entropy.seeded(0), weights, directions)
 
 
 def test_without_privacy_the_sums_have_their_own_units():
@@ -147,9 +148,9 @@ def test_two_rows_attain_the_distance_through_the_release(neighbours):
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     """The deviations are those of theorem 3, and those of 60 releases; noise 0.7 or 1.4 times as large fails."""
-    plan = NoisyDirectionSums().plan(training_of(neighbours, persons), 2, BUDGETS[name])
+    plan = DirectionSums.plan(training_of(neighbours, persons), 2, BUDGETS[name])
     scales = (0.5, 0.5) if name == "pure" else (1.0, 1.0) if neighbours is REPLACE else (1.0, 0.5)
-    assert plan.scales == scales
+    assert plan.query.scales == scales
     if name == "pure":
         # 2 + 0.41 and 1 + 0.51 in L1, found by hand: tests above compare them with rows.
         deviation = math.sqrt(2.0) * 2.0 * (2.4123 if neighbours is REPLACE else 1.5080) / (0.7 / persons)
@@ -161,7 +162,7 @@ def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     assert plan.deviation == pytest.approx(deviation, rel=4e-3)
     rows, labels = some_rows()
     entropy, source, centre = Entropy.seeded(5), source_of(rows, labels), exact(rows, labels)
-    found = [NoisyDirectionSums().release(plan, WEIGHTS, DIRECTIONS, source, entropy) for _ in range(60)]
+    found = [plan.release(source, entropy, WEIGHTS, DIRECTIONS) for _ in range(60)]
     units = np.array([1.0, 0.25 / scales[0], 1.0 / scales[1]])
     assert 0.6 < np.mean(((np.array(found) - centre) / units / deviation) ** 2) < 1.6
 
@@ -170,23 +171,20 @@ def test_long_directions_are_shortened_only_where_there_is_noise():
     """To 1024 over the norm of a row, which shows in rows of tiny entries."""
     rows, labels = some_rows()
     rows = 1e-3 * rows
-    plan = NoisyDirectionSums().plan(training_of(), 1, ZCDP(1e6))
+    plan = DirectionSums.plan(training_of(), 1, ZCDP(1e6))
     long = np.array([[1e9, 0.0, 0.0]])
-    released = NoisyDirectionSums().release(plan, WEIGHTS, long, source_of(rows, labels), Entropy.seeded(0))
+    released = plan.release(source_of(rows, labels), Entropy.seeded(0), WEIGHTS, long)
     shortened = exact(rows, labels, directions=1024.0 / math.sqrt(2.0) * np.array([[1.0, 0.0, 0.0]]))
     np.testing.assert_allclose(released, shortened, atol=0.05)
 
 
 def test_long_weights_are_shortened_to_the_norm_that_rounding_was_counted_for():
     """By a function of the weights alone."""
-    plan = replace(NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1)), lattice=None)
+    plan = replace(DirectionSums.plan(training_of(), 2, ZCDP(0.1)), lattice=None, budget=PureDP(math.inf))
     rows, labels = some_rows()
     # The directions are not shortened without noise.
-    short = WEIGHTS * plan.largest_norm / np.linalg.norm(WEIGHTS)
-    released = [
-        NoisyDirectionSums().release(plan, each, DIRECTIONS, source_of(rows, labels), Entropy.seeded(0))
-        for each in (1e3 * short, short)
-    ]
+    short = WEIGHTS * plan.query.largest_norm / np.linalg.norm(WEIGHTS)
+    released = [plan.release(source_of(rows, labels), Entropy.seeded(0), each, DIRECTIONS) for each in (1e3 * short, short)]
     np.testing.assert_allclose(*released, rtol=1e-9)
     assert np.abs(exact(rows, labels, 1e3 * short) - released[0]).max() > 1e-3
 
@@ -194,42 +192,40 @@ def test_long_weights_are_shortened_to_the_norm_that_rounding_was_counted_for():
 @pytest.mark.parametrize("rows", [np.zeros((N + 1, 2)), np.zeros((N, 3))], ids=["more rows", "more columns"])
 def test_rows_that_the_plan_is_not_for_are_refused(rows):
     """More rows round by more than the noise covers."""
-    plan, source = NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1)), source_of(rows, np.ones(len(rows)))
+    plan, source = DirectionSums.plan(training_of(), 2, ZCDP(0.1)), source_of(rows, np.ones(len(rows)))
     with pytest.raises(ParameterError, match="the plan is for 40 to 40 rows of 2 columns"):
-        NoisyDirectionSums().release(plan, WEIGHTS, DIRECTIONS, source, Entropy.seeded(0))
+        plan.release(source, Entropy.seeded(0), WEIGHTS, DIRECTIONS)
 
 
 def test_one_account_pays_for_all_three_or_refuses():
     """The weights were planned beside as much as curvature and sums have together, and no less."""
     budget = ZCDP(0.02)
-    curvature, sums = NoisyCurvature().plan(training_of(), budget), NoisyDirectionSums().plan(training_of(), 1, budget)
+    curvature, sums = Curvature.plan(training_of(), budget), DirectionSums.plan(training_of(), 1, budget)
     needed = math.hypot(1.0 / curvature.lattice.multiplier, 1.0 / sums.lattice.multiplier)
     paid = training_of()
     enough = replace(paid, problem=replace(paid.problem, beside_mu=needed * (1.0 + 1e-9)))
-    assert event_of_sums(enough, curvature, sums) is enough.event
+    assert joint_event(enough, curvature, sums) is enough.event
     # What rounding may hide is not paid for: the margin of computed numbers is part of the cost.
     for problem in (replace(paid.problem, beside_mu=0.99 * needed), replace(paid.problem, beside_mu=needed), paid.problem):
         with pytest.raises(ParameterError, match="does not pay"):
-            event_of_sums(replace(paid, problem=problem), curvature, sums)
-    pure = NoisyDirectionSums().plan(training_of(), 1, PureDP(1.0))
+            joint_event(replace(paid, problem=problem), curvature, sums)
+    pure = DirectionSums.plan(training_of(), 1, PureDP(1.0))
     with pytest.raises(ParameterError, match="does not pay"):
-        event_of_sums(enough, curvature, pure)
+        joint_event(enough, curvature, pure)
 
 
 def test_what_the_proof_does_not_cover_is_refused():
-    """No direction, directions of another number, plans of other mechanisms, and too many rows."""
+    """No direction, directions of another number, and too many rows."""
     with pytest.raises(ParameterError, match="need a direction"):
-        NoisyDirectionSums().plan(training_of(), 0, ZCDP(0.1))
-    plan = NoisyDirectionSums().plan(training_of(), 1, ZCDP(0.1))
+        DirectionSums.plan(training_of(), 0, ZCDP(0.1))
+    plan = DirectionSums.plan(training_of(), 1, ZCDP(0.1))
     source = source_of(*some_rows())
     with pytest.raises(ParameterError, match="another mechanism"):
-        NoisyDirectionSums().release(plan, WEIGHTS, DIRECTIONS, source, Entropy.seeded(0))
-    with pytest.raises(ParameterError, match="another mechanism"):
-        NoisyDirectionSums().release(training_of(), WEIGHTS, DIRECTIONS, source, Entropy.seeded(0))
+        plan.release(source, Entropy.seeded(0), WEIGHTS, DIRECTIONS)
     facts = training_of()
     many = replace(facts, problem=replace(facts.problem, n_rows_low=2**45, n_rows_high=2**45))
     with pytest.raises(ParameterError, match="too inexact"):
-        NoisyDirectionSums().plan(many, 1, ZCDP(0.1))
+        DirectionSums.plan(many, 1, ZCDP(0.1))
 
 
 def rounding_of(neighbours, n, n_directions):
@@ -251,13 +247,13 @@ def test_the_noise_covers_rounding_to_the_last_of_its_constants(neighbours, n_di
     l1 = n_directions * distance_of_neighbours(LOGISTIC, (0.5, 0.5), neighbours, 1)
     for _ in range(20):
         n = round(0.1 * l2 / (2.0 * rounding_of(neighbours, n, n_directions)) * n)
-    NoisyDirectionSums().plan(many_rows(neighbours, round(0.99 * n)), n_directions, ZCDP(0.1))
+    DirectionSums.plan(many_rows(neighbours, round(0.99 * n)), n_directions, ZCDP(0.1))
     with pytest.raises(ParameterError, match="too inexact"):
-        NoisyDirectionSums().plan(many_rows(neighbours, round(1.01 * n)), n_directions, ZCDP(0.1))
+        DirectionSums.plan(many_rows(neighbours, round(1.01 * n)), n_directions, ZCDP(0.1))
     few, size = round(0.5 * n), 3 * n_directions
     rounding = rounding_of(neighbours, few, n_directions)
     gaussian, laplace = (
-        NoisyDirectionSums().plan(many_rows(neighbours, few), n_directions, budget).lattice.l2_sensitivity
+        DirectionSums.plan(many_rows(neighbours, few), n_directions, budget).lattice.l2_sensitivity
         for budget in (ZCDP(0.1), PureDP(0.7))
     )
     assert gaussian == pytest.approx(l2 + 2.0 * rounding, rel=1e-8)
@@ -275,21 +271,21 @@ def test_the_rounding_bound_is_above_the_error_in_double_precision():
     expected = np.array([(slopes @ each, bends @ each**2, slopes**2 @ each**2) for each in along.T])
     computed = exact(rows, labels) / np.array([1.0, 0.25, 1.0])
     facts = training_of()
-    bound = NoisyDirectionSums()._rounding(facts.problem, 10.0, 2)
+    bound = DirectionSums(facts.problem, 2, (1.0, 1.0), 10.0).rounding
     error = float(np.linalg.norm((computed - expected).astype(np.float64)))
     assert 0.0 < error <= bound <= 1e-8
 
 
 def test_units_are_those_of_slopes_curvatures_and_squared_slopes():
     """Of a row that counts three times: a slope of 3, a curvature of 3 / 4, and 9, over the scales."""
-    plan = NoisyDirectionSums().plan(training_of(largest_weight=3.0), 2, ZCDP(0.1))
-    first, second = plan.scales
-    np.testing.assert_allclose(plan.units, [3.0, 0.75 / first, 9.0 / second])
+    plan = DirectionSums.plan(training_of(largest_weight=3.0), 2, ZCDP(0.1))
+    first, second = plan.query.scales
+    np.testing.assert_allclose(plan.query.units, [3.0, 0.75 / first, 9.0 / second])
 
 
 def test_the_rounding_is_in_units_of_a_row_with_its_weight():
     """Slopes, curvatures and their roundings are three times as large where a row counts three times."""
-    one, three = (NoisyDirectionSums()._rounding(training_of(largest_weight=w).problem, 5.0, 2) for w in (1.0, 3.0))
+    one, three = (DirectionSums(training_of(largest_weight=w).problem, 2, (1.0, 1.0), 5.0).rounding for w in (1.0, 3.0))
     assert three == pytest.approx(one, rel=1e-9, abs=0.0)
 
 

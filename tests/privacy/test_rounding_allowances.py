@@ -24,7 +24,7 @@ from confide.privacy import objective_account
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.centring import centring_plan
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.direction_sums import NoisyDirectionSums, distance_of_neighbours
+from confide.privacy.direction_sums import DirectionSums, distance_of_neighbours
 from confide.privacy.gaussian import (
     GaussianMechanism,
     curvature_cost,
@@ -43,8 +43,8 @@ from confide.privacy.objective_account import GaussianObjective, _of_corners, lo
 from confide.privacy.objective_perturbation import _bend, _kappa
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball, Cylinder, Groups, shape_of_groups
-from confide.privacy.spreads import NoisySpreads
-from confide.privacy.standardised_sums import NoisyStandardisedSums
+from confide.privacy.spreads import Spreads, frame_of
+from confide.privacy.standardised_sums import RiskSums
 from confide.privacy.tables import Counts, Tables
 from tests.privacy import (
     test_curvature,
@@ -154,12 +154,12 @@ UPWARDS = {
         (lambda: ROUNDING.linear_norm(3.0), 1),
     ],
     "curvature": [
-        (lambda: test_curvature.NoisyCurvature().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2.32),
-        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 0.62),
+        (lambda: test_curvature.Curvature.plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 1.32),
+        (lambda: DirectionSums.plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 0.62),
     ],
     "direction_sums": [
-        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 2),
-        (lambda: NoisyDirectionSums().plan(TRAINING[ADD], 2, PURE).lattice.l2_sensitivity, 2),
+        (lambda: DirectionSums.plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 1),
+        (lambda: DirectionSums.plan(TRAINING[ADD], 2, PURE).lattice.l2_sensitivity, 1),
         (lambda: distance_of_neighbours(LOGISTIC, (0.0, 1.0), REPLACE, 1), 1),
     ],
     "gaussian": [
@@ -252,12 +252,11 @@ UPWARDS = {
         (lambda: Ball(3, 1.0).gaussian_bound(2.0, -1e-9), 1.41),
     ],
     "spreads": [
-        (lambda: NoisySpreads().plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 1),
-        (lambda: NoisySpreads().plan(TRAINING[ADD], PURE).lattice.l2_sensitivity, 1),
+        (lambda: frame_of(Spreads.plan(TRAINING[ADD], PureDP(math.inf)), np.zeros(50)).spreads[0], 1),
     ],
     "standardised_sums": [
-        (lambda: NoisyStandardisedSums().plan(TRAINING[REPLACE], 2, CONCENTRATED).lattice.l2_sensitivity, 2),
-        (lambda: NoisyStandardisedSums().plan(TRAINING[REPLACE], 2, PURE).lattice.l2_sensitivity, 2),
+        (lambda: RiskSums.plan(TRAINING[REPLACE], 2, CONCENTRATED).lattice.l2_sensitivity, 1),
+        (lambda: RiskSums.plan(TRAINING[REPLACE], 2, PURE).lattice.l2_sensitivity, 1),
     ],
     "sufficient_statistics": [
         (lambda: SQUARES.l2_sensitivity, 1),

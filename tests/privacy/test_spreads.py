@@ -20,7 +20,7 @@ from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.spreads import NoisySpreads, _distances, frame_of
+from confide.privacy.spreads import Spreads, _distances, frame_of
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
@@ -40,7 +40,7 @@ def problem_of(neighbours=REPLACE, persons=1, **changed):
 
 
 def plan_of(budget, neighbours=REPLACE, persons=1, **changed):
-    return NoisySpreads().plan(ObjectivePerturbation().plan(problem_of(neighbours, persons, **changed), PureDP(1.0)), budget)
+    return Spreads.plan(ObjectivePerturbation().plan(problem_of(neighbours, persons, **changed), PureDP(1.0)), budget)
 
 
 def source_of(rows):
@@ -49,7 +49,7 @@ def source_of(rows):
 
 def sums_of(rows, **changed):
     """The sums without noise, in the units of the release."""
-    return source_of(rows).sum_over_rows(plan_of(ZCDP(0.1), **changed).row_sum, np.zeros((1, 6))).gradient[0]
+    return plan_of(ZCDP(0.1), **changed).query.summed(source_of(rows))[0]
 
 
 @BOTH
@@ -123,7 +123,7 @@ def test_the_noise_covers_rounding_to_the_last_of_its_constants():
     def plan(n):
         training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
         facts = replace(training.problem, n_rows_low=n, n_rows_high=n)
-        return NoisySpreads().plan(replace(training, problem=facts), ZCDP(0.1))
+        return Spreads.plan(replace(training, problem=facts), ZCDP(0.1))
 
     most = round(0.05 * exact / rounding(1))
     assert plan(most // 2).lattice.l2_sensitivity == pytest.approx(exact + 2.0 * rounding(most // 2), rel=1e-8)
@@ -137,13 +137,13 @@ def test_without_noise_the_frame_has_the_means_and_spreads_of_the_columns():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.uniform(0.2, 0.4, N), rng.uniform(-2.0, 2.0, N), np.full((N, 3), [0.5, 0.0, 0.0])])
     plan = plan_of(PureDP(math.inf))
-    frame = NoisySpreads().release(plan, source_of(rows), Entropy.seeded(0))
+    frame = plan.release(source_of(rows), Entropy.seeded(0))
     np.testing.assert_allclose(frame.centre, rows.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(frame.spreads[:2], rows.std(axis=0)[:2], rtol=1e-9)
     assert frame.spreads[2] == pytest.approx(0.5 * 2.0**-12)
     assert (frame.constant, frame.intercept, frame.length) == (1.0, 1.0, math.inf)
     without = plan_of(PureDP(math.inf), intercept=0.0)
-    frame = NoisySpreads().release(without, source_of(rows), Entropy.seeded(0))
+    frame = without.release(source_of(rows), Entropy.seeded(0))
     assert (frame.centre, frame.constant) == ((0.0,) * 5, 0.0)
     np.testing.assert_allclose(frame.spreads[:2], np.sqrt(np.mean(rows**2, axis=0))[:2], rtol=1e-9)
 
@@ -172,13 +172,11 @@ def test_a_private_number_of_rows_is_put_within_its_bounds():
         assert frame.centre[0] == pytest.approx(3.0 / expected)
 
 
-def test_other_plans_rows_and_losses_are_refused():
+def test_other_rows_and_losses_are_refused():
     """Before any noise is drawn."""
-    with pytest.raises(ParameterError, match="another mechanism"):
-        NoisySpreads().release(ObjectivePerturbation().plan(problem_of(), PureDP(1.0)), None, Entropy.seeded(0))
     with pytest.raises(ParameterError, match="the plan is for 40 to 40 rows"):
-        NoisySpreads().release(plan_of(ZCDP(0.1)), source_of(np.zeros((N + 1, 5))), Entropy.seeded(0))
+        plan_of(ZCDP(0.1)).release(source_of(np.zeros((N + 1, 5))), Entropy.seeded(0))
     training = ObjectivePerturbation().plan(problem_of(), PureDP(1.0))
     changed = replace(training.problem, row_bound=BallBound(2.0**260))
     with pytest.raises(ParameterError, match="interest needs a smooth loss"):
-        NoisySpreads().plan(replace(training, problem=changed), ZCDP(0.1))
+        Spreads.plan(replace(training, problem=changed), ZCDP(0.1))

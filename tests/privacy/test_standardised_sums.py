@@ -17,13 +17,12 @@ from confide.errors import ParameterError
 from confide.privacy import standardised_sums
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.direction_sums import NoisyDirectionSums
 from confide.privacy.gaussian import largest_mu
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.standardised_sums import (
     LARGEST_STEP,
-    NoisyStandardisedSums,
+    RiskSums,
     _vector,
     distance_of_neighbours,
     largest_bend,
@@ -55,13 +54,13 @@ def expected_sums(rows, points=POINTS, steps=STEPS):
 
 
 def released(plan, rows, labels, entropy, points=POINTS, steps=STEPS):
-    return NoisyStandardisedSums().release(plan, points, steps, source_of(rows, labels), entropy)
+    return plan.release(source_of(rows, labels), entropy, points, steps)
 
 
 def vector_of(rows, labels, neighbours, points, steps):
     """The exact vector of the proof page, in the units of its theorem 1, and its plan."""
     facts = training_of(neighbours, n_rows_low=len(rows), n_rows_high=len(rows) + (neighbours is ADD))
-    plan = NoisyStandardisedSums().plan(facts, len(points), ZCDP(0.1))
+    plan = RiskSums.plan(facts, len(points), ZCDP(0.1))
     points, steps = within_reach(plan.problem, points, steps)
     after = points.copy()
     after[:, -1] += steps
@@ -73,7 +72,7 @@ def vector_of(rows, labels, neighbours, points, steps):
 def test_without_privacy_the_sums_are_those_of_the_definition(neighbours):
     """Differences of probabilities, their rates and bends; and the number of rows, if it is not public."""
     rows, labels = some_rows()
-    plan = NoisyStandardisedSums().plan(training_of(neighbours), 2, PureDP(math.inf))
+    plan = RiskSums.plan(training_of(neighbours), 2, PureDP(math.inf))
     found = released(plan, rows, labels, Entropy.seeded(0))
     for one, other in zip((found.differences, found.rates, found.bends), expected_sums(rows), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
@@ -108,7 +107,7 @@ def test_two_rows_come_near_the_distance_and_none_exceed_it(neighbours):
         pair = [vector_of(rows, np.ones(len(rows)), neighbours, points, np.array([step])) for rows in (first, second)]
         apart, plan = pair[0][0] - pair[1][0], pair[0][1]
         for order in largest:
-            bound = distance_of_neighbours(plan.problem, 1, plan.scales, order)
+            bound = distance_of_neighbours(plan.problem, 1, plan.query.scales, order)
             largest[order] = max(largest[order], float(np.linalg.norm(apart, ord=order)) / bound)
     assert 0.9 <= largest[2] <= 1.0
     assert 0.75 <= largest[1] <= 1.0
@@ -119,7 +118,7 @@ def test_two_rows_come_near_the_distance_and_none_exceed_it(neighbours):
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     """The deviations are those of theorem 3, and those of 200 releases; noise 0.7 or 1.4 times as large fails."""
-    plan = NoisyStandardisedSums().plan(training_of(neighbours, persons), 2, BUDGETS[name])
+    plan = RiskSums.plan(training_of(neighbours, persons), 2, BUDGETS[name])
     bends, rows, count = 0.125, 2.0 if neighbours is REPLACE else 1.0, float(neighbours is ADD)
     if name == "pure":
         bends /= math.sqrt(3.0)
@@ -130,7 +129,7 @@ def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
         epsilon = 0.7 / persons
         delta = 0.1 * (1.0 if persons == 1 else math.expm1(epsilon) / math.expm1(0.7))
         deviation = distance * persons / math.sqrt(0.2) if name == "zcdp" else distance / largest_mu(epsilon, delta)
-    assert plan.scales == (0.25, bends, count)
+    assert plan.query.scales == (0.25, bends, count)
     assert plan.deviation == pytest.approx(deviation, rel=4e-3)
     rows_, labels = some_rows()
     entropy, (differences, rates, bent) = Entropy.seeded(5), expected_sums(rows_)
@@ -161,7 +160,7 @@ def test_points_and_steps_are_shortened_to_the_reach_of_the_proof():
 def test_a_release_uses_points_and_steps_within_the_reach_of_the_proof():
     """It is that of the shortened ones, to the bit, and what is no number in them cannot stop it after the charge."""
     rows, labels = some_rows()
-    plan = NoisyStandardisedSums().plan(training_of(), 2, PureDP(math.inf))
+    plan = RiskSums.plan(training_of(), 2, PureDP(math.inf))
     points = np.array([[1e9, 3e8, 0.0], [np.nan, np.inf, 0.3]])
     for steps in (np.array([1e3, -40.0]), np.array([np.nan, -np.inf])):
         near = within_reach(plan.problem, points, steps)
@@ -179,11 +178,11 @@ def test_the_rounding_bound_is_above_the_error_in_double_precision():
     rows, labels = some_rows()
     vector, plan = vector_of(rows, labels, REPLACE, POINTS, STEPS)
     exact = expected_sums(*(each.astype(np.longdouble) for each in (rows, POINTS, STEPS)))
-    signs, (rates, bends, _) = np.sign(STEPS), plan.scales
+    signs, (rates, bends, _) = np.sign(STEPS), plan.query.scales
     unit = largest_bend(STEPS) * plan.problem.row_norm
     parts = [signs * exact[0] / largest_difference(STEPS), rates * 4 * exact[1], (bends * exact[2] / unit[:, None]).ravel()]
     error = float(np.linalg.norm((vector - np.concatenate(parts)).astype(np.float64)))
-    bound = math.sqrt(2.0) * NoisyStandardisedSums()._rounding(plan.problem, plan.scales)
+    bound = math.sqrt(2.0) * plan.query.rounding
     assert 0.0 < error <= bound <= 1e-6
 
 
@@ -206,12 +205,10 @@ def rounding_by_the_theorem(neighbours, n_rows):
 @BOTH
 def test_rounding_is_that_of_the_theorem_and_a_tenth_of_the_noise_is_the_limit(neighbours):
     """To nine digits; a plan for a hundredth more rows than the limit allows is refused, and one for fewer is not."""
-    plan = NoisyStandardisedSums().plan(training_of(neighbours), 2, ZCDP(0.1))
+    plan = RiskSums.plan(training_of(neighbours), 2, ZCDP(0.1))
     rows = plan.problem.n_rows_high
-    assert NoisyStandardisedSums()._rounding(plan.problem, plan.scales) == pytest.approx(
-        rounding_by_the_theorem(neighbours, rows), rel=1e-9, abs=0.0
-    )
-    distance = distance_of_neighbours(plan.problem, 2, plan.scales, 2)
+    assert plan.query.rounding == pytest.approx(rounding_by_the_theorem(neighbours, rows), rel=1e-9, abs=0.0)
+    distance = distance_of_neighbours(plan.problem, 2, plan.query.scales, 2)
     limit = 0.1 * distance / (2.0 * math.sqrt(2.0) * rounding_by_the_theorem(neighbours, 1))
     facts = training_of(neighbours)
     for factor in (0.99, 1.01):
@@ -219,12 +216,12 @@ def test_rounding_is_that_of_the_theorem_and_a_tenth_of_the_noise_is_the_limit(n
         bounds = {"n_rows_high": many} | ({} if neighbours is ADD else {"n_rows_low": many})
         large = replace(facts, problem=replace(facts.problem, **bounds))
         if factor < 1.0:
-            found = NoisyStandardisedSums().plan(large, 2, ZCDP(0.1))
+            found = RiskSums.plan(large, 2, ZCDP(0.1))
             # The noise pays for the rounding too.
             assert found.deviation == pytest.approx(1.099 * plan.deviation, rel=2e-3)
         else:
             with pytest.raises(ParameterError, match="too inexact"):
-                NoisyStandardisedSums().plan(large, 2, ZCDP(0.1))
+                RiskSums.plan(large, 2, ZCDP(0.1))
 
 
 def test_the_reach_and_the_least_divisors_are_those_of_the_page():
@@ -246,15 +243,15 @@ def test_a_constant_below_a_thirtieth_of_the_bound_on_rows_is_refused(constant, 
     """A thirty-second part of the bound with the constant is the limit."""
     plan = training_of(intercept=constant * 31.0 / 32.0)
     if is_allowed:
-        assert NoisyStandardisedSums().plan(plan, 1, ZCDP(0.1)).scales[0] == 0.25
+        assert RiskSums.plan(plan, 1, ZCDP(0.1)).query.scales[0] == 0.25
     else:
         with pytest.raises(ParameterError, match="a thirtieth"):
-            NoisyStandardisedSums().plan(plan, 1, ZCDP(0.1))
+            RiskSums.plan(plan, 1, ZCDP(0.1))
 
 
 def test_what_the_proof_does_not_cover_is_refused():
-    """No change, other losses, no intercept, weights of rows, a tiny constant, too many rows, and plans of others."""
-    sums = NoisyStandardisedSums()
+    """No change, other losses, no intercept, weights of rows, a tiny constant, many rows, and other changes."""
+    sums = RiskSums
     with pytest.raises(ParameterError, match="need a change"):
         sums.plan(training_of(), 0, ZCDP(0.1))
     for changed in ({"loss": SquaredLoss(1.0, 0.1)}, {"intercept": 0.0}, {"largest_weight": 2.0}):
@@ -270,20 +267,19 @@ def test_what_the_proof_does_not_cover_is_refused():
     with pytest.raises(ParameterError, match="too inexact"):
         sums.plan(many, 1, ZCDP(0.1))
     rows, labels = some_rows()
-    for plan in (sums.plan(training_of(), 1, ZCDP(0.1)), NoisyDirectionSums().plan(training_of(), 2, ZCDP(0.1))):
-        with pytest.raises(ParameterError, match="another mechanism"):
-            released(plan, rows, labels, Entropy.seeded(0))
+    with pytest.raises(ParameterError, match="another mechanism"):
+        released(sums.plan(training_of(), 1, ZCDP(0.1)), rows, labels, Entropy.seeded(0))
 
 
 def test_laplace_noise_pays_for_the_rounding_in_the_l1_norm():
     """The root of the number of released numbers times the bound in the L2 norm, from both sides."""
     facts = training_of()
-    small = NoisyStandardisedSums().plan(facts, 2, PureDP(1.0))
-    per_row = NoisyStandardisedSums()._rounding(small.problem, small.scales) / small.problem.n_rows_high
-    l1, l2 = (distance_of_neighbours(small.problem, 2, small.scales, order) for order in (1, 2))
+    small = RiskSums.plan(facts, 2, PureDP(1.0))
+    per_row = small.query.rounding / small.problem.n_rows_high
+    l1, l2 = (distance_of_neighbours(small.problem, 2, small.query.scales, order) for order in (1, 2))
     many = int(0.099 * l2 / (2.0 * math.sqrt(2.0) * per_row))
     large = replace(facts, problem=replace(facts.problem, n_rows_low=many, n_rows_high=many))
-    found = NoisyStandardisedSums().plan(large, 2, PureDP(1.0))
+    found = RiskSums.plan(large, 2, PureDP(1.0))
     rounding = math.sqrt(2.0) * per_row * many
     expected = 1.0 + 2.0 * math.sqrt(small.size) * rounding / l1
     assert expected > 1.05
@@ -293,9 +289,9 @@ def test_laplace_noise_pays_for_the_rounding_in_the_l1_norm():
 def test_no_row_counts_more_than_once_whatever_weight_its_source_gives_it():
     """A weight above 1 counts as 1: the theorem is for such rows."""
     rows, labels = some_rows()
-    plan = NoisyStandardisedSums().plan(training_of(), 2, PureDP(math.inf))
+    plan = RiskSums.plan(training_of(), 2, PureDP(math.inf))
     heavy = MemorySource(ArrayBlocks(rows), labels, np.full(len(rows), 5.0))
-    found = NoisyStandardisedSums().release(plan, POINTS, STEPS, heavy, Entropy.seeded(0))
+    found = plan.release(heavy, Entropy.seeded(0), POINTS, STEPS)
     for one, other in zip((found.differences, found.rates, found.bends), expected_sums(rows), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
@@ -304,7 +300,7 @@ def test_no_row_counts_more_than_once_whatever_weight_its_source_gives_it():
 def test_a_step_moves_the_score_of_every_row_by_itself_whatever_the_constant_of_the_intercept_is(constant):
     """So its bound holds: with another constant the last weight of a point counts as often, and a step does not."""
     rows, labels = some_rows()
-    plan = NoisyStandardisedSums().plan(training_of(ADD, intercept=constant), 2, PureDP(math.inf))
+    plan = RiskSums.plan(training_of(ADD, intercept=constant), 2, PureDP(math.inf))
     found = released(plan, rows, labels, Entropy.seeded(0))
     factors = np.array([1.0, 1.0, constant])
     differences, rates, bends = expected_sums(rows, POINTS * factors)
@@ -317,14 +313,14 @@ def test_a_source_with_other_rows_than_the_plan_is_for_is_refused():
     """The bound on rounding is for so many rows."""
     rows, labels = some_rows(N + 50)
     with pytest.raises(ParameterError, match="the plan is for"):
-        released(NoisyStandardisedSums().plan(training_of(), 2, ZCDP(0.1)), rows, labels, Entropy.seeded(0))
+        released(RiskSums.plan(training_of(), 2, ZCDP(0.1)), rows, labels, Entropy.seeded(0))
 
 
 @pytest.mark.parametrize(("neighbours", "count"), [(REPLACE, 0), (ADD, 1)], ids=["replace", "add"])
 @pytest.mark.parametrize("k", [1, 4])
 def test_a_plan_knows_how_many_numbers_leave(k, neighbours, count):
     """For each change a difference, a rate and three bends; and the number of rows where it is not public."""
-    plan = NoisyStandardisedSums().plan(training_of(neighbours), k, ZCDP(0.1))
+    plan = RiskSums.plan(training_of(neighbours), k, ZCDP(0.1))
     assert plan.size == plan.lattice.dimension == 5 * k + count
 
 
@@ -339,7 +335,7 @@ def test_the_reach_is_in_units_of_the_constant():
 def test_sums_with_a_constant_of_two_are_those_of_the_definition(neighbours):
     """Probabilities do not depend on how the intercept is scaled, and neither does the number of rows."""
     rows, labels = some_rows()
-    plan = NoisyStandardisedSums().plan(training_of(neighbours, intercept=2.0), 2, PureDP(math.inf))
+    plan = RiskSums.plan(training_of(neighbours, intercept=2.0), 2, PureDP(math.inf))
     points = POINTS * [1.0, 1.0, 0.5]
     found = released(plan, rows, labels, Entropy.seeded(0), points, STEPS)
     differences, rates, bends = expected_sums(rows)
@@ -359,7 +355,7 @@ def test_rounding_of_rates_and_counts_is_in_units_of_the_constant(constant):
         for loss in (ProbabilityOfRows(), RateOfProbability())
     )
     none, rates, counts = (
-        NoisyStandardisedSums()._rounding(problem, scales) for scales in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+        RiskSums(problem, 2, scales).rounding for scales in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     )
     assert rates - none == pytest.approx(4.0 * of_rate / constant + 16.0 * unit * n, rel=1e-4, abs=0.0)
     assert counts - none == pytest.approx(of_probability / constant + 4.0 * unit * n, rel=1e-4, abs=0.0)
@@ -376,7 +372,7 @@ def test_the_score_that_counts_rows_is_the_largest_that_the_proof_allows(monkeyp
 
     monkeypatch.setattr(standardised_sums, "_vector", noted)
     facts = replace(problem_of(ADD), row_bound=BallBound(row_norm))
-    plan = NoisyStandardisedSums().plan(ObjectivePerturbation().plan(facts, PureDP(1.0)), 2, ZCDP(0.1))
+    plan = RiskSums.plan(ObjectivePerturbation().plan(facts, PureDP(1.0)), 2, ZCDP(0.1))
     released(plan, *some_rows(), Entropy.seeded(0))
     longest = math.hypot(row_norm, plan.problem.intercept)
     np.testing.assert_allclose(seen, [[[0.0, 0.0, 1024.0 / longest]]], rtol=1e-9)

@@ -16,7 +16,7 @@ from confide.inference.interest_plan import InterestPlan
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, mu_within
 from confide.privacy.lattice import LatticeGaussian
-from confide.privacy.standardised_sums import NoisyStandardisedSums
+from confide.privacy.standardised_sums import RiskSums
 from confide.training import budget_shares
 from confide.training.budget_shares import SHARES, share_of
 from confide.training.fit import lattices_of
@@ -234,19 +234,19 @@ def test_the_guarantee_names_the_grids_of_all_releases(risks):
     assert f"{words}, or follow from such numbers alone, with exact noise" in model.fit(rows, labels).guarantee_.statement()
 
 
-class Greedy(NoisyStandardisedSums):
+class Greedy(RiskSums):
     """Sums that take one and a half times of what they were given of an account in common."""
 
-    def plan(self, training, n_changes, budget):
-        taken = ZCDP(1.5 * budget.rho) if isinstance(budget, ZCDP) else budget
-        return super().plan(training, n_changes, taken)
+    @classmethod
+    def plan(cls, training, n_changes, budget):
+        return RiskSums.plan(training, n_changes, ZCDP(1.5 * budget.rho) if isinstance(budget, ZCDP) else budget)
 
 
 def test_no_account_in_common_where_the_sums_for_risks_would_take_more_than_their_part(monkeypatch):
     """The check of the account sees their noise too. Each release then has a part of the budget of its own."""
     parameters = {"interest": ["x0"], "risk_differences": True}
     assert confide.LogisticRegression(ApproxDP(1.0, 1e-6), **parameters).plan(21_000, 10).intervals.is_joint
-    monkeypatch.setattr(budget_shares, "NoisyStandardisedSums", Greedy)
+    monkeypatch.setattr(budget_shares, "RiskSums", Greedy)
     # Another number of rows, since plans are remembered.
     plan = confide.LogisticRegression(ApproxDP(1.0, 1e-6), **parameters).plan(40_001, 10)
     assert not plan.intervals.is_joint

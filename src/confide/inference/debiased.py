@@ -34,7 +34,8 @@ from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.curvature import CONSTANT
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.moments import summed_norm
-from confide.privacy.standardised_sums import StandardisedSums, StandardisedSumsPlan, largest_bend, largest_difference
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.standardised_sums import RiskSums, StandardisedSums, largest_bend, largest_difference
 
 # What was released for differences of risks, as it is kept in a model file.
 
@@ -73,11 +74,11 @@ class RisksEvidence(CheckedEvidence):
     is_laplace: bool
 
     @classmethod
-    def of(cls, plan: StandardisedSumsPlan, steps: Array, sums: StandardisedSums) -> Self:
+    def of(cls, plan: SumPlan[RiskSums], steps: Array, sums: StandardisedSums) -> Self:
         """The evidence of a release by this plan, at these steps."""
         # Nothing is known where the noise leaves no row.
         n_rows = max(sums.n_rows, 1.0)
-        _, bends, counts = plan.scales
+        _, bends, counts = plan.query.scales
         noise = float(plan.deviation)
         of_bends = noise * largest_bend(steps) * summed_norm(plan.problem) / bends / n_rows
         return cls(

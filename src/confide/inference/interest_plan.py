@@ -13,12 +13,13 @@ from confide.errors import ParameterError
 from confide.inference.debiased import OF_OTHERS, Combination, Facts, deviations_of_clip, part_of_step
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
-from confide.privacy.curvature import CurvaturePlan
-from confide.privacy.direction_sums import DirectionSumsPlan
+from confide.privacy.curvature import Curvature, deviations_of_curvature
+from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Plan
-from confide.privacy.spreads import SpreadsPlan
-from confide.privacy.standardised_sums import LARGEST_STEP, StandardisedSumsPlan, largest_difference
+from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import LARGEST_STEP, RiskSums, largest_difference
 
 LARGEST_HIDDEN = 0.07
 """Largest noise in the curvature, as a matrix, over what typical rows add to it in each direction, at which there is a plan.
@@ -53,9 +54,9 @@ class InterestPlan:
         Shares of the spreads, of both curvatures, of the sums along directions and, if they are released, of those for
         differences of risks. If all releases share one account, they are shares of the squared ratio of a row's largest
         effect to the noise, which is what adds up there.
-    spreads : SpreadsPlan
-    curvatures : (CurvaturePlan, CurvaturePlan)
-    sums : DirectionSumsPlan
+    spreads : SumPlan
+    curvatures : (SumPlan, SumPlan)
+    sums : SumPlan
     combinations : tuple of Combination
     facts : Facts
     usual_norm : float
@@ -63,19 +64,19 @@ class InterestPlan:
     curvature_share : float
         The mean curvature of rows, over the largest, that forecasts suppose. Half is that of a logistic loss where about one
         row in five has the rarer outcome.
-    risks : StandardisedSumsPlan or None
+    risks : SumPlan or None
         How the sums for differences of risks are released; None without them.
     """
 
     budget: Budget
     shares: tuple[float, ...]
-    spreads: SpreadsPlan
-    curvatures: tuple[CurvaturePlan, CurvaturePlan]
-    sums: DirectionSumsPlan
+    spreads: SumPlan[Spreads]
+    curvatures: tuple[SumPlan[Curvature], SumPlan[Curvature]]
+    sums: SumPlan[DirectionSums]
     combinations: tuple[Combination, ...]
     facts: Facts
     usual_norm: float
-    risks: StandardisedSumsPlan | None = None
+    risks: SumPlan[RiskSums] | None = None
     curvature_share: float = 0.5
 
     @classmethod
@@ -83,17 +84,18 @@ class InterestPlan:
         cls,
         shares: tuple[float, ...],
         training: Plan,
-        spreads: SpreadsPlan,
-        curvatures: tuple[CurvaturePlan, CurvaturePlan],
-        sums: DirectionSumsPlan,
+        spreads: SumPlan[Spreads],
+        curvatures: tuple[SumPlan[Curvature], SumPlan[Curvature]],
+        sums: SumPlan[DirectionSums],
         combinations: tuple[Combination, ...],
         usual_norm: float,
-        risks: StandardisedSumsPlan | None = None,
+        risks: SumPlan[RiskSums] | None = None,
         design: SamplingDesign = INDEPENDENT,
     ) -> InterestPlan:
         """The plan and its facts. The event of `training` is that of the whole release."""
         problem, loss = training.problem, training.problem.loss_bounds
-        units = sums.units * sums.deviation
+        of_curvature, of_slopes = deviations_of_curvature(curvatures[1])
+        units = sums.query.units * sums.deviation
         facts = Facts(
             n_features=problem.n_features,
             intercept=problem.intercept,
@@ -101,8 +103,8 @@ class InterestPlan:
             largest_slope=loss.lipschitz,
             largest_curvature=loss.smoothness,
             n_rows=problem.n_rows_low,
-            curvature_deviation=curvatures[1].entry_deviation,
-            slope_deviation=curvatures[1].slope_deviation,
+            curvature_deviation=of_curvature,
+            slope_deviation=of_slopes,
             sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
             is_laplace=isinstance(sums.lattice, LatticeLaplace),
             design=design,
@@ -111,7 +113,7 @@ class InterestPlan:
         return cls(budget, shares, spreads, curvatures, sums, combinations, facts, usual_norm, risks)
 
     @property
-    def releases(self) -> tuple[SpreadsPlan | CurvaturePlan | DirectionSumsPlan | StandardisedSumsPlan, ...]:
+    def releases(self) -> tuple[SumPlan[Any], ...]:
         """All that is released besides the weights, in order."""
         of_risks = () if self.risks is None else (self.risks,)
         return (self.spreads, *self.curvatures, self.sums, *of_risks)

@@ -11,28 +11,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from confide import expected_noise
 from confide.array_types import Array, Weights
 from confide.erm.losses import LossBounds
 from confide.erm.moment_sums import Frame, FrameSum, MomentSum
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, budget_of_row
-from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeNoise
-from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
+from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
-from confide.privacy.noise import Entropy
-from confide.privacy.noisy_sum import least_noise
+from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 
 WINDOW = 2.0**-6
 """The window of scores within which the mean of the curvature is taken, as in moments.md."""
-LARGEST_INFLATION = 0.1
-"""The largest part of a row's effect by which rounding may raise the noise."""
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40
 LEAST_SPREAD = 2.0**-12
@@ -46,43 +41,6 @@ _SLOPES = 0.7
 """What multiplies slopes, in units of the length of the frame, beside the curvature. For the logistic loss they raise the
 noise on the curvature by a twelfth."""
 _CELLS = 256
-
-
-@dataclass(frozen=True, slots=True)
-class CurvaturePlan:
-    """Everything about the sums that is decided before any row is read. Public.
-
-    Attributes
-    ----------
-    problem : Problem
-        The problem of the weights.
-    budget : Budget
-        What the sums cost.
-    largest_norm : float
-        Weights with a larger norm are shortened to this norm before the sums are taken.
-    lattice : LatticeNoise or None
-        None where there is no privacy.
-    event : Event
-        What a ledger counts.
-    """
-
-    problem: Problem
-    budget: Budget
-    largest_norm: float
-    lattice: LatticeNoise | None
-    event: Event
-
-    deviation = property(expected_noise.deviation)
-
-    @property
-    def entry_deviation(self) -> float:
-        """Standard deviation of the noise on an entry off the diagonal, in units of curvature. On it, sqrt(2) times this."""
-        return float(self.deviation * self.problem.loss_bounds.smoothness / math.sqrt(2.0))
-
-    @property
-    def slope_deviation(self) -> float:
-        """Standard deviation of the noise on an entry of the slopes."""
-        return float(self.deviation * self.problem.loss_bounds.lipschitz / scale_of_slopes(self.problem))
 
 
 def length_of(problem: Problem) -> float:
@@ -134,28 +92,42 @@ def largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyCurvature:
-    """Curvature and slopes with noise. Between its two verbs the caller charges the plan's event."""
+class Curvature(SumQuery):
+    """Curvature and slopes in a frame, at given weights.
 
-    def plan(self, training: Plan, budget: Budget) -> CurvaturePlan:
+    Attributes
+    ----------
+    problem : Problem
+        The problem of the weights.
+    largest_norm : float
+        Weights with a larger norm are shortened to this norm before the sums are taken; infinite without privacy.
+    """
+
+    problem: Problem
+    largest_norm: float
+
+    @classmethod
+    def plan(cls, training: Plan, budget: Budget) -> SumPlan[Curvature]:
         """The plan near weights that `training` will release, with the least noise. No data is used."""
-        problem = training.problem
-        size = problem.row_width * (problem.row_width + 3) // 2
-        if not budget.is_private:
-            return CurvaturePlan(problem, budget, math.inf, None, problem.event(budget))
-        refuse_other_losses(problem)
-        longest, exact = largest_norm(training, budget), distance_in_frame(problem)
-        sensitivity = (exact + 2.0 * self._rounding(problem, longest)) * _UP
-        if not sensitivity <= (1.0 + LARGEST_INFLATION) * exact:
-            raise too_inexact(problem)
-        of_row = budget_of_row(budget, problem.rows_per_person)
-        lattice, curve = least_noise(size, sensitivity, math.sqrt(size) * sensitivity, of_row)
-        return CurvaturePlan(problem, budget, longest, lattice, problem.event(budget, curve))
+        return SumPlan.of(cls(training.problem, reach_of(training, budget)), budget)
 
-    def _rounding(self, problem: Problem, longest: float) -> float:
+    @property
+    def size(self) -> int:
+        return self.problem.row_width * (self.problem.row_width + 3) // 2
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        exact = distance_in_frame(self.problem)
+        refuse_inexact(exact, self.rounding, too_inexact(self.problem))
+        sensitivity, _ = computed_distances(exact, math.inf, self.rounding, self.size)
+        return sensitivity, math.sqrt(self.size) * sensitivity
+
+    @property
+    def rounding(self) -> float:
         """Largest L2 distance between computed and exact sums. proofs/curvature.md, theorem 2."""
-        loss, window = problem.loss_bounds, window_of(problem.loss_bounds, WINDOW)
-        scores = loss.smoothness * ((2 * problem.row_width + 8) * summed_norm(problem) * longest + window)
+        problem, loss = self.problem, self.problem.loss_bounds
+        window = window_of(loss, WINDOW)
+        scores = loss.smoothness * ((2 * problem.row_width + 8) * summed_norm(problem) * self.largest_norm + window)
         slopes = loss.rounding * loss.lipschitz + scores
         of_row = 2**13 * (problem.row_width + 8)
         bend = slopes / (window * loss.smoothness) + of_row
@@ -163,30 +135,46 @@ class NoisyCurvature:
         of_sums = 2 * (problem.summation_depth + 2)
         return 1.02 * _UNIT * problem.n_rows_high * length_of(problem) ** 2 * (bend + pull + of_sums)
 
-    def release(
-        self, plan: CurvaturePlan, frame: Frame, weights: Weights, source: RowSource, entropy: Entropy
-    ) -> tuple[Array, Array]:
-        """Sum over the rows once, at weights (1, D) for rows as they are, and release curvature (D, D) and slopes (D,).
+    def summed(self, rows: RowSource, frame: Frame, weights: Weights) -> Array:
+        """The scaled sums at weights (1, D) for rows as they are. Frame and weights are functions of what was released."""
+        problem = self.problem
+        is_longer = math.isfinite(self.largest_norm) and not frame.length <= length_of(problem)
+        if is_longer or len(frame.centre) != problem.n_features:
+            raise ParameterError(ANOTHERS)
+        totals = rows.sum_over_rows(FrameSum(curvature_sum(problem), frame), shortened(weights, self.largest_norm))
+        positions, multiples = self._entries()
+        return np.concatenate([multiples * totals.hessian[0][positions], scale_of_slopes(problem) * totals.gradient[0]])
 
-        Frame and weights are functions of what was released. The event was charged before this call.
-        """
-        problem, loss = plan.problem, plan.problem.loss_bounds
-        if not made_by(plan, CurvaturePlan) or len(frame.centre) != problem.n_features:
-            raise ParameterError(ANOTHERS)
-        if plan.lattice is not None and not frame.length <= length_of(problem):
-            raise ParameterError(ANOTHERS)
-        problem.check_source(source)
-        totals = source.sum_over_rows(FrameSum(curvature_sum(problem), frame), shortened(weights, plan.largest_norm))
-        matrix, slopes = totals.hessian[0], totals.gradient[0]
-        rows, columns = np.triu_indices(len(matrix))
-        multiples = np.where(rows == columns, 1.0, math.sqrt(2.0))
-        scale = scale_of_slopes(problem)
-        entries = np.concatenate([multiples * matrix[rows, columns], scale * slopes])
-        if plan.lattice is not None:
-            entries = plan.lattice.release(entries[None], entropy)[0]
-        released = np.zeros_like(matrix)
-        released[rows, columns] = released[columns, rows] = loss.smoothness * (entries[: len(rows)] / multiples)
-        return released, loss.lipschitz / scale * entries[len(rows) :]
+    def decoded(self, plan: SumPlan[Curvature], sums: Array, frame: Frame, weights: Weights) -> tuple[Array, Array]:
+        """Curvature (D, D) and slopes (D,)."""
+        problem, loss = self.problem, self.problem.loss_bounds
+        (rows, columns), multiples = self._entries()
+        released = np.zeros((problem.row_width, problem.row_width))
+        released[rows, columns] = released[columns, rows] = loss.smoothness * (sums[: len(rows)] / multiples)
+        return released, loss.lipschitz / scale_of_slopes(problem) * sums[len(rows) :]
+
+    def _entries(self) -> tuple[Any, Array]:
+        """Rows and columns of the upper triangle, and the factors of its entries: 1 on the diagonal, and sqrt(2)."""
+        rows, columns = np.triu_indices(self.problem.row_width)
+        return (rows, columns), np.where(rows == columns, 1.0, math.sqrt(2.0))
+
+
+def deviations_of_curvature(plan: SumPlan[Curvature]) -> tuple[float, float]:
+    """Standard deviations of the noise on an entry of the curvature off the diagonal, and on one of the slopes.
+
+    On the diagonal it is sqrt(2) times that of other entries.
+    """
+    problem, loss = plan.query.problem, plan.query.problem.loss_bounds
+    off_diagonal = float(plan.deviation * loss.smoothness / math.sqrt(2.0))
+    return off_diagonal, float(plan.deviation * loss.lipschitz / scale_of_slopes(problem))
+
+
+def reach_of(training: Plan, budget: Budget) -> float:
+    """The norm to which weights near those of `training` are shortened, infinite without privacy; it refuses other losses."""
+    if not budget.is_private:
+        return math.inf
+    refuse_other_losses(training.problem)
+    return largest_norm(training, budget)
 
 
 def curvature_sum(problem: Problem) -> MomentSum:
@@ -206,9 +194,9 @@ def refuse_other_losses(problem: Problem) -> None:
         )
 
 
-def too_inexact(problem: Problem) -> ParameterError:
+def too_inexact(problem: Problem) -> str:
     """The refusal of sums whose rounding would be a tenth of what one row adds."""
-    return ParameterError(
+    return (
         f"sums for interest over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
         f"n_rows_bounds, or raise alpha."
     )

@@ -10,20 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide import expected_noise
 from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.erm.moment_sums import Frame, SpreadSum
 from confide.erm.row_bounds import RowBound
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, budget_of_row
-from confide.privacy.curvature import CONSTANT, LARGEST_INFLATION, LEAST_SPREAD, length_of, refuse_other_losses, too_inexact
-from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeNoise
-from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.noise import Entropy
-from confide.privacy.noisy_sum import least_noise
+from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.curvature import CONSTANT, LEAST_SPREAD, length_of, refuse_other_losses, too_inexact
+from confide.privacy.mechanism import Plan, Problem
+from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40
@@ -34,32 +29,6 @@ _LEAST_VARIANCE = 1.0
 """The least variance that is believed, in standard deviations of its noise (benchmarks/interest_of_tables.py)."""
 _LEAST_OF_LEVELS = 0.25
 """The least variance that is believed of a level, over that of levels that are equally frequent."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadsPlan:
-    """Everything about the release that is decided before any row is read. Public.
-
-    Attributes
-    ----------
-    problem : Problem
-        The problem of the weights.
-    budget : Budget
-        What the release costs.
-    row_sum : SpreadSum
-    lattice : LatticeNoise or None
-        None where there is no privacy.
-    event : Event
-        What a ledger counts.
-    """
-
-    problem: Problem
-    budget: Budget
-    row_sum: SpreadSum
-    lattice: LatticeNoise | None
-    event: Event
-
-    deviation = property(expected_noise.deviation)
 
 
 def units_of(row_bound: RowBound, n_features: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
@@ -82,48 +51,61 @@ def _distances(sizes: tuple[int, ...], neighbours: Neighbours) -> tuple[float, f
 
 
 @dataclass(frozen=True, slots=True)
-class NoisySpreads:
-    """Middles and spreads with noise. Between its two verbs the caller charges the plan's event."""
+class Spreads(SumQuery):
+    """Sums of the clipped rows and of their squares, in units of the bounds on columns, and the number of rows.
 
-    def plan(self, training: Plan, budget: Budget) -> SpreadsPlan:
+    Attributes
+    ----------
+    problem : Problem
+        The problem of the weights.
+    units, sizes : tuple
+        See `units_of`.
+    """
+
+    problem: Problem
+    units: tuple[float, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def plan(cls, training: Plan, budget: Budget) -> SumPlan[Spreads]:
         """The plan for the rows of weights that `training` will release. No data is used."""
         problem = training.problem
-        units, sizes = units_of(problem.row_bound, problem.n_features)
-        row_sum = SpreadSum(problem.row_bound, units)
-        if not budget.is_private:
-            return SpreadsPlan(problem, budget, row_sum, None, problem.event(budget))
-        refuse_other_losses(problem)
-        l2, l1 = _distances(sizes, problem.neighbours)
-        size = 2 * problem.n_features + 1
-        # Theorem 2.
-        entries = math.sqrt(2.0 * len(sizes) + 1.0)
-        rounding = 1.02 * _UNIT * problem.n_rows_high * entries * (problem.summation_depth + 2 * problem.row_width + 12)
-        if not 2.0 * rounding <= LARGEST_INFLATION * l2:
-            raise too_inexact(problem)
-        of_row = budget_of_row(budget, problem.rows_per_person)
-        lattice, curve = least_noise(
-            size, (l2 + 2.0 * rounding) * _UP, (l1 + 2.0 * math.sqrt(size) * rounding) * _UP, of_row
-        )
-        return SpreadsPlan(problem, budget, row_sum, lattice, problem.event(budget, curve))
+        if budget.is_private:
+            refuse_other_losses(problem)
+        return SumPlan.of(cls(problem, *units_of(problem.row_bound, problem.n_features)), budget)
 
-    def release(self, plan: SpreadsPlan, source: RowSource, entropy: Entropy) -> Frame:
-        """Sum over the rows once, and release the frame that follows. The event was charged before this call."""
-        problem = plan.problem
-        if not made_by(plan, SpreadsPlan):
-            raise ParameterError(ANOTHERS)
-        problem.check_source(source)
-        sums = source.sum_over_rows(plan.row_sum, np.zeros((1, problem.row_width))).gradient
+    @property
+    def size(self) -> int:
+        return 2 * self.problem.n_features + 1
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        l2, l1 = _distances(self.sizes, self.problem.neighbours)
+        refuse_inexact(l2, self.rounding, too_inexact(self.problem))
+        return computed_distances(l2, l1, self.rounding, self.size)
+
+    @property
+    def rounding(self) -> float:
+        """Theorem 2."""
+        entries, problem = math.sqrt(2.0 * len(self.sizes) + 1.0), self.problem
+        return 1.02 * _UNIT * problem.n_rows_high * entries * (problem.summation_depth + 2 * problem.row_width + 12)
+
+    def summed(self, rows: RowSource) -> Array:
+        problem, row_sum = self.problem, SpreadSum(self.problem.row_bound, self.units)
+        sums = rows.sum_over_rows(row_sum, np.zeros((1, problem.row_width))).gradient
         if problem.neighbours is Neighbours.REPLACE_ONE:
             # Of persons with several rows some may have been dropped, and how many is private.
             sums[0, -1] = problem.n_rows_low
-        if plan.lattice is not None:
-            sums = plan.lattice.release(sums, entropy)
-        return frame_of(plan, sums[0])
+        return sums
+
+    def decoded(self, plan: SumPlan[Spreads], sums: Array) -> Frame:
+        """The frame that follows."""
+        return frame_of(plan, sums)
 
 
-def frame_of(plan: SpreadsPlan, released: Array) -> Frame:
+def frame_of(plan: SumPlan[Spreads], released: Array) -> Frame:
     """The frame that follows from released sums (2 d + 1,). It uses no row."""
-    problem, d = plan.problem, plan.problem.n_features
+    problem, d = plan.query.problem, plan.query.problem.n_features
     n_rows = float(problem.n_rows_low)
     if problem.neighbours is not Neighbours.REPLACE_ONE:
         n_rows = float(np.clip(released[-1], problem.n_rows_low, problem.n_rows_high))
@@ -138,7 +120,7 @@ def frame_of(plan: SpreadsPlan, released: Array) -> Frame:
         least = np.maximum(least, np.maximum(_LEAST_VARIANCE * noise, _usual_of_levels(problem)))
         least = np.minimum(least, 1.0)
         variances = np.minimum(variances, 1.0)
-    units = np.array(plan.row_sum.units)
+    units = np.array(plan.query.units)
     spreads = units * np.sqrt(np.maximum(variances, least))
     constant = CONSTANT if has_constant else 0.0
     length = length_of(problem) if plan.lattice is not None else math.inf

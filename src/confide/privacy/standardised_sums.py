@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide import expected_noise
 from confide.array_types import Array
 from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.losses import LogisticLoss
@@ -20,15 +19,11 @@ from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
+from confide.privacy.budgets import Budget, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.curvature import LARGEST_INFLATION
-from confide.privacy.events import Event
-from confide.privacy.lattice import LatticeNoise
-from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
+from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.moments import shortened, summed_norm
-from confide.privacy.noise import Entropy
-from confide.privacy.noisy_sum import least_noise
+from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40
@@ -57,42 +52,6 @@ def largest_bend(step: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class StandardisedSumsPlan:
-    """Everything about the sums that is decided before any row is read. Public.
-
-    Attributes
-    ----------
-    problem : Problem
-        The problem of the weights at which the sums are taken.
-    n_changes : int
-        k, the number of changes.
-    budget : Budget
-        What the sums cost.
-    scales : (float, float, float)
-        What multiplies the rates, the bends and the count of the rows, beside the differences. The count has 0 where the
-        number of rows is public.
-    lattice : LatticeNoise or None
-        None where there is no privacy.
-    event : Event
-        What a ledger counts.
-    """
-
-    problem: Problem
-    n_changes: int
-    budget: Budget
-    scales: tuple[float, float, float]
-    lattice: LatticeNoise | None
-    event: Event
-
-    deviation = property(expected_noise.deviation)
-
-    @property
-    def size(self) -> int:
-        """Number of released numbers: for each change its difference, its rate and D bends; and the count."""
-        return self.n_changes * (self.problem.row_width + 2) + (self.scales[2] > 0.0)
-
-
-@dataclass(frozen=True, slots=True)
 class StandardisedSums:
     """What was released. Sums over rows, each of which counts once.
 
@@ -111,65 +70,98 @@ class StandardisedSums:
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyStandardisedSums:
-    """The sums with noise. Between its two verbs the caller charges the plan's event."""
+class RiskSums(SumQuery):
+    """Sums of probabilities with and without each change, in units in which one row adds at most 1 times its scale.
 
-    def plan(self, training: Plan, n_changes: int, budget: Budget) -> StandardisedSumsPlan:
+    Attributes
+    ----------
+    problem : Problem
+        The problem of the weights at which the sums are taken.
+    n_changes : int
+        k, the number of changes.
+    scales : (float, float, float)
+        What multiplies the rates, the bends and the count of the rows, beside the differences. The count has 0 where the
+        number of rows is public.
+    """
+
+    problem: Problem
+    n_changes: int
+    scales: tuple[float, float, float]
+
+    @classmethod
+    def plan(cls, training: Plan, n_changes: int, budget: Budget) -> SumPlan[RiskSums]:
         """The plan for so many changes, at weights that `training` will release. No data is used."""
         problem = training.problem
         _refuse(problem, n_changes)
-        of_row = budget_of_row(budget, problem.rows_per_person)
-        bends = BEND_SCALE / math.sqrt(problem.row_width) if isinstance(of_row, PureDP) else BEND_SCALE
-        scales = (RATE_SCALE, bends, float(problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE))
-        event = problem.event(budget)
-        if not budget.is_private:
-            return StandardisedSumsPlan(problem, n_changes, budget, scales, None, event)
-        l2, l1 = (_UP * distance_of_neighbours(problem, n_changes, scales, order) for order in (2, 1))
-        rounding = math.sqrt(n_changes) * self._rounding(problem, scales)
-        if not 2.0 * rounding <= LARGEST_INFLATION * l2:
-            raise ParameterError("sums of probabilities over so many rows are too inexact in double precision.")
-        size = StandardisedSumsPlan(problem, n_changes, budget, scales, None, event).size
-        lattice, curve = least_noise(
-            size, (l2 + 2.0 * rounding) * _UP, (l1 + 2.0 * math.sqrt(size) * rounding) * _UP, of_row
-        )
-        return StandardisedSumsPlan(problem, n_changes, budget, scales, lattice, problem.event(budget, curve))
+        bends = BEND_SCALE / math.sqrt(problem.row_width) if isinstance(budget, PureDP) else BEND_SCALE
+        query = cls(problem, n_changes, (RATE_SCALE, bends, float(problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE)))
+        return SumPlan.of(query, budget)
 
-    def _rounding(self, problem: Problem, scales: tuple[float, float, float]) -> float:
+    @property
+    def size(self) -> int:
+        """For each change its difference, its rate and D bends; and the count."""
+        return self.n_changes * (self.problem.row_width + 2) + (self.scales[2] > 0.0)
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        facts = (self.problem, self.n_changes, self.scales)
+        l2, l1 = (_UP * distance_of_neighbours(*facts, order) for order in (2, 1))
+        rounding = math.sqrt(self.n_changes) * self.rounding
+        refuse_inexact(l2, rounding, "sums of probabilities over so many rows are too inexact in double precision.")
+        return computed_distances(l2, l1, rounding, self.size)
+
+    @property
+    def rounding(self) -> float:
         """L2 distance between the computed and the exact vector of one change. proofs/standardised_sums.md, theorem 2."""
+        problem = self.problem
         norm, is_centred = summed_norm(problem), isinstance(problem.row_bound, Centred)
         facts = (norm, problem.n_rows_high, problem.row_width, problem.summation_depth, 0.0, is_centred)
         of_probability, of_rate = (
             GradientRounding(Weighted(loss, 1.0), *facts).bound(_LARGEST_SCORE / norm, 0.0, 0.0)
             for loss in (ProbabilityOfRows(), RateOfProbability())
         )
-        constant, (rates, bends, counts) = problem.intercept, scales
+        constant, (rates, bends, counts) = problem.intercept, self.scales
         exact = 2.0 * of_probability / (constant * _LEAST_DIFFERENCE)
         exact += rates * 4.0 * of_rate / constant + bends * 2.0 * of_rate / (_LEAST_BEND * summed_norm(problem))
         # Differences, quotients and products of numbers of at most n, and the count.
         last = 16.0 * _UNIT * problem.n_rows_high * (1.0 / _LEAST_DIFFERENCE + rates + bends / _LEAST_BEND)
         return exact + last + counts * (of_probability / constant + 4.0 * _UNIT * problem.n_rows_high)
 
-    def release(
-        self, plan: StandardisedSumsPlan, points: Array, steps: Array, source: RowSource, entropy: Entropy
-    ) -> StandardisedSums:
-        """Sum over the rows twice, at released weights (k, D) and steps (k,) of their scores, and release.
+    def summed(self, rows: RowSource, points: Array, steps: Array) -> Array:
+        """The sums over two passes, at released weights (k, D) and steps (k,) of their scores.
 
-        Weights and steps are functions of what was released; `within_reach` gives those at which sums can be taken. The
-        event was charged before this call.
+        Weights and steps are functions of what was released; `within_reach` gives those at which sums can be taken.
         """
-        problem = plan.problem
-        if not made_by(plan, StandardisedSumsPlan) or points.shape != (plan.n_changes, problem.row_width):
+        problem, (rates, bends, counts), k = self.problem, self.scales, self.n_changes
+        if points.shape != (k, problem.row_width):
             raise ParameterError(ANOTHERS)
-        problem.check_source(source)
-        points, steps = within_reach(problem, points, steps)
-        after = points.copy()
+        before, steps = within_reach(problem, points, steps)
+        after = before.copy()
         after[:, -1] += steps / problem.intercept
         everyone = np.zeros((1, problem.row_width))
         everyone[0, -1] = _LARGEST_SCORE / summed_norm(problem)
-        vector = _vector(plan, (after, points, everyone), steps, source)
-        if plan.lattice is not None:
-            vector = plan.lattice.release(vector[None], entropy)[0]
-        return _sums(plan, vector, steps)
+        of_probability, of_rate = (
+            RowSum(loss, problem.row_bound, problem.intercept, 1) for loss in (ProbabilityOfRows(), RateOfProbability())
+        )
+        probabilities = rows.sum_over_rows(of_probability, np.vstack([after, before, everyone])).gradient[:, -1]
+        gradients = rows.sum_over_rows(of_rate, np.vstack([after, before])).gradient
+        constant, signs = problem.intercept, np.where(steps < 0.0, -1.0, 1.0)
+        differences = signs * (probabilities[:k] - probabilities[k : 2 * k]) / constant / largest_difference(steps)
+        bent = (gradients[:k] - gradients[k:]) / (largest_bend(steps) * summed_norm(problem))[:, None]
+        parts = [differences, rates * 4.0 * gradients[:k, -1] / constant, (bends * bent).ravel()]
+        return np.concatenate([*parts, *([counts * probabilities[-1:] / constant] if counts else [])])
+
+    def decoded(self, plan: SumPlan[RiskSums], sums: Array, points: Array, steps: Array) -> StandardisedSums:
+        problem, (rates, bends, counts), k = self.problem, self.scales, self.n_changes
+        _, steps = within_reach(problem, points, steps)
+        signs = np.where(steps < 0.0, -1.0, 1.0)
+        bent = sums[2 * k : k * (problem.row_width + 2)].reshape(k, -1) / bends
+        return StandardisedSums(
+            differences=signs * sums[:k] * largest_difference(steps),
+            rates=sums[k : 2 * k] / (4.0 * rates),
+            bends=bent * (largest_bend(steps) * summed_norm(problem))[:, None],
+            n_rows=float(sums[-1] / counts) if counts else float(problem.n_rows_low),
+        )
 
 
 def within_reach(problem: Problem, points: Array, steps: Array) -> tuple[Array, Array]:
@@ -179,35 +171,6 @@ def within_reach(problem: Problem, points: Array, steps: Array) -> tuple[Array, 
     points = np.nan_to_num(points, posinf=0.0, neginf=0.0)
     longest = _LARGEST_SCORE / summed_norm(problem) - LARGEST_STEP / problem.intercept
     return np.array([shortened(point, longest) for point in points]), steps
-
-
-def _vector(plan: StandardisedSumsPlan, points: tuple[Array, Array, Array], steps: Array, source: RowSource) -> Array:
-    """The exact sums in the units in which one row adds at most 1 times its scale."""
-    problem, (rates, bends, counts), k = plan.problem, plan.scales, plan.n_changes
-    after, before, everyone = points
-    of_probability, of_rate = (
-        RowSum(loss, problem.row_bound, problem.intercept, 1) for loss in (ProbabilityOfRows(), RateOfProbability())
-    )
-    probabilities = source.sum_over_rows(of_probability, np.vstack([after, before, everyone])).gradient[:, -1]
-    gradients = source.sum_over_rows(of_rate, np.vstack([after, before])).gradient
-    constant, signs = problem.intercept, np.where(steps < 0.0, -1.0, 1.0)
-    differences = signs * (probabilities[:k] - probabilities[k : 2 * k]) / constant / largest_difference(steps)
-    bent = (gradients[:k] - gradients[k:]) / (largest_bend(steps) * summed_norm(problem))[:, None]
-    parts = [differences, rates * 4.0 * gradients[:k, -1] / constant, (bends * bent).ravel()]
-    return np.concatenate([*parts, *([counts * probabilities[-1:] / constant] if counts else [])])
-
-
-def _sums(plan: StandardisedSumsPlan, vector: Array, steps: Array) -> StandardisedSums:
-    """The sums in their own units, from the released vector."""
-    problem, (rates, bends, counts), k = plan.problem, plan.scales, plan.n_changes
-    signs = np.where(steps < 0.0, -1.0, 1.0)
-    bent = vector[2 * k : k * (problem.row_width + 2)].reshape(k, -1) / bends
-    return StandardisedSums(
-        differences=signs * vector[:k] * largest_difference(steps),
-        rates=vector[k : 2 * k] / (4.0 * rates),
-        bends=bent * (largest_bend(steps) * summed_norm(problem))[:, None],
-        n_rows=float(vector[-1] / counts) if counts else float(problem.n_rows_low),
-    )
 
 
 def distance_of_neighbours(problem: Problem, n_changes: int, scales: tuple[float, float, float], order: int) -> float:

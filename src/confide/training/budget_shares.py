@@ -12,14 +12,14 @@ from confide.errors import ParameterError
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, budget_of_row
-from confide.privacy.curvature import NoisyCurvature
-from confide.privacy.direction_sums import NoisyDirectionSums, event_of_sums
+from confide.privacy.curvature import Curvature
+from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.gaussian import mu_within
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import Moments
 from confide.privacy.noisy_sum import SumPlan, joint_event
-from confide.privacy.spreads import NoisySpreads
-from confide.privacy.standardised_sums import NoisyStandardisedSums
+from confide.privacy.spreads import Spreads
+from confide.privacy.standardised_sums import RiskSums
 from confide.training.alpha import usual_norm
 from confide.training.auto_mechanism import mechanism_for, plan_of_weights
 from confide.training.settings import Settings
@@ -250,13 +250,13 @@ def _plans(settings: Settings, n_features: int, n_rows: int | None, shares: tupl
 def _with_interest(
     settings: Settings, training: Plan, shares: tuple[float, ...], budgets: Sequence[Budget], *, is_joint: bool
 ) -> Plan:
-    spreads = NoisySpreads().plan(training, budgets[0])
-    curvatures = NoisyCurvature().plan(training, budgets[1]), NoisyCurvature().plan(training, budgets[2])
-    sums = NoisyDirectionSums().plan(training, len(settings.interest), budgets[3])
-    risks = NoisyStandardisedSums().plan(training, len(settings.interest), budgets[4]) if settings.has_risks else None
+    spreads = Spreads.plan(training, budgets[0])
+    curvatures = Curvature.plan(training, budgets[1]), Curvature.plan(training, budgets[2])
+    sums = DirectionSums.plan(training, len(settings.interest), budgets[3])
+    risks = RiskSums.plan(training, len(settings.interest), budgets[4]) if settings.has_risks else None
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     whole = replace(training, event=training.problem.event(settings.budget))
     design = settings.sampling_design(training.problem.n_rows_low)
     plan = InterestPlan.of(shares, whole, spreads, curvatures, sums, settings.interest, usual, risks, design)
-    return replace(whole, event=event_of_sums(training, *plan.releases) if is_joint else whole.event, intervals=plan)
+    return replace(whole, event=joint_event(training, *plan.releases) if is_joint else whole.event, intervals=plan)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from confide.array_types import Weights
+from confide.array_types import Array, Weights
 from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
 from confide.erm.source import RowSource
@@ -30,14 +30,11 @@ from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
 from confide.privacy.centring import with_centre
-from confide.privacy.curvature import NoisyCurvature
-from confide.privacy.direction_sums import NoisyDirectionSums
+from confide.privacy.curvature import deviations_of_curvature
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.matching import matched
 from confide.privacy.noise import Entropy
 from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
-from confide.privacy.spreads import NoisySpreads
-from confide.privacy.standardised_sums import NoisyStandardisedSums
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
@@ -162,21 +159,21 @@ def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy
     all of this.
     """
     facts, combinations = plan.facts, plan.combinations
-    frame = NoisySpreads().release(plan.spreads, source, entropy)
+    frame = plan.spreads.release(source, entropy)
     start = in_frame(frame, weights[0])
     first, second = plan.curvatures
-    found = NoisyCurvature().release(first, frame, weights, source, entropy)
-    start = near_minimiser(facts, start, *found, (first.entry_deviation, first.slope_deviation)).weights
+    found: tuple[Array, Array] = first.release(source, entropy, frame, weights)
+    start = near_minimiser(facts, start, *found, deviations_of_curvature(first)).weights
     matrix = frame.matrix
-    curvature, slopes = NoisyCurvature().release(second, frame, start[None] @ matrix, source, entropy)
+    curvature, slopes = second.release(source, entropy, frame, start[None] @ matrix)
     near = near_minimiser(facts, start, curvature, slopes)
     along = directions_of(facts, combinations, frame, near, curvature) @ matrix
-    sums = NoisyDirectionSums().release(plan.sums, near.weights[None] @ matrix, along, source, entropy)
+    sums = plan.sums.release(source, entropy, near.weights[None] @ matrix, along)
     evidence = InterestEvidence(facts, combinations, weights[0], frame, start, curvature, slopes, sums)
     if plan.risks is None:
         return evidence
     points, steps = points_of_risks(evidence)
-    standardised = NoisyStandardisedSums().release(plan.risks, points, steps, source, entropy)
+    standardised = plan.risks.release(source, entropy, points, steps)
     return replace(evidence, risks=RisksEvidence.of(plan.risks, steps, standardised))
 
 
