@@ -14,7 +14,6 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
 from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
-from confide.privacy import standardised_sums
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import largest_mu
@@ -23,7 +22,6 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.standardised_sums import (
     LARGEST_STEP,
     RiskSums,
-    _vector,
     distance_of_neighbours,
     largest_bend,
     largest_difference,
@@ -61,11 +59,7 @@ def vector_of(rows, labels, neighbours, points, steps):
     """The exact vector of the proof page, in the units of its theorem 1, and its plan."""
     facts = training_of(neighbours, n_rows_low=len(rows), n_rows_high=len(rows) + (neighbours is ADD))
     plan = RiskSums.plan(facts, len(points), ZCDP(0.1))
-    points, steps = within_reach(plan.problem, points, steps)
-    after = points.copy()
-    after[:, -1] += steps
-    everyone = np.array([[0.0, 0.0, 500.0]])
-    return _vector(plan, (after, points, everyone), steps, source_of(rows, labels)), plan
+    return plan.query.summed(source_of(rows, labels), points, steps), plan
 
 
 @BOTH
@@ -281,7 +275,7 @@ def test_laplace_noise_pays_for_the_rounding_in_the_l1_norm():
     large = replace(facts, problem=replace(facts.problem, n_rows_low=many, n_rows_high=many))
     found = RiskSums.plan(large, 2, PureDP(1.0))
     rounding = math.sqrt(2.0) * per_row * many
-    expected = 1.0 + 2.0 * math.sqrt(small.size) * rounding / l1
+    expected = 1.0 + 2.0 * math.sqrt(small.query.size) * rounding / l1
     assert expected > 1.05
     assert found.deviation / small.deviation == pytest.approx(expected, rel=2e-3)
 
@@ -321,7 +315,7 @@ def test_a_source_with_other_rows_than_the_plan_is_for_is_refused():
 def test_a_plan_knows_how_many_numbers_leave(k, neighbours, count):
     """For each change a difference, a rate and three bends; and the number of rows where it is not public."""
     plan = RiskSums.plan(training_of(neighbours), k, ZCDP(0.1))
-    assert plan.size == plan.lattice.dimension == 5 * k + count
+    assert plan.query.size == plan.lattice.dimension == 5 * k + count
 
 
 def test_the_reach_is_in_units_of_the_constant():
@@ -364,15 +358,15 @@ def test_rounding_of_rates_and_counts_is_in_units_of_the_constant(constant):
 @pytest.mark.parametrize("row_norm", [0.5, 2.0])
 def test_the_score_that_counts_rows_is_the_largest_that_the_proof_allows(monkeypatch, row_norm):
     """1024 s / R: its weights are 0 and 1024 / R, however long a row may be."""
-    seen = []
+    seen, sums = [], MemorySource.sum_over_rows
 
-    def noted(plan, points, steps, source):
-        seen.append(points[2])
-        return _vector(plan, points, steps, source)
+    def noted(source, row_sum, weights):
+        seen.append(weights[4:])
+        return sums(source, row_sum, weights)
 
-    monkeypatch.setattr(standardised_sums, "_vector", noted)
+    monkeypatch.setattr(MemorySource, "sum_over_rows", noted)
     facts = replace(problem_of(ADD), row_bound=BallBound(row_norm))
     plan = RiskSums.plan(ObjectivePerturbation().plan(facts, PureDP(1.0)), 2, ZCDP(0.1))
     released(plan, *some_rows(), Entropy.seeded(0))
     longest = math.hypot(row_norm, plan.problem.intercept)
-    np.testing.assert_allclose(seen, [[[0.0, 0.0, 1024.0 / longest]]], rtol=1e-9)
+    np.testing.assert_allclose(seen[0], [[0.0, 0.0, 1024.0 / longest]], rtol=1e-9)

@@ -279,7 +279,7 @@ def test_sums_for_differences_of_several_columns_are_planned_for_all_of_them():
             confide.LogisticRegression(budget, interest=names, risk_differences=True) for names in (["x0"], ["x0", "x2"])
         ]
         one, two = (model.plan(40_000, 10).intervals.risks for model in models)
-        assert (one.n_changes, two.n_changes) == (1, 2)
+        assert (one.query.n_changes, two.query.n_changes) == (1, 2)
         assert two.lattice.dimension == 2 * one.lattice.dimension == 2 * (11 + 2)
         at_one_cost = [each.deviation * math.sqrt(each.budget.rho) for each in (one, two)]
         assert at_one_cost[1] == pytest.approx(math.sqrt(2.0) * at_one_cost[0], rel=0.01)

@@ -170,7 +170,7 @@ def deviations_of_curvature(plan: SumPlan[Curvature]) -> tuple[float, float]:
 
 
 def reach_of(training: Plan, budget: Budget) -> float:
-    """The norm to which weights near those of `training` are shortened, infinite without privacy; it refuses other losses."""
+    """The norm to which weights near those of `training` are shortened: infinity without privacy. Refuses other losses."""
     if not budget.is_private:
         return math.inf
     refuse_other_losses(training.problem)
