@@ -658,8 +658,10 @@ def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array
         return *without, is_known
     doubt = of_bend / bend
     sampling = per_pull * math.sqrt(facts.design.variance_factor * max(square, of_square, float(np.finfo(float).tiny)))
-    excess = float(np.clip(facts.design.variance_factor * square / (facts.steepness * bend) - 1.0, 0.0, 1.0))
-    of_far = _OF_FAR_ROWS * sampling * excess * _beyond_clip(evidence, place, direction)
+    expected = facts.steepness * bend / facts.design.variance_factor
+    # Without what the noise alone makes of it.
+    excess = math.sqrt(max(max(square - expected, 0.0) ** 2 - of_square**2, 0.0)) / expected
+    of_far = _OF_FAR_ROWS * sampling * min(1.0, excess) * _beyond_clip(evidence, place, direction)
     of_sums = per_pull * of_pull
     second = per_pull * _second_order(facts, near, curvature, wanted, direction)
     # Where clipping takes a part of the curvature along a direction, the coefficient of the rows as they are may differ.
