@@ -650,7 +650,9 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
 
     def _interest_in(self, encoder: Encoder | None, names: NamesOfColumns | None) -> tuple[Combination, ...]:
         """The combinations of weights that the parameter `interest` stands for; empty without it."""
-        found = checked_interest(getattr(self, "interest", ()), encoder, names or _no_names_of_interest)
+        found = checked_interest(
+            getattr(self, "interest", ()), encoder, names or partial(_no_names, "interest names columns, so it")
+        )
         if found:
             parameters.refuse_with_interest(
                 has_share=getattr(self, "inference_share", 0.0) != 0.0,
@@ -663,7 +665,11 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
     def _form(self, encoder: Encoder | None, names: NamesOfColumns | None) -> QuadraticForm | None:
         """The quadratic form that the parameter `penalty` stands for; None for |w|^2 and for functions of the user's."""
         given = checked_penalty(getattr(self, "penalty", None))
-        return form_of(given, encoder, names or _no_names) if isinstance(given, GivenForm) else None
+        return (
+            form_of(given, encoder, names or partial(_no_names, "a penalty by the names of columns"))
+            if isinstance(given, GivenForm)
+            else None
+        )
 
     @property
     def _asks_for_intervals(self) -> bool:
@@ -877,14 +883,9 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         return tags
 
 
-def _no_names() -> tuple[str, ...]:
-    """What stands for the names of columns where nobody knows them."""
-    raise ParameterError("a penalty by the names of columns needs a schema, or rows whose columns have names.")
-
-
-def _no_names_of_interest() -> tuple[str, ...]:
-    """What stands for the names of columns where nobody knows them."""
-    raise ParameterError("interest names columns, so it needs a schema, or rows whose columns have names.")
+def _no_names(what: str) -> tuple[str, ...]:
+    """What stands for the names of columns where nobody knows them. `what` asks for them, and begins the message."""
+    raise ParameterError(f"{what} needs a schema, or rows whose columns have names.")
 
 
 def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str, ...]:

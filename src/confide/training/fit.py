@@ -186,4 +186,4 @@ def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
         others = [*plan.intervals.releases]
     elif plan.intervals is not None:
         others = [plan.intervals.moments]
-    return (plan.lattice, *(part.lattice for part in others if part is not None))
+    return (plan.lattice, *[part.lattice for part in others if part is not None])

@@ -111,10 +111,6 @@ class Draft:
         """The draft with other settings."""
         return replace(self, settings=replace(self.settings, **changes))
 
-    def minimising(self, **changes: Any) -> Draft:
-        """The draft with another loss."""
-        return self.having(minimised=replace(self.loss, **changes))
-
     def saying(self, name: str, sentence: str) -> Draft:
         """The draft with one sentence more. Its plan is not made again."""
         again = replace(self, said=(*self.said, (name, sentence))) if sentence else self
@@ -194,8 +190,9 @@ def _has_another_loss(draft: Draft) -> bool:
 def _with_another_loss(draft: Draft) -> Iterator[Draft]:
     """The smooth loss. Rows keep their length for noisy gradients, which clip slopes, or where the hinge has no plan."""
     keeps_rows = draft.mechanism == "gradient" or not draft.has_plan
-    changes = {"bound_if_noisy": None} if keeps_rows else {}
-    yield draft.minimising(loss=draft.loss.if_noisy, **changes)
+    shorter = None if keeps_rows else draft.loss.bound_if_noisy
+    other: Any = draft.loss.if_noisy
+    yield draft.having(minimised=replace(draft.loss, loss=other, bound_if_noisy=shorter))
 
 
 def _is_loud(draft: Draft) -> bool:

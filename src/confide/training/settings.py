@@ -223,7 +223,7 @@ class Settings:
     @property
     def largest_weight(self) -> float:
         """The largest weight that a row can have: its own weight times that of its class."""
-        return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
+        return self.largest_sample_weight * max(dict(self.class_weight or ()).values(), default=1.0)
 
     @property
     def may_centre(self) -> bool:
