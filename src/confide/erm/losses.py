@@ -1,7 +1,8 @@
 """What proofs need to know of a loss, the logistic loss, and the hinge with smooth losses in its place.
 
 A loss of the margin z = y (w . x) takes arrays of any shape and returns arrays of that shape, in float64. Labels are -1 and
-+1. Each such loss is convex and falls with the margin. `target_losses` has the losses of a score and a target. Source: Chaudhuri, Monteleoni and Sarwate (2011), corollaries 2 to 4.
++1. Each such loss is convex and falls with the margin. `target_losses` has the losses of a score and a target. Source:
+Chaudhuri, Monteleoni and Sarwate (2011), corollaries 2 to 4.
 """
 
 from __future__ import annotations

@@ -231,8 +231,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     alpha="auto" is chosen from public facts and costs nothing; on Adult it does better than a search over alpha. Search over
     parameters for which there is no such rule, such as the length scale of a kernel.
 
-    Sources: Chaudhuri, Monteleoni and Sarwate, JMLR 2011, on parameter tuning; McKenna and Sheldon, NeurIPS 2020 (permute and flip);
-    Papernot and Steinke, ICLR 2022 (repetition). Proof: confide/privacy/proofs/selection.md.
+    Sources: Chaudhuri, Monteleoni and Sarwate, JMLR 2011, on parameter tuning; McKenna and Sheldon, NeurIPS 2020 (permute
+    and flip); Papernot and Steinke, ICLR 2022 (repetition). Proof: confide/privacy/proofs/selection.md.
 
     Examples
     --------
