@@ -69,7 +69,7 @@ def _model(given: Problem, arguments: argparse.Namespace, budget: Budget, centre
 
 def _noise_in_rows(model) -> float:
     made = model.plan(None if model.n_rows_bounds else 42_000)
-    longest = made.problem.loss.lipschitz * made.problem.row_norm * made.problem.n_rows_low
+    longest = made.problem.loss.constants.lipschitz * made.problem.row_norm * made.problem.n_rows_low
     return made.noise_norm * made.l2 / longest
 
 

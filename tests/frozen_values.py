@@ -20,7 +20,7 @@ DERIVED = {
     "Centred._centre": (False, False, False), "CodedLayout.width": (False, False, True),
     "CodedLayout.key": (False, False, False), "GroupBound._intervals": (False, False, False),
     "GroupBound._limits": (False, False, False), "GroupBound._bands": (False, False, False),
-    "GroupBound._key": (False, False, False), "InterpolatedSlopes.smoothing": (False, True, True),
+    "GroupBound._key": (False, False, False),
     "Objective._sums": (False, False, False), "Entropy.read": (True, True, False),
 }  # fmt: skip
 """Whether a field is an argument, is compared, and is shown, where one of them does not hold."""

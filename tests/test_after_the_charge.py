@@ -48,7 +48,6 @@ HOLDING = {
     "confide.training.gradient_steps": {"HeavyBall.start", "HeavyBall.pull", "HeavyBallWalk.weights", "HeavyBallWalk.after"},
     "confide.training.alpha": {
         "usual_slope",
-        "is_of_residuals",
         "typical_norm",
         "usual_norm",
     },

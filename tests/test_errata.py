@@ -66,7 +66,7 @@ def test_the_constants_of_the_noise_in_the_objective():
 def test_one_logarithm_is_enough():
     """Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2: exact ratios of densities on the tight Huber pair."""
     loss, l2, epsilon = HuberHinge(0.5), 2.0, 1.5
-    cost = math.log1p(loss.smoothness / l2)
+    cost = math.log1p(loss.constants.smoothness / l2)
     first, second, w = tight_huber_pair(loss, l2, 1e-4)
 
     def lost(rate):

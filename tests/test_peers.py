@@ -55,7 +55,7 @@ def test_a1_the_curvature_counts_with_the_square_of_the_row_norm():
 
     assert worst(plan.l2, plan.noise.scale) + plan.lattice.epsilon <= epsilon
     # The peer's slack branch: epsilon / 2 for the noise, and a ridge that is too small by the factor R.
-    assert worst(l2 + loss.smoothness * norm / math.expm1(epsilon / 4), epsilon / 4) > epsilon
+    assert worst(l2 + loss.constants.smoothness * norm / math.expm1(epsilon / 4), epsilon / 4) > epsilon
 
 
 def test_a2_the_intercept_is_regularised_like_every_other_weight():

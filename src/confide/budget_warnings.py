@@ -120,8 +120,8 @@ def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool 
 
 def of_many_classes(*plans: Any) -> tuple[str, ...]:
     """What there is to say of plans with one-vs-rest for so many classes: their noise outweighs each comparison."""
-    losses = [getattr(plan.problem, "loss", None) for plan in plans if plan.budget.is_private]
-    numbers = {loss.n_outputs for loss in losses if loss is not None and loss.separable}
+    losses = [plan.problem.loss.constants for plan in plans if plan.budget.is_private and hasattr(plan.problem, "loss")]
+    numbers = {loss.n_outputs for loss in losses if loss.separable}
     return tuple(
         f"Each of {number} classes is compared with all others, and the noise grows with their number: "
         f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "

@@ -17,9 +17,9 @@ def plan_document(plan: Any) -> dict[str, Any]:
     problem, noise, lattice = plan.problem, plan.noise, plan.lattice
     return {
         **_facts(plan),
-        "loss": problem.loss.name,
-        "smoothing": _smoothing(problem.loss),
-        **({} if _threshold(problem.loss) is None else {"threshold": _threshold(problem.loss)}),
+        "loss": problem.loss.constants.name,
+        "smoothing": getattr(problem.loss, "smoothing", None),
+        **({} if problem.loss.constants.threshold is None else {"threshold": problem.loss.constants.threshold}),
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
@@ -46,22 +46,8 @@ def plan_text(plan: Any) -> str:
     place, _, law = plan.mechanism.partition("-")
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
     lines = _opening(plan, _NAMES.get(plan.mechanism, named))
-    if smoothing := _smoothing(plan.problem.loss):
-        name = plan.problem.loss.name
-        lines["loss"] = f"{name.replace('_', ' ')}, smoothing {smoothing:.3g}"
-        if name == "logistic_hinge":
-            lines["loss"] = f"logistic hinge, its corner at margin {plan.problem.loss.margin:.3g}"
-        elif name in ("huber_hinge", "smooth_hinge"):
-            lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
-        elif name in ("absolute", "quantile"):
-            lines["loss"] = f"{name} error with a joint of half-width {smoothing:.3g}"
-    if (width := getattr(plan.problem.loss, "width", None)) is not None:
-        lines["loss"] = f"{plan.problem.loss.name}, slopes at multiples of {width:.3g} and straight lines between them"
-    if (threshold := _threshold(plan.problem.loss)) is not None:
-        longest = " times the largest norm of a row over its norm" if plan.problem.loss.by_length else ""
-        lines["loss"] = (
-            f"{_NAMES_OF_LOSSES[plan.problem.loss.name]}, slopes clipped at the threshold {threshold:.6g}{longest}"
-        )
+    if loss := _loss(plan.problem.loss.constants):
+        lines["loss"] = loss
     added = (
         f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     )
@@ -239,7 +225,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
         "max_rows_per_person": problem.rows_per_person,
         "n_features": problem.n_features,
-        "n_scores": problem.loss.n_outputs if hasattr(problem, "loss") else 1,
+        "n_scores": problem.loss.constants.n_outputs if hasattr(problem, "loss") else 1,
         "n_weights": problem.n_weights,
         "row_bound": problem.row_bound.to_dict(),
         **({"prior_norm": math.hypot(*prior)} if (prior := prior_of(plan)) else {}),
@@ -261,14 +247,19 @@ _NAMES_OF_LOSSES = {
 """Losses that are clipped at a threshold, in words."""
 
 
-def _threshold(loss: Any) -> float | None:
-    """The threshold at which the slopes of a loss of a residual are clipped; None for other losses."""
-    return loss.threshold if loss.name in _NAMES_OF_LOSSES else None
-
-
-def _smoothing(loss: Any) -> float | None:
-    """The smoothing of a hinge of one score; of several scores the name of the loss is shown alone."""
-    return loss.smoothing if loss.n_outputs == 1 else None
+def _loss(loss: Any) -> str:
+    """What the name of the loss does not say, from its constants; "" where it says all."""
+    if loss.is_declared and loss.joint is not None:
+        return f"{loss.name}, slopes at multiples of {2.0 * loss.joint:.3g} and straight lines between them"
+    if loss.is_declared or loss.n_outputs > 1:
+        return ""
+    if loss.threshold is not None:
+        longest = " times the largest norm of a row over its norm" if loss.by_length else ""
+        return f"{_NAMES_OF_LOSSES[loss.name]}, slopes clipped at the threshold {loss.threshold:.6g}{longest}"
+    if loss.joint is not None:
+        kind = "hinge" if loss.target_bound is None else f"{loss.name} error"
+        return f"{kind} with a joint of half-width {loss.joint:.3g}"
+    return f"logistic hinge, its corner at margin {loss.margin:.3g}" if loss.name == "logistic_hinge" else ""
 
 
 def _opening(plan: Any, mechanism: str) -> dict[str, str]:
@@ -288,8 +279,8 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
             f"at most {problem.largest_weight:.6g}; beside rows of a smaller mean weight the noise counts "
             f"{problem.largest_weight:.6g} over that mean times as much as for equal weights"
         )
-    if getattr(problem, "loss", None) is not None and problem.loss.n_outputs > 1:
-        lines["classes"] = f"{problem.loss.n_outputs}, each with its weights ({problem.loss.name})"
+    if getattr(problem, "loss", None) is not None and problem.loss.constants.n_outputs > 1:
+        lines["classes"] = f"{problem.loss.constants.n_outputs}, each with its weights ({problem.loss.constants.name})"
     if prior := prior_of(plan):
         lines["prior"] = f"the ridge pulls towards public weights of length {math.hypot(*prior):.6g}"
     weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"

@@ -45,7 +45,7 @@ class MomentsAt:
 
 def scaled(plan, curvature, slope):
     """(1, N): entries of the blocks that are released, off-diagonal ones times sqrt(2)."""
-    o, separable = plan.problem.loss.n_outputs, plan.problem.loss.separable
+    o, separable = plan.problem.loss.constants.n_outputs, plan.problem.loss.constants.separable
     width = len(curvature) // (o if separable else 1)
     parts = []
     for matrix, unit in ((curvature, plan.query.unit_of_curvature), (slope, plan.query.unit_of_slope)):
@@ -76,8 +76,8 @@ def attack(name, budget, neighbours):
             x = x * min(1.0, 1.3 / np.linalg.norm(x))
             s, C = slope_and_curvature("softmax" if name == "softmax" else loss.loss, weights @ x, y)
             curvature += np.kron(C, np.outer(x, x))
-            slope += np.kron(np.diag(s**2) if loss.separable else np.outer(s, s), np.outer(x, x))
-        if not loss.separable:
+            slope += np.kron(np.diag(s**2) if loss.constants.separable else np.outer(s, s), np.outer(x, x))
+        if not loss.constants.separable:
             contrasts = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[2.0], [6.0]])
             turn = np.kron(contrasts, np.eye(2))
             curvature, slope = (turn @ matrix @ turn.T for matrix in (curvature, slope))

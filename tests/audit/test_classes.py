@@ -54,7 +54,7 @@ def attack(name, law, budget, neighbours):
     facts = problem(second.n_rows, 1, loss=loss, row_norm=1.3, l2=L2, neighbours=neighbours, high=first.n_rows)
     mechanism = OutputPerturbation() if law == "output" else ObjectivePerturbation()
     plan = mechanism.plan(facts, budget) if law == "output" else objective_plan(facts, budget, law, "ball")
-    shift = (2.0 if neighbours is REPLACE else 1.0) * loss.lipschitz * 1.3
+    shift = (2.0 if neighbours is REPLACE else 1.0) * loss.constants.lipschitz * 1.3
     scale = promised_noise(budget, shift if law != "output" else shift / L2)
 
     def log_density(b):

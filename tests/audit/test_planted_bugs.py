@@ -103,7 +103,7 @@ def loss_at_the_tight_pair(epsilon, l2, row_norm):
     """Exact privacy loss of the plan at the pair of data sets on which the calibration for the Huber hinge is attained."""
     loss = HuberHinge(0.5)
     facts = problem(10_000, 2, loss=loss, row_norm=row_norm, l2=l2 * row_norm**2)
-    rate, total = objective_perturbation.calibrated_objective(epsilon, loss, row_norm, facts.l2, REPLACE)
+    rate, total = objective_perturbation.calibrated_objective(epsilon, loss.constants, row_norm, facts.l2, REPLACE)
     first, second, w = tight_huber_pair(loss, total / row_norm**2, 1e-4)
     return log_ratio(loss, row_norm * first, row_norm * second, total, rate / row_norm, w / row_norm)
 
@@ -142,12 +142,12 @@ def test_the_jacobian_term_of_the_other_relation_is_refuted(planted, monkeypatch
         rate_of = gaussian.objective_noise_rate
 
         def wrong(epsilon, loss, row_norm, l2, neighbours):
-            free = epsilon / gaussian.gradient_shift(loss.lipschitz, neighbours)
+            free = epsilon / gaussian.gradient_shift(loss.constants.lipschitz, neighbours)
             return free if epsilon * l2 >= row_norm**2 else rate_of(epsilon, loss, row_norm, l2, neighbours)
 
         monkeypatch.setattr(gaussian, "objective_noise_rate", wrong)
     loss = LogisticLoss()
-    rate, l2 = gaussian.calibrated_objective(1.0, loss, 1.0, 1.0, REPLACE)
+    rate, l2 = gaussian.calibrated_objective(1.0, loss.constants, 1.0, 1.0, REPLACE)
     length, slopes = 1000.0, np.linspace(0.001, 0.999, 999)
     steepest = slopes[np.argmax(rate * slopes + np.log1p(slopes * (1.0 - slopes) / l2))]
     one, other = np.log(1.0 / steepest - 1.0) / length, -40.0 / length

@@ -66,14 +66,14 @@ def attack_of(name, budget, mechanism="objective"):
 
     if mechanism == "output":
         centres = [-noise_behind(side, np.zeros((1, 1)))[0, 0] for side in sides]
-        scale = promised_noise(budget, 2.0 * loss.lipschitz * 1.3)
+        scale = promised_noise(budget, 2.0 * loss.constants.lipschitz * 1.3)
 
         def statistic(w):
             z = [l2 * w[:, 0] + centre for centre in centres]
             return np.abs(z[1]) / scale - np.abs(z[0]) / scale if budget is PURE else (z[1] ** 2 - z[0] ** 2) / 2 / scale**2
 
         return Attack(OutputPerturbation(), plan, *sides, statistic)
-    scale = promised_noise(budget, 2.0 * loss.lipschitz * 1.3)
+    scale = promised_noise(budget, 2.0 * loss.constants.lipschitz * 1.3)
 
     def statistic(w):
         first, second = (noise_behind(side, w)[:, 0] for side in sides)

@@ -76,7 +76,7 @@ def by_both(monkeypatch, source, row_sum, weights):
         return found, source.sum_over_rows(row_sum, weights).gradient[0]
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_sums_are_those_of_numpy(monkeypatch, loss):
     """Over columns of every kind, cells that no check lets pass, and weights of rows below 0, too large and not a number."""
     frame = {name: values * 40 for name, values in ROWS.items()}
@@ -124,7 +124,9 @@ WEIGHTS = {"moderate": lambda w: 3.0 * w, "large": lambda w: 1e4 * w, "cancellin
 
 
 @pytest.mark.parametrize("change", WEIGHTS.values(), ids=WEIGHTS)
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(2.0**-12), SmoothHinge(0.2)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), HuberHinge(2.0**-12), SmoothHinge(0.2)], ids=lambda loss: loss.constants.name
+)
 @pytest.mark.parametrize("columns", [LINES, HATS, COLUMNS], ids=["lines", "hats", "all kinds"])
 def test_the_error_is_within_theorem_2(columns, loss, change):
     """Against 60 digits, with the allowance of one block: no ridge, no noise, and the numbers of the theorem."""
@@ -141,7 +143,7 @@ def test_the_error_is_within_theorem_2(columns, loss, change):
             exact = exact_total(row_sum, exact_rows(row_sum, rows), source.labels, weights, source.row_weights)
             apart = mpmath.fsum((mpmath.mpf(float(one)) - other) ** 2 for one, other in zip(found, exact, strict=True))
             longest = math.hypot(bound.l2_norm, 0.5)
-            scores = (2 * size + 5) * loss.smoothness * longest * float(np.linalg.norm(weights))
+            scores = (2 * size + 5) * loss.constants.smoothness * longest * float(np.linalg.norm(weights))
             allowed = 1.01 * UNIT * n * 1.5 * longest * (n + size + 5 + 13 + scores)
             worst = max(worst, float(mpmath.sqrt(apart) / allowed))
     # At large weights most slopes are 0 or 1, without an error.

@@ -79,13 +79,13 @@ def test_dense_rows_of_every_shape(compiled, instructions, dtype, shape, order):
 
 @pytest.mark.parametrize("order", ["rows", "columns", "gaps"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("loss", [*LOSSES[:3], SmoothHinge(0.5), *LOSSES[4:]], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [*LOSSES[:3], SmoothHinge(0.5), *LOSSES[4:]], ids=lambda loss: loss.constants.name)
 def test_hessians_of_every_loss_that_the_kernel_knows(compiled, instructions, loss, dtype, order):
     """In single precision; of weighted and of shortened rows, in every order of memory."""
     rows, labels = made_up(300, 13, dtype)
     rng = np.random.default_rng(4)
     rows = {"rows": rows, "columns": np.asfortranarray(rows), "gaps": np.repeat(rows, 2, axis=1)[:, ::2]}[order]
-    targets = labels if loss.monotone else rng.normal(size=300) * 3.0
+    targets = labels if loss.constants.monotone else rng.normal(size=300) * 3.0
     counts = rng.uniform(-0.5, 2.5, size=300)
     weights = rng.normal(size=(1, 14))
     row_sum = RowSum(loss, BallBound(0.6), 0.7, 2, largest_weight=1.5)
@@ -113,14 +113,14 @@ def test_a_hessian_of_a_part_of_the_rows_stands_for_all_of_them(compiled, instru
     np.testing.assert_allclose(found.hessian, of_part.hessian * (n_rows / part.stop), rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_loss_that_the_kernel_knows(compiled, instructions, loss, weighted):
     """Targets beyond their bounds, and weights of rows that are no numbers or beyond their bound."""
     rows, labels = made_up(900, 6, "float64")
     rng = np.random.default_rng(2)
-    targets = labels if loss.monotone else rng.normal(size=900) * 3.0
-    if not loss.monotone:
+    targets = labels if loss.constants.monotone else rng.normal(size=900) * 3.0
+    if not loss.constants.monotone:
         targets[5] = np.nan
     counts = None
     if weighted:
@@ -192,13 +192,13 @@ def test_codes_of_every_kind_of_column(compiled, instructions, n):
     compared(compiled, source, row_sum, np.random.default_rng(5).normal(size=(3, encoder.n_features + 1)))
 
 
-@pytest.mark.parametrize("loss", [*LOSSES[:3], SmoothHinge(0.5), *LOSSES[4:]], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [*LOSSES[:3], SmoothHinge(0.5), *LOSSES[4:]], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("intercept", [0.0, 0.7])
 def test_hessians_of_every_kind_of_column(compiled, instructions, loss, intercept):
     """Lines, curves, gaps and categories, each beside each other, with weighted rows; nothing is expanded for them."""
     source, encoder = encoded(3000)
     rng = np.random.default_rng(4)
-    targets = source.labels if loss.monotone else rng.normal(size=3000) * 3.0
+    targets = source.labels if loss.constants.monotone else rng.normal(size=3000) * 3.0
     source = replace(source, labels=targets, row_weights=rng.uniform(-0.5, 2.5, size=3000))
     row_sum = RowSum(loss, encoder.row_bound, intercept, 2, largest_weight=1.5)
     weights = rng.normal(size=(1, row_sum.n_weights(encoder.n_features))) * 0.3

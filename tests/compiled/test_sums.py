@@ -58,7 +58,7 @@ def by_numpy(row_sum, rows, labels, weights, row_weights=None):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (3, 5), (4, 3), (259, 6), (700, 20), (300, 27), (65, 103), (33, 1100)])
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sums_are_those_of_numpy(loss, shape, layout):
     """In every layout; with weights of rows below 0, beyond their bound and not a number; with an intercept and without."""
@@ -82,11 +82,11 @@ def exact_total(row_sum, rows, labels, weights, row_weights):
     total = [number(0)] * weights.size
     for entries, label, count in zip(rows, labels, row_weights, strict=True):
         margin = int(label) * mpmath.fsum(x * number(float(w)) for x, w in zip(entries, weights[0], strict=True))
-        if loss.tapered:
-            slope = -1 / (1 + mpmath.exp(margin - number(loss.margin if loss.smoothing else 0.0)))
+        if loss.constants.tapered:
+            slope = -1 / (1 + mpmath.exp(margin - number(getattr(loss, "margin", 0.0))))
         else:
             place = max(number(-1), min(number(1), (1 - margin) / number(loss.smoothing)))
-            slope = -(1 + place) / 2 if loss.name == "huber_hinge" else -(2 + 3 * place - place**3) / 4
+            slope = -(1 + place) / 2 if loss.constants.name == "huber_hinge" else -(2 + 3 * place - place**3) / 4
         slope *= int(label) * min(max(number(float(count)), 0), number(row_sum.largest_weight))
         total = [t + slope * x for t, x in zip(total, entries, strict=True)]
     return total
@@ -163,7 +163,7 @@ KINDS = [cancelling, opposite, subnormal, smallest, largest, on_the_sphere, sing
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("layout", ["rows", "columns"])
 def test_the_error_is_within_theorem_2(loss, kind, layout):
     """Against 60 digits, with the allowance of one block: no ridge, no noise, and the numbers of the theorem."""
@@ -185,7 +185,7 @@ def test_the_error_is_within_theorem_2(loss, kind, layout):
             error = mpmath.sqrt(apart)
             size, longest = d + 1, math.hypot(case.norm, case.intercept)
             at = mpmath.sqrt(mpmath.fsum(mpmath.mpf(float(w)) ** 2 for w in case.weights[0]))
-            scores = (2 * size + 5) * loss.smoothness * longest * at
+            scores = (2 * size + 5) * loss.constants.smoothness * longest * at
             allowed = 1.01 * UNIT * n * 1.5 * longest * (n + size + 5 + 13 + scores)
             worst = max(worst, float(error / allowed))
     assert worst <= 1.0
@@ -215,7 +215,7 @@ def test_scores_and_rows_need_at_least_half_of_their_allowance_together_with_sum
         weights[0, 1] = (1.0 - row[0, 0] * weights[0, 0]) / row[0, 1]
         error = scaled_error(row_sum, row, np.ones(1, np.int8), weights)[0]
         products = abs(row[0, 0] * weights[0, 0]) + abs(row[0, 1] * weights[0, 1])
-        worst = max(worst, abs(error) / (loss.smoothness * products * row[0, 0]))
+        worst = max(worst, abs(error) / (loss.constants.smoothness * products * row[0, 0]))
     # Of two products and their sum, one rounding each: between a quarter and one and a half.
     assert 0.2 < worst <= 1.5
 

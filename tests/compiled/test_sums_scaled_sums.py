@@ -54,7 +54,7 @@ def test_labels_and_weights_between_two_addresses_are_copied():
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (3, 5), (4, 7), (259, 6), (700, 20), (300, 27), (65, 103), (33, 1100)])
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("centred", [False, True], ids=["as they are", "centred"])
 def test_sums_are_those_of_rows_that_were_clipped(loss, shape, centred):
     """With weights of rows below 0, beyond their bound and not a number; with an intercept and without; rows with gaps."""
@@ -165,7 +165,7 @@ def exact_sum(row_sum, rows, labels, weights, row_weights):
     return total
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("centred", [False, True], ids=["as they are", "centred"])
 def test_the_error_is_within_the_bound_of_the_proof(loss, centred):
     """Formula (1), against 60 digits: rows whose scores cancel, tiny rows, and rows far beyond the bound."""
@@ -188,11 +188,13 @@ def test_the_error_is_within_the_bound_of_the_proof(loss, centred):
         size, longest = d + 1, math.hypot(1.3, 0.5)
         moved = 11.0 * size + 45.0 if centred else 0.0
         slopes = n + size + 5 + 14 + 2 * size + 12 + moved
-        scores = (2 * size + 5 + moved) * loss.smoothness * longest * np.linalg.norm(weights)
+        scores = (2 * size + 5 + moved) * loss.constants.smoothness * longest * np.linalg.norm(weights)
         bound_on_error = 1.01 * UNIT * n * 1.5 * longest * (slopes + scores)
         # Margins of the bounds on rows, which the plan does not count as errors.
         margin = (
-            n * 1.5 * longest * 2.0**-40 * (1.0 + loss.smoothness * longest * np.linalg.norm(weights)) if centred else 0.0
+            n * 1.5 * longest * 2.0**-40 * (1.0 + loss.constants.smoothness * longest * np.linalg.norm(weights))
+            if centred
+            else 0.0
         )
         assert error <= bound_on_error + margin
         largest = max(largest, error / bound_on_error)

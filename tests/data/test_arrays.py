@@ -115,8 +115,8 @@ def many_kinds():
 )
 def test_blocks_for_many_passes_are_clipped_once_and_give_the_same_sums(source, row_sum, monkeypatch):
     """Bit for bit, and no block is made or clipped in a later pass; parts of a block are made when they are asked for."""
-    if row_sum.loss.n_outputs > 1:
-        source = MemorySource(source.blocks, np.arange(source.n_rows) % row_sum.loss.n_outputs)
+    if row_sum.loss.constants.n_outputs > 1:
+        source = MemorySource(source.blocks, np.arange(source.n_rows) % row_sum.loss.constants.n_outputs)
     kept = source.for_many_passes(row_sum)
     weights = np.random.default_rng(2).normal(size=(1, row_sum.n_weights(source.n_features)))
     expected = source.sum_over_rows(row_sum, weights).gradient
@@ -146,7 +146,7 @@ def coded_rows(loss, moved, monkeypatch):
     frame = pd.DataFrame({"age": rng.uniform(17, 90, 5000), "work": rng.choice(list("abcdefgh"), 5000)})
     encoder = Encoder(Schema(columns=columns))
     blocks = EncodedBlocks(encoder, encoder.read(frame))
-    several = loss.n_outputs > 1
+    several = loss.constants.n_outputs > 1
     labels = rng.integers(3, size=5000) if several else rng.choice([-1, 1], 5000).astype(np.int8)
     source = MemorySource(blocks, labels, rng.uniform(0.0, 2.0, 5000), n_threads=2)
     bound = encoder.row_bound
@@ -218,7 +218,7 @@ def test_large_arrays_are_clipped_without_a_copy(bound, loss, monkeypatch):
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(9000, 6))
     rows[4096 + 7, 2] = 1e200
-    labels = rng.integers(3, size=9000) if loss.n_outputs > 1 else rng.choice([-1, 1], 9000).astype(np.int8)
+    labels = rng.integers(3, size=9000) if loss.constants.n_outputs > 1 else rng.choice([-1, 1], 9000).astype(np.int8)
     row_sum = RowSum(loss, bound, 1.0, 1, 2.0)
     source = MemorySource(ArrayBlocks(rows), labels, rng.uniform(0.0, 3.0, 9000))
     kept = source.for_many_passes(row_sum)

@@ -160,7 +160,7 @@ def test_joined_blocks_are_the_blocks_one_after_the_other(bound, loss):
     np.testing.assert_allclose(
         block.rows.times(vectors), np.vstack([each.rows.times(vectors) for each in blocks]), rtol=1e-14
     )
-    stretches = np.vstack([each.stretch for each in blocks]) if loss.by_length else 1.0
+    stretches = np.vstack([each.stretch for each in blocks]) if loss.constants.by_length else 1.0
     np.testing.assert_array_equal(block.stretch, stretches)
     sums = sums_of(np.arange(12.0).reshape(6, 2), block.rows)
     assert sums.tolist() == [30.0, 36.0]

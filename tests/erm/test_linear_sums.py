@@ -33,11 +33,11 @@ def test_the_constants_are_the_largest_slope_and_the_largest_change_of_it(loss):
     terms = loss.of_scores(SCORES[:, None], np.ones(len(SCORES)), 2)
     slope, curvature = terms.slope[:, 0], terms.curvature[:, 0]
     value = loss.of_scores(SCORES[:, None], np.ones(len(SCORES)), 0).value[:, 0]
-    assert 0.999 * loss.lipschitz <= np.abs(slope).max() <= loss.lipschitz
-    assert 0.999 * loss.smoothness <= np.abs(curvature).max() <= loss.smoothness
+    assert 0.999 * loss.constants.lipschitz <= np.abs(slope).max() <= loss.constants.lipschitz
+    assert 0.999 * loss.constants.smoothness <= np.abs(curvature).max() <= loss.constants.smoothness
     np.testing.assert_allclose(np.gradient(value, SCORES)[1:-1], slope[1:-1], atol=1e-6)
     np.testing.assert_allclose(np.gradient(slope, SCORES)[1:-1], curvature[1:-1], atol=1e-6)
-    assert (np.abs(curvature) <= loss.curvature_at_slope(np.abs(slope)) + 1e-12).all()
+    assert (np.abs(curvature) <= loss.constants.curvature_at_slope(np.abs(slope)) + 1e-12).all()
 
 
 @BOTH
@@ -47,7 +47,7 @@ def test_computed_slopes_err_by_less_than_the_declared_rounding(loss):
     if isinstance(loss, RateOfProbability):
         exact = exact * (1 - exact)
     errors = np.abs(loss.of_scores(SCORES[:, None], np.ones(len(SCORES)), 1).slope[:, 0] - exact)
-    assert float(errors.max()) <= loss.rounding * loss.lipschitz * 2.0**-53
+    assert float(errors.max()) <= loss.constants.rounding * loss.constants.lipschitz * 2.0**-53
 
 
 def test_the_last_entry_of_a_gradient_is_the_sum_times_the_constant():
@@ -68,19 +68,28 @@ def test_probabilities_and_rates_by_hand():
     one, other = (loss.of_scores(scores, labels, 2) for loss in LOSSES)
     np.testing.assert_allclose([one.slope, one.curvature], [[[0.75, 0.25]], [[3 / 16, 3 / 16]]], rtol=1e-15)
     np.testing.assert_allclose([other.slope, other.curvature], [[[3 / 16, 3 / 16]], [[-3 / 32, 3 / 32]]], rtol=1e-14)
-    np.testing.assert_allclose(first.curvature_at_slope(np.array([0.0, 0.25, 0.5, 1.0])), [0.0, 3 / 16, 0.25, 0.0])
-    np.testing.assert_array_equal(second.curvature_at_slope(np.array([0.0, 0.25])), [second.smoothness] * 2)
+    np.testing.assert_allclose(first.constants.curvature_at_slope(np.array([0.0, 0.25, 0.5, 1.0])), [0.0, 3 / 16, 0.25, 0.0])
+    np.testing.assert_array_equal(
+        second.constants.curvature_at_slope(np.array([0.0, 0.25])), [second.constants.smoothness] * 2
+    )
 
 
 @BOTH
 def test_what_the_losses_of_probabilities_say_of_themselves(loss):
     """Nothing that would make noise smaller; slopes alone where no curvature is asked for."""
-    assert [loss.monotone, loss.by_length, loss.tapered, loss.self_concordant] == [False] * 4
-    assert (loss.rounding, loss.trace, loss.separable, loss.smoothing) == (12.0, loss.smoothness, True, None)
-    assert loss.name == ("probability of rows" if loss is LOSSES[0] else "rate of probability")
-    assert loss.value_at_zero == pytest.approx(
+    assert [loss.constants.monotone, loss.constants.by_length, loss.constants.tapered, loss.constants.self_concordant] == [
+        False
+    ] * 4
+    assert (loss.constants.rounding, loss.constants.trace, loss.constants.separable, loss.constants.joint) == (
+        12.0,
+        loss.constants.smoothness,
+        True,
+        None,
+    )
+    assert loss.constants.name == ("probability of rows" if loss is LOSSES[0] else "rate of probability")
+    assert loss.constants.value_at_zero == pytest.approx(
         loss.of_scores(np.zeros((1, 1)), np.ones(1), 0).value[0, 0], rel=1e-15, abs=0.0
     )
     given = [[part is not None for part in loss.of_scores(np.zeros((1, 1)), np.ones(1), order)] for order in (0, 1, 2)]
     assert given == [[True, False, False], [False, True, False], [False, True, True]]
-    assert RateOfProbability().smoothness == pytest.approx(1.0 / (6.0 * np.sqrt(3.0)), rel=1e-15, abs=0.0)
+    assert RateOfProbability().constants.smoothness == pytest.approx(1.0 / (6.0 * np.sqrt(3.0)), rel=1e-15, abs=0.0)

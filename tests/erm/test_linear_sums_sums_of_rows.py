@@ -29,16 +29,27 @@ def test_its_value_is_the_sum_of_scores():
     RowSum(SumOfRows(), BallBound(2.0), 0.0, 0).add_block(totals, rows, np.ones(3), weights)
     np.testing.assert_allclose(totals.value, 0.7)
     loss = SumOfRows()
-    assert (loss.lipschitz, loss.smoothness, loss.trace) == (1.0, 0.0, 0.0)
-    assert not loss.curvature_at_slope(np.ones(2)).any()
+    assert (loss.constants.lipschitz, loss.constants.smoothness, loss.constants.trace) == (1.0, 0.0, 0.0)
+    assert not loss.constants.curvature_at_slope(np.ones(2)).any()
 
 
 def test_nothing_is_claimed_of_the_sum_of_rows():
     """It rises, is no loss of one sign, and is computed without rounding; slopes of 1 and no curvature."""
     loss = SumOfRows()
-    flags = (loss.monotone, loss.by_length, loss.tapered, loss.self_concordant, loss.separable)
+    flags = (
+        loss.constants.monotone,
+        loss.constants.by_length,
+        loss.constants.tapered,
+        loss.constants.self_concordant,
+        loss.constants.separable,
+    )
     assert flags == (False, False, False, False, True)
-    assert (loss.name, loss.value_at_zero, loss.rounding, loss.rank) == ("sum of rows", 0.0, 0.0, 1)
+    assert (loss.constants.name, loss.constants.value_at_zero, loss.constants.rounding, loss.constants.rank) == (
+        "sum of rows",
+        0.0,
+        0.0,
+        1,
+    )
     scores = np.array([[3.0, -2.0]])
     given = [loss.of_scores(scores, np.ones(1), order) for order in (0, 1, 2)]
     assert given[0].value.tolist() == scores.tolist()

@@ -17,7 +17,7 @@ from tests.erm.loss_contract import check_lipschitz_constant, check_margin_loss
 LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]
 SMOOTH = [*LOGISTIC, HuberHinge(0.5), HuberHinge(0.1), SmoothHinge(0.5), SmoothHinge(0.2)]
 ALL = [*SMOOTH, Hinge()]
-names = [f"{loss.name}-{loss.smoothing}" for loss in SMOOTH]
+names = [f"{loss.constants.name}-{getattr(loss, 'smoothing', None)}" for loss in SMOOTH]
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=names)
@@ -33,10 +33,10 @@ def test_the_hinge_has_slopes_up_to_its_lipschitz_constant():
 
 def test_only_the_logistic_losses_are_tapered():
     """The others bend where they are steep, so that curvature costs them."""
-    assert [loss for loss in SMOOTH if loss.tapered] == LOGISTIC
+    assert [loss for loss in SMOOTH if loss.constants.tapered] == LOGISTIC
 
 
-@pytest.mark.parametrize("loss", LOGISTIC, ids=lambda loss: f"{loss.name}-{getattr(loss, 'smoothing', '')}")
+@pytest.mark.parametrize("loss", LOGISTIC, ids=lambda loss: f"{loss.constants.name}-{getattr(loss, 'smoothing', '')}")
 def test_the_logistic_third_derivative_is_bounded_by_the_second(loss):
     """Self-concordance: |l'''| <= l'', by differences of l''; half of it is exceeded."""
     z = np.linspace(-20.0, 20.0, 4001)
@@ -49,7 +49,7 @@ def test_the_logistic_third_derivative_is_bounded_by_the_second(loss):
 @pytest.mark.parametrize("loss", ALL, ids=[*names, "hinge"])
 def test_value_at_zero_is_the_value_at_margin_zero(loss):
     """The public bound on the minimiser uses it."""
-    assert loss.value_at_zero == pytest.approx(float(loss.value(np.zeros(1))[0]), rel=1e-15)
+    assert loss.constants.value_at_zero == pytest.approx(float(loss.value(np.zeros(1))[0]), rel=1e-15)
 
 
 def test_extreme_margins_give_finite_numbers():
@@ -71,7 +71,7 @@ def test_the_computed_logistic_slope_is_within_its_stated_rounding(smoothing):
     mpmath = pytest.importorskip("mpmath")
     loss = LogisticLoss() if smoothing is None else LogisticHinge(smoothing)
     rng = np.random.default_rng(0)
-    margin = loss.margin if loss.smoothing else 0.0
+    margin = getattr(loss, "margin", 0.0)
     z = np.concatenate([rng.normal(size=500) * 10, rng.normal(size=500) * 1e-8, [0.0, 700.0, -700.0]])
     z = np.concatenate([z, margin + z])
     computed = loss.derivative(z)
@@ -80,7 +80,7 @@ def test_the_computed_logistic_slope_is_within_its_stated_rounding(smoothing):
             abs(mpmath.mpf(float(c)) + 1 / (1 + mpmath.exp(mpmath.mpf(float(m)) - mpmath.mpf(margin))))
             for c, m in zip(computed, z, strict=True)
         )
-    assert worst <= loss.rounding * 2.0**-53
+    assert worst <= loss.constants.rounding * 2.0**-53
 
 
 def test_the_logistic_loss_by_hand():
@@ -89,12 +89,28 @@ def test_the_logistic_loss_by_hand():
     np.testing.assert_allclose(loss.value(margins), [np.log(4.0 / 3.0), np.log(4.0)], rtol=1e-15)
     np.testing.assert_allclose(loss.derivative(margins), [-0.25, -0.75], rtol=1e-15)
     np.testing.assert_allclose(loss.second_derivative(margins), [3 / 16, 3 / 16], rtol=1e-15)
-    np.testing.assert_array_equal(loss.curvature_at_slope(np.array([0.0, 0.25, 0.5, 1.0])), [0.0, 3 / 16, 0.25, 0.0])
-    flags = (loss.monotone, loss.by_length, loss.tapered, loss.self_concordant, loss.separable)
+    np.testing.assert_array_equal(
+        loss.constants.curvature_at_slope(np.array([0.0, 0.25, 0.5, 1.0])), [0.0, 3 / 16, 0.25, 0.0]
+    )
+    flags = (
+        loss.constants.monotone,
+        loss.constants.by_length,
+        loss.constants.tapered,
+        loss.constants.self_concordant,
+        loss.constants.separable,
+    )
     assert flags == (True, False, True, True, True)
-    constants = (loss.lipschitz, loss.smoothness, loss.trace, loss.tail, loss.rounding, loss.margin)
+    constants = (
+        loss.constants.lipschitz,
+        loss.constants.smoothness,
+        loss.constants.trace,
+        loss.constants.tail,
+        loss.constants.rounding,
+        loss.constants.margin,
+    )
     assert constants == (1.0, 0.25, 0.25, 1.0, 12.0, 1.0)
-    assert (loss.n_outputs, loss.rank, loss.smoothing, loss.name) == (1, 1, None, "logistic")
+    own = loss.constants
+    assert (own.n_outputs, own.rank, own.joint, own.name) == (1, 1, None, "logistic")
 
 
 def test_slopes_in_scores_have_the_sign_of_the_label():
@@ -120,7 +136,7 @@ def test_slopes_in_scores_have_the_sign_of_the_label():
 )  # fmt: skip
 def test_a_row_is_taken_for_one_of_the_largest_length_unless_it_is_said(loss):
     """The bound on a row over its length is 1 then, also for a loss that does not read it."""
-    scores, targets = np.full((1, loss.n_outputs), 0.3), np.array([1])
+    scores, targets = np.full((1, loss.constants.n_outputs), 0.3), np.array([1])
     at_one, by_default = loss.of_scores(scores, targets, 1, 1.0), loss.of_scores(scores, targets, 1)
     np.testing.assert_array_equal(by_default.slope, at_one.slope)
     assert inspect.signature(type(loss).of_scores).parameters["stretch"].default == 1.0

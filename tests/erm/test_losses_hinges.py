@@ -10,7 +10,7 @@ import pytest
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.transformed_losses import DeclaredLoss, Weighted
+from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
 
 GRID = np.linspace(-30.0, 30.0, 240_001)
@@ -52,35 +52,38 @@ def test_smoothing_outside_its_range_is_refused(smoothing):
         LogisticHinge(smoothing)
 
 
-@pytest.mark.parametrize("wrapped", [lambda loss: loss, lambda loss: Weighted(loss, 2.0), lambda loss: OneVsRest(loss, 3)])
-def test_a_loss_says_where_its_corner_is_and_how_wide(wrapped):
+@pytest.mark.parametrize(
+    "constants",
+    [lambda loss: loss.constants, lambda loss: loss.constants.weighted(2.0), lambda loss: OneVsRest(loss, 3).constants],
+)
+def test_a_loss_says_where_its_corner_is_and_how_wide(constants):
     """Weights and several classes pass on what the loss of one row says; a loss without a margin of its own has 1."""
-    for loss, margin, smoothing in [
+    for loss, margin, joint in [
         (LogisticLoss(), 1.0, None),
         (Hinge(), 1.0, None),
         (HuberHinge(0.3), 1.0, 0.3),
         (SmoothHinge(0.25), 1.0, 0.25),
-        (LogisticHinge(0.25), 4.0, 0.25),
+        (LogisticHinge(0.25), 4.0, None),
     ]:
-        assert (wrapped(loss).margin, wrapped(loss).smoothing) == (margin, smoothing)
+        assert (constants(loss).margin, constants(loss).joint) == (margin, joint)
 
 
 def test_a_loss_that_is_no_hinge_has_no_corner():
-    """The losses of several classes, of targets and of users have margin 1 and no smoothing."""
+    """The losses of several classes, of targets and of users have margin 1 and no joint."""
     declared = DeclaredLoss(LogisticHinge(0.25), None, "own", 1.0, 0.25, 5.0, 12.0, monotone=True)
     for loss in (Softmax(3), SquaredLoss(1.0, 1.0), declared):
-        assert (loss.margin, loss.smoothing) == (1.0, None)
+        assert (loss.constants.margin, loss.constants.joint) == (1.0, None)
 
 
 def test_the_logistic_hinge_by_hand():
     """With h = 1/4 the corner is at 4: log(1 + e^4) at margin 0, and log 2, slope -1/2 and curvature 1/4 at the corner."""
     loss, corner = LogisticHinge(0.25), np.array([4.0])
-    assert loss.value_at_zero == pytest.approx(math.log(1.0 + math.exp(4.0)), rel=1e-15, abs=0.0)
+    assert loss.constants.value_at_zero == pytest.approx(math.log(1.0 + math.exp(4.0)), rel=1e-15, abs=0.0)
     found = (
         loss.value(corner),
         loss.derivative(corner),
         loss.second_derivative(corner),
-        loss.curvature_at_slope(corner / 8),
+        loss.constants.curvature_at_slope(corner / 8),
     )
     np.testing.assert_allclose(np.ravel(found), [math.log(2.0), -0.5, 0.25, 0.25], rtol=1e-15)
 
@@ -107,12 +110,12 @@ def test_hinges_by_hand(loss, by_hand):
 
 def test_the_curvature_at_a_slope_by_hand():
     """All slopes of the Huber hinge bend alike; the smooth one bends by 3/4 (1 - s^2) / h at slope (2 + 3s - s^3) / 4."""
-    np.testing.assert_array_equal(HuberHinge(0.25).curvature_at_slope(np.array([0.0, 0.3, 1.0])), [2.0] * 3)
+    np.testing.assert_array_equal(HuberHinge(0.25).constants.curvature_at_slope(np.array([0.0, 0.3, 1.0])), [2.0] * 3)
     # The slopes of s = -1, -1/2, 0, 1/2 and 1; beyond 0 and 1 what rounding may have made of these.
     slopes = np.array([-(2.0**-50), 0.0, 5 / 32, 0.5, 27 / 32, 1.0, 1.0 + 2.0**-50])
     expected = [0.0, 0.0, 2.25, 3.0, 2.25, 0.0, 0.0]
-    np.testing.assert_allclose(SmoothHinge(0.25).curvature_at_slope(slopes), expected, atol=1e-7)
-    kinked = Hinge().curvature_at_slope(np.array([0.0, 2.0**-60, 0.5, 1.0 - 2.0**-53, 1.0]))
+    np.testing.assert_allclose(SmoothHinge(0.25).constants.curvature_at_slope(slopes), expected, atol=1e-7)
+    kinked = Hinge().constants.curvature_at_slope(np.array([0.0, 2.0**-60, 0.5, 1.0 - 2.0**-53, 1.0]))
     np.testing.assert_array_equal(kinked, [0.0, math.inf, math.inf, math.inf, 0.0])
 
 
@@ -123,13 +126,13 @@ def test_joints_have_any_positive_finite_width(kind, smoothing):
     loss = kind(smoothing)
     s = min(1.0, 1.0 / smoothing)
     joint = smoothing * ((1.0 + s) ** 2 / 4 if kind is HuberHinge else (1.0 + s) ** 3 * (3.0 - s) / 16)
-    assert loss.value_at_zero == pytest.approx(joint if smoothing > 1.0 else 1.0, rel=1e-14)
+    assert loss.constants.value_at_zero == pytest.approx(joint if smoothing > 1.0 else 1.0, rel=1e-14)
 
 
 def test_the_least_smoothing_of_the_logistic_hinge():
     """2^-20, since the corner of a smaller one would be so far out that margins near it are rounded."""
     assert LogisticHinge(2.0**-20).margin == 2.0**20
-    assert LogisticHinge(1e300).value_at_zero == pytest.approx(math.log(2.0))
+    assert LogisticHinge(1e300).constants.value_at_zero == pytest.approx(math.log(2.0))
     with pytest.raises(ParameterError, match=r"at least 2\^-20"):
         LogisticHinge(math.nextafter(2.0**-20, 0.0))
 
@@ -137,7 +140,20 @@ def test_the_least_smoothing_of_the_logistic_hinge():
 def test_the_flags_of_hinges():
     """They fall with the margin; only the logistic one is tapered and self-concordant."""
     for loss in (LogisticHinge(), HuberHinge(), SmoothHinge(), Hinge()):
-        assert (loss.monotone, loss.by_length, loss.separable, loss.n_outputs, loss.rank) == (True, False, True, 1, 1)
-        assert (loss.tapered, loss.self_concordant) == ((True, True) if loss.name == "logistic_hinge" else (False, False))
-        assert (loss.lipschitz, loss.rounding, loss.trace) == (1.0, 12.0, loss.smoothness)
-        assert (loss.smoothing, Hinge().smoothness) == (None if loss.name == "hinge" else 0.5, math.inf)
+        assert (
+            loss.constants.monotone,
+            loss.constants.by_length,
+            loss.constants.separable,
+            loss.constants.n_outputs,
+            loss.constants.rank,
+        ) == (True, False, True, 1, 1)
+        assert (loss.constants.tapered, loss.constants.self_concordant) == (
+            (True, True) if loss.constants.name == "logistic_hinge" else (False, False)
+        )
+        assert (loss.constants.lipschitz, loss.constants.rounding, loss.constants.trace) == (
+            1.0,
+            12.0,
+            loss.constants.smoothness,
+        )
+        assert loss.constants.has_kinks == (loss.constants.name == "hinge")
+        assert loss.constants.has_straight_joints == (loss.constants.name == "huber_hinge")

@@ -93,7 +93,7 @@ def test_moments_of_two_problems_are_those_of_each_alone():
     rows = rng.normal(size=(20, 2))
     for loss, labels in ((Softmax(3), rng.integers(3, size=20)), (LogisticLoss(), rng.choice([-1, 1], 20).astype(np.int8))):
         row_sum = MomentSum(RowSum(loss, BallBound(1.0), 0.5, 1), 0.1)
-        weights = rng.normal(size=(2, 3 * loss.n_outputs))
+        weights = rng.normal(size=(2, 3 * loss.constants.n_outputs))
 
         def found(points, row_sum=row_sum, labels=labels):
             totals = row_sum.start(len(points), 2)

@@ -110,7 +110,7 @@ def test_a_row_within_the_radius_is_moved_and_magnified_and_others_are_shortened
 
 
 @pytest.mark.parametrize("layout", ["dense", "float32", "sparse", "coded"])
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("radius", [0.5, 0.8, 1.0])
 def test_sums_over_centred_rows_are_those_over_rows_that_were_moved_by_hand(layout, loss, radius):
     """Value, gradient and Hessian of three problems with weights of rows, whatever the layout."""

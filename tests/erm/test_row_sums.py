@@ -43,7 +43,7 @@ def plain_totals(loss, bound, intercept, rows, labels, weights, counts=None):
     return np.array(values), np.array(gradients), np.array(hessians)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("intercept", [0.0, 0.7])
 @pytest.mark.parametrize("layout", ["C", "F", "float32", "strided", "sparse", "sparse float32"])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -72,7 +72,7 @@ def test_totals_equal_their_definition_for_several_problems(loss, intercept, lay
     np.testing.assert_allclose(totals.hessian, expected[2], rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_removing_a_row_changes_the_sum_by_exactly_that_clipped_rows_term(loss):
     """The property that matters most: sum with the row minus sum without it is the term of the clipped row."""
     rows, labels = made_up(n=40)
@@ -84,7 +84,7 @@ def test_removing_a_row_changes_the_sum_by_exactly_that_clipped_rows_term(loss):
     less = MemorySource(ArrayBlocks(rows[keep]), labels[keep]).sum_over_rows(row_sum, weights)
     _, term, _ = plain_totals(loss, BallBound(1.0), 1.0, rows[7:8], labels[7:8], weights)
     np.testing.assert_allclose(full.gradient - less.gradient, term, atol=1e-12)
-    assert np.linalg.norm(full.gradient - less.gradient, axis=1).max() <= loss.lipschitz * np.sqrt(2.0) + 1e-12
+    assert np.linalg.norm(full.gradient - less.gradient, axis=1).max() <= loss.constants.lipschitz * np.sqrt(2.0) + 1e-12
 
 
 def test_block_size_does_not_change_the_sum(monkeypatch):

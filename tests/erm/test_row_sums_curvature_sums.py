@@ -17,21 +17,23 @@ ROWS = np.random.default_rng(0).normal(size=(30, 4))
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("intercept", [0.0, 1.5])
-@pytest.mark.parametrize("loss", [LogisticLoss(), OneVsRest(LogisticLoss(), 3), Softmax(3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), OneVsRest(LogisticLoss(), 3), Softmax(3)], ids=lambda loss: loss.constants.name
+)
 def test_two_problems_get_the_sums_of_their_definition(loss, intercept, sparse):
     """Upper triangles of sum_i h_i kron x_i x_i^T, h_i symmetric matrices; what was there before stays."""
-    k, n_problems = loss.n_outputs, 2
+    k, n_problems = loss.constants.n_outputs, 2
     roots = np.random.default_rng(1).normal(size=(30, n_problems, k, k))
     matrices = roots @ roots.swapaxes(2, 3)
-    if loss.separable:
+    if loss.constants.separable:
         matrices *= np.eye(k)
-    entries = np.einsum("mpii->mpi", matrices) if loss.separable else matrices
+    entries = np.einsum("mpii->mpi", matrices) if loss.constants.separable else matrices
     whole = np.hstack([ROWS, np.full((30, 1), intercept)]) if intercept else ROWS
     width = k * whole.shape[1]
     expected = np.einsum("mpab,mi,mj->paibj", matrices, whole, whole).reshape(n_problems, width, width)
     rows = scipy.sparse.csr_array(ROWS) if sparse else ROWS
     found = np.ones((n_problems, width, width))
-    add_curvatures(found, rows, entries.reshape(30, -1), loss, intercept)
+    add_curvatures(found, rows, entries.reshape(30, -1), loss.constants, intercept)
     np.testing.assert_allclose(np.triu(found), np.triu(1.0 + expected), rtol=1e-12, atol=1e-12)
 
 
@@ -49,7 +51,7 @@ def test_one_row_by_hand(intercept):
     found = np.zeros((2, 2 + (intercept > 0), 2 + (intercept > 0)))
     x = np.array([1.0, -3.0, intercept])[: found.shape[1]]
     for rows in (np.array([[1.0, -3.0]]), scipy.sparse.csr_array([[1.0, -3.0]])):
-        add_curvatures(found, rows, np.array([[4.0, 0.25]]), LogisticLoss(), intercept)
+        add_curvatures(found, rows, np.array([[4.0, 0.25]]), LogisticLoss().constants, intercept)
     np.testing.assert_array_equal(np.triu(found[0]), np.triu(8.0 * np.outer(x, x)))
     np.testing.assert_array_equal(np.triu(found[1]), np.triu(0.5 * np.outer(x, x)))
 

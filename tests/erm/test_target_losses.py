@@ -25,7 +25,7 @@ SCORES = np.unique(np.concatenate([np.linspace(-12.0, 12.0, 24_001), np.geomspac
 
 def targets_of(loss, n=9):
     """Targets over the declared interval, ends included."""
-    return np.linspace(loss.lowest_target, loss.highest_target, n)
+    return np.linspace(loss.targets[0], loss.targets[1], n)
 
 
 def terms(loss, scores, target, stretch=1.0):
@@ -42,9 +42,9 @@ def test_derivatives_match_finite_differences_and_the_loss_is_convex(loss, stret
     for target in targets_of(loss):
         value, slope, curvature = terms(loss, scores, target, stretch)
         (high, up, _), (low, down, _) = (terms(loss, scores + h, target, stretch) for h in (step, -step))
-        np.testing.assert_allclose(slope, (high - low) / (2 * step), atol=1e-5 * max(1.0, loss.smoothness))
+        np.testing.assert_allclose(slope, (high - low) / (2 * step), atol=1e-5 * max(1.0, loss.constants.smoothness))
         bent = (up - down) / (2 * step)
-        assert np.mean(np.abs(curvature - bent) > 1e-4 * max(1.0, loss.smoothness)) < 0.002
+        assert np.mean(np.abs(curvature - bent) > 1e-4 * max(1.0, loss.constants.smoothness)) < 0.002
         assert (np.diff(slope) >= 0.0).all()
         assert value.min() >= 0.0
 
@@ -59,11 +59,11 @@ def test_constants_are_reached_and_never_exceeded(loss):
         curvatures.append(curvature)
         at_zero.append(terms(loss, np.zeros(1), target)[0][0])
     slopes, curvatures = np.abs(np.array(slopes)), np.array(curvatures)
-    assert 0.999 * loss.lipschitz <= slopes.max() <= loss.lipschitz
-    assert 0.98 * loss.smoothness <= curvatures.max() <= loss.smoothness * (1 + 1e-12)
-    assert (curvatures <= loss.curvature_at_slope(slopes) * (1 + 1e-12)).all()
-    np.testing.assert_allclose(max(at_zero), loss.value_at_zero, rtol=1e-9)
-    steps = np.diff(loss.curvature_at_slope(np.linspace(0.0, loss.lipschitz, 101)))
+    assert 0.999 * loss.constants.lipschitz <= slopes.max() <= loss.constants.lipschitz
+    assert 0.98 * loss.constants.smoothness <= curvatures.max() <= loss.constants.smoothness * (1 + 1e-12)
+    assert (curvatures <= loss.constants.curvature_at_slope(slopes) * (1 + 1e-12)).all()
+    np.testing.assert_allclose(max(at_zero), loss.constants.value_at_zero, rtol=1e-9)
+    steps = np.diff(loss.constants.curvature_at_slope(np.linspace(0.0, loss.constants.lipschitz, 101)))
     assert (steps >= 0.0).all()  # quasi-concave, with its peak at the end
 
 
@@ -72,8 +72,8 @@ def test_slopes_have_either_sign_and_the_flag_says_so():
     for loss in [*LOSSES, CLIPPED]:
         slope = terms(loss, SCORES, 0.5)[1]
         assert slope.min() < 0.0 < slope.max()
-        assert not loss.monotone
-        assert not loss.tapered
+        assert not loss.constants.monotone
+        assert not loss.constants.tapered
 
 
 @pytest.mark.parametrize("loss", [HUBER, COUNTS], ids=["huber", "poisson"])
@@ -81,8 +81,8 @@ def test_targets_are_clipped_inside_the_loss(loss):
     """Beyond the interval as at its end; what is not a number as at the lower end."""
     scores = np.linspace(-3, 3, 11)
     for given, counted in (
-        (1e300, loss.highest_target), (math.inf, loss.highest_target),
-        (-1e300, loss.lowest_target), (math.nan, loss.lowest_target),
+        (1e300, loss.targets[1]), (math.inf, loss.targets[1]),
+        (-1e300, loss.targets[0]), (math.nan, loss.targets[0]),
     ):  # fmt: skip
         for found, expected in zip(terms(loss, scores, given), terms(loss, scores, counted), strict=True):
             np.testing.assert_array_equal(found, expected)
@@ -142,7 +142,7 @@ def test_the_computed_slope_of_counts_is_within_its_stated_rounding():
             exact = mpmath.exp(mpmath.mpf(float(score))) - mpmath.mpf(float(target))
             exact = max(-mpmath.mpf(0.5), min(mpmath.mpf(0.5), exact))
             worst = max(worst, abs(float(mpmath.mpf(float(slope)) - exact)) / (2.0**-53 * 0.5))
-    assert 100.0 < worst <= loss.rounding
+    assert 100.0 < worst <= loss.constants.rounding
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.inf, math.nan, 1e-40])
@@ -185,24 +185,39 @@ def test_losses_by_hand(loss, score, target, stretch, expected):
 
 def test_constants_by_hand():
     """Huber's value at 0 is that of the farthest target, the square's has no limit, and counts have it at either end."""
-    assert (HUBER.lipschitz, HUBER.smoothness, HUBER.rounding, HUBER.trace) == (0.1, 1.0, 3.0, 1.0)
-    assert SquaredLoss(1.0, 0.5).value_at_zero == 0.375
-    assert SquaredLoss(2.0, 3.0).value_at_zero == 2.0
-    assert SquaredLoss(5.0, 0.5, by_length=True).value_at_zero == 12.5
-    assert (COUNTS.lipschitz, COUNTS.smoothness, COUNTS.rounding) == (0.5, 4.5, 9.0 * 9.0 + 3.0)
-    np.testing.assert_array_equal(COUNTS.curvature_at_slope(np.array([0.0, 0.5])), [4.0, 4.5])
-    np.testing.assert_array_equal(HUBER.curvature_at_slope(np.array([0.0, 0.1])), [1.0, 1.0])
+    assert (HUBER.constants.lipschitz, HUBER.constants.smoothness, HUBER.constants.rounding, HUBER.constants.trace) == (
+        0.1,
+        1.0,
+        3.0,
+        1.0,
+    )
+    assert SquaredLoss(1.0, 0.5).constants.value_at_zero == 0.375
+    assert SquaredLoss(2.0, 3.0).constants.value_at_zero == 2.0
+    assert SquaredLoss(5.0, 0.5, by_length=True).constants.value_at_zero == 12.5
+    assert (COUNTS.constants.lipschitz, COUNTS.constants.smoothness, COUNTS.constants.rounding) == (
+        0.5,
+        4.5,
+        9.0 * 9.0 + 3.0,
+    )
+    np.testing.assert_array_equal(COUNTS.constants.curvature_at_slope(np.array([0.0, 0.5])), [4.0, 4.5])
+    np.testing.assert_array_equal(HUBER.constants.curvature_at_slope(np.array([0.0, 0.1])), [1.0, 1.0])
     for loss, largest in (
         (COUNTS, 0.5 + 0.5 * math.log(2.0)),
         (MANY, 1.0),
         (PoissonLoss(20.0, 30.0), 20.0 * math.log(20.0) - 19),
     ):
         # Rounded up by 2^-40: more than any rounding, and next to nothing.
-        assert loss.value_at_zero / largest - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
-    assert [loss.name for loss in (HUBER, CLIPPED, COUNTS)] == ["huber", "clipped_squared", "poisson"]
-    assert [loss.by_length for loss in (HUBER, CLIPPED, COUNTS)] == [False, True, False]
+        assert loss.constants.value_at_zero / largest - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)
+    assert [loss.constants.name for loss in (HUBER, CLIPPED, COUNTS)] == ["huber", "clipped_squared", "poisson"]
+    assert [loss.constants.by_length for loss in (HUBER, CLIPPED, COUNTS)] == [False, True, False]
     for loss in (HUBER, CLIPPED, COUNTS):
-        assert (loss.monotone, loss.tapered, loss.self_concordant, loss.separable, loss.n_outputs) == (
+        assert (
+            loss.constants.monotone,
+            loss.constants.tapered,
+            loss.constants.self_concordant,
+            loss.constants.separable,
+            loss.constants.n_outputs,
+        ) == (
             False,
             False,
             False,

@@ -28,11 +28,11 @@ def test_derivatives_and_constants(loss):
     curvature = terms(loss, scores, 0.3, 2).curvature[:, 0]
     inside = np.abs(np.abs(scores - 0.3) - loss.smoothing) > 2 * step
     np.testing.assert_allclose((np.diff(slope) / step)[inside[1:]], curvature[1:][inside[1:]], rtol=1e-6, atol=1e-9)
-    assert np.abs(slope).max() == loss.lipschitz
+    assert np.abs(slope).max() == loss.constants.lipschitz
     assert (slope.min(), slope.max()) == (loss.low, loss.high)
-    assert curvature.max() == loss.smoothness
+    assert curvature.max() == loss.constants.smoothness
     assert (value >= 0.0).all()
-    np.testing.assert_array_equal(loss.curvature_at_slope(np.ones(2)), [loss.smoothness] * 2)
+    np.testing.assert_array_equal(loss.constants.curvature_at_slope(np.ones(2)), [loss.constants.smoothness] * 2)
 
 
 @pytest.mark.parametrize("loss", JOINED, ids=str)
@@ -44,7 +44,7 @@ def test_the_rounding_of_slopes(loss):
     found = loss.of_scores(scores[:, None], targets, 1).slope[:, 0]
     along = (scores.astype(np.longdouble) - targets) / (2 * np.longdouble(loss.smoothing))
     exact = np.clip(along * (loss.high - loss.low) + 0.5 * (loss.high + loss.low), loss.low, loss.high)
-    assert np.abs(found - exact).max() <= loss.rounding * 2.0**-53 * loss.lipschitz
+    assert np.abs(found - exact).max() <= loss.constants.rounding * 2.0**-53 * loss.constants.lipschitz
 
 
 @pytest.mark.parametrize("loss", [*JOINED, TiltedLoss(2.0, -0.25, 0.75), TiltedLoss.absolute(2.0)], ids=str)
@@ -53,8 +53,8 @@ def test_the_value_at_zero_is_the_largest_over_targets(loss):
     targets = np.array([*np.linspace(-2.0, 2.0, 401), 50.0, -math.inf, math.nan])
     values = loss.of_scores(np.zeros((404, 1)), targets, 0).value
     assert np.isfinite(values).all()
-    assert values.max() <= loss.value_at_zero
-    assert values.max() >= loss.value_at_zero - 0.25 * (loss.high - loss.low) * (loss.smoothing or 0.0) - 1e-12
+    assert values.max() <= loss.constants.value_at_zero
+    assert values.max() >= loss.constants.value_at_zero - 0.25 * (loss.high - loss.low) * (loss.smoothing or 0.0) - 1e-12
 
 
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.8])
@@ -66,15 +66,15 @@ def test_the_best_constant_is_the_quantile(quantile):
         loss = TiltedLoss(2.0, -quantile, 1.0 - quantile, joint)
         mean = [loss.of_scores(np.full((1001, 1), s), targets, 0).value.mean() for s in scores]
         assert abs(scores[int(np.argmin(mean))] - np.quantile(targets, quantile)) < 0.01
-    assert TiltedLoss.of_quantile(quantile, 2.0).lipschitz == max(quantile, 1.0 - quantile)
+    assert TiltedLoss.of_quantile(quantile, 2.0).constants.lipschitz == max(quantile, 1.0 - quantile)
 
 
 def test_names_and_kinks():
     """A kink has no curvature to speak of, and says so."""
-    assert TiltedLoss.absolute(1.0).name == "absolute"
-    assert TiltedLoss.of_quantile(0.9, 1.0).name == "quantile"
+    assert TiltedLoss.absolute(1.0).constants.name == "absolute"
+    assert TiltedLoss.of_quantile(0.9, 1.0).constants.name == "quantile"
     kinked = TiltedLoss.of_quantile(0.25, 1.0)
-    assert kinked.smoothness == math.inf
+    assert kinked.constants.smoothness == math.inf
     np.testing.assert_array_equal(terms(kinked, [-1.0, 0.0, 1.0], 0.0, 2).slope[:, 0], [-0.25, 0.0, 0.75])
     assert not terms(kinked, [-1.0, 0.0, 1.0], 0.0, 2).curvature.any()
 
@@ -105,13 +105,13 @@ def test_a_joint_by_hand():
         all_found = np.hstack([value, found.slope, found.curvature])[[0, 2, 3, 4, 5, 6, 7] if target else slice(None)]
         expected = np.array([by_hand[r] for r in (residuals[[0, 2, 3, 4, 5, 6, 7]] if target else residuals)])
         np.testing.assert_allclose(all_found, expected, rtol=0, atol=1e-15)
-    assert (loss.lipschitz, loss.smoothness, loss.value_at_zero) == (0.75, 1.0, 1.5 + 0.125)
-    assert TiltedLoss.absolute(2.0).value_at_zero == 2.0
-    assert TiltedLoss(2.0, -1.0, 1.0, 0.5).value_at_zero == 2.25
-    assert TiltedLoss(2.0, -0.25, 0.75).value_at_zero == 1.5
-    assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).smoothness == 6.0
-    assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).lipschitz == 0.5
-    np.testing.assert_array_equal(loss.curvature_at_slope(np.array([0.0, 0.75])), [1.0, 1.0])
+    assert (loss.constants.lipschitz, loss.constants.smoothness, loss.constants.value_at_zero) == (0.75, 1.0, 1.5 + 0.125)
+    assert TiltedLoss.absolute(2.0).constants.value_at_zero == 2.0
+    assert TiltedLoss(2.0, -1.0, 1.0, 0.5).constants.value_at_zero == 2.25
+    assert TiltedLoss(2.0, -0.25, 0.75).constants.value_at_zero == 1.5
+    assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).constants.smoothness == 6.0
+    assert TiltedLoss(1.0, -0.5, 0.25, 0.0625).constants.lipschitz == 0.5
+    np.testing.assert_array_equal(loss.constants.curvature_at_slope(np.array([0.0, 0.75])), [1.0, 1.0])
 
 
 def test_a_kink_by_hand():
@@ -135,11 +135,11 @@ def test_what_is_not_asked_for_is_not_computed(smoothing):
 def test_the_ends_of_every_range_are_taken():
     """Slopes from 2^-20 to 1 in size, targets up to 2^300, and any joint that is positive and finite."""
     for low, high in ((-(2.0**-20), 1.0), (-1.0, 2.0**-20), (-1.0, 1.0), (-(2.0**-20), 2.0**-20)):
-        assert TiltedLoss(1.0, low, high).lipschitz == max(-low, high)
+        assert TiltedLoss(1.0, low, high).constants.lipschitz == max(-low, high)
     for bound in (2.0**-300, 2.0**300):
-        assert TiltedLoss(bound, -0.5, 0.5).value_at_zero == 0.5 * bound
+        assert TiltedLoss(bound, -0.5, 0.5).constants.value_at_zero == 0.5 * bound
     for smoothing in (2.0**-1000, 1e300):
-        assert TiltedLoss(1.0, -0.5, 0.5, smoothing).smoothness == 0.5 / smoothing
+        assert TiltedLoss(1.0, -0.5, 0.5, smoothing).constants.smoothness == 0.5 / smoothing
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,18 @@ def test_whatever_lies_just_beyond_is_refused(arguments, what):
 def test_the_flags_of_tilted_losses():
     """Slopes have either sign, and nothing is tapered; names tell the absolute error from quantiles."""
     for loss in (TiltedLoss.absolute(1.0), TiltedLoss.of_quantile(0.5, 1.0), TiltedLoss(1.0, -1.0, 0.5, 0.1)):
-        flags = (loss.monotone, loss.by_length, loss.tapered, loss.self_concordant, loss.separable)
+        flags = (
+            loss.constants.monotone,
+            loss.constants.by_length,
+            loss.constants.tapered,
+            loss.constants.self_concordant,
+            loss.constants.separable,
+        )
         assert flags == (False, False, False, False, True)
-        assert (loss.rounding, loss.n_outputs, loss.rank, loss.trace) == (12.0, 1, 1, loss.smoothness)
-        assert loss.name == ("absolute" if loss.low == -loss.high == -1.0 else "quantile")
+        assert (loss.constants.rounding, loss.constants.n_outputs, loss.constants.rank, loss.constants.trace) == (
+            12.0,
+            1,
+            1,
+            loss.constants.smoothness,
+        )
+        assert loss.constants.name == ("absolute" if loss.low == -loss.high == -1.0 else "quantile")

@@ -11,28 +11,28 @@ from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.erm.transformed_losses import ClippedSlopes, Weighted
+from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 
 LOSSES = [LogisticLoss(), HuberHinge(2.0**-8), SquaredLoss(3.0, 2.0), SquaredLoss(3.0, 2.0, by_length=True),
           PoissonLoss(3.0, 2.0), Softmax(4), OneVsRest(LogisticLoss(), 3)]  # fmt: skip
-every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 
 
 def gradient_of(row_sum, row, target, weights, row_weight=None):
     """The gradient (o, D) of one row."""
     totals = row_sum.start(1, len(row))
-    kind = np.intp if row_sum.loss.n_outputs > 1 else np.float64
+    kind = np.intp if row_sum.loss.constants.n_outputs > 1 else np.float64
     counts = None if row_weight is None else np.array([row_weight])
     row_sum.add_block(totals, np.array([row]), np.array([target], dtype=kind), weights.reshape(1, -1), counts)
-    return totals.gradient.reshape(row_sum.loss.n_outputs, -1)
+    return totals.gradient.reshape(row_sum.loss.constants.n_outputs, -1)
 
 
 def target_for(loss, rng):
     """A label or target that the loss reads."""
-    if loss.n_outputs > 1:
-        return rng.integers(loss.n_outputs)
-    return rng.choice([-1.0, 1.0]) if loss.monotone else rng.uniform(-4.0, 4.0)
+    if loss.constants.n_outputs > 1:
+        return rng.integers(loss.constants.n_outputs)
+    return rng.choice([-1.0, 1.0]) if loss.constants.monotone else rng.uniform(-4.0, 4.0)
 
 
 @every_loss
@@ -43,14 +43,14 @@ def target_for(loss, rng):
 def test_no_gradient_of_a_row_is_longer_than_the_limit(loss, intercept, bound):
     """150 rows from tiny to far beyond the bound: the length is that of the plain gradient, or the limit times R."""
     rng = np.random.default_rng(0)
-    limit = 0.3 * loss.lipschitz
+    limit = 0.3 * loss.constants.lipschitz
     clipped = RowSum(ClippedSlopes(loss, limit), bound, intercept, 1)
     plain = RowSum(loss, bound, intercept, 1)
     longest = limit * np.hypot(bound.l2_norm, intercept)
     were_clipped = 0
     for _ in range(150):
         row = rng.normal(size=3) * 10.0 ** rng.uniform(-3, 2)
-        weights = rng.normal(size=loss.n_outputs * (3 + (intercept > 0.0))) * 10.0 ** rng.uniform(-1, 1)
+        weights = rng.normal(size=loss.constants.n_outputs * (3 + (intercept > 0.0))) * 10.0 ** rng.uniform(-1, 1)
         target = target_for(loss, rng)
         found, free = (gradient_of(each, row, target, weights) for each in (clipped, plain))
         length = np.linalg.norm(free)
@@ -65,7 +65,7 @@ def test_a_row_of_zeros_adds_nothing():
     for loss in (ClippedSlopes(LogisticLoss(), 0.1), ClippedSlopes(Softmax(3), 0.1)):
         row_sum = RowSum(loss, BallBound(1.0), 0.0, 1)
         with np.errstate(all="ignore"):
-            found = gradient_of(row_sum, np.zeros(2), 1, np.zeros(2 * loss.n_outputs))
+            found = gradient_of(row_sum, np.zeros(2), 1, np.zeros(2 * loss.constants.n_outputs))
         assert (found == 0.0).all()
 
 
@@ -100,16 +100,26 @@ def test_many_problems_are_clipped_each_by_itself():
 @every_loss
 def test_constants_are_those_before_the_clip(loss):
     """The rounding of scores and rows is multiplied with them; the norm of several slopes is rounded too."""
-    clipped = ClippedSlopes(loss, 0.2)
-    for name in ("name", "lipschitz", "smoothness", "value_at_zero", "tail", "n_outputs", "rank", "trace", "margin"):
-        assert getattr(clipped, name) == getattr(loss, name)
-    assert clipped.rounding == loss.rounding + (0.5 * loss.n_outputs + 4.0) * (loss.n_outputs > 1)
-    assert clipped.by_length
-    assert [clipped.monotone, clipped.tapered, clipped.self_concordant] == [False] * 3
-    assert clipped.smoothing == loss.smoothing
-    assert clipped.separable == (loss.n_outputs == 1)
-    np.testing.assert_array_equal(clipped.curvature_at_slope(np.array([0.3])), loss.curvature_at_slope(np.array([0.3])))
-    assert Weighted(clipped, 2.0).lipschitz == 2.0 * loss.lipschitz
+    own, clipped = loss.constants, ClippedSlopes(loss, 0.2).constants
+    for name in (
+        "name",
+        "lipschitz",
+        "smoothness",
+        "value_at_zero",
+        "tail",
+        "n_outputs",
+        "rank",
+        "trace",
+        "margin",
+        "joint",
+    ):
+        assert getattr(clipped, name) == getattr(own, name)
+    assert clipped.rounding == own.rounding + (0.5 * own.n_outputs + 4.0) * (own.n_outputs > 1)
+    assert (clipped.by_length, clipped.bounded_slopes, clipped.slope_limit) == (True, own.bounded_slopes, 0.2)
+    assert [clipped.monotone, clipped.tapered, clipped.self_concordant, clipped.convex] == [False] * 4
+    assert clipped.separable == (own.n_outputs == 1)
+    np.testing.assert_array_equal(clipped.curvature_at_slope(np.array([0.3])), own.curvature_at_slope(np.array([0.3])))
+    assert clipped.weighted(2.0).lipschitz == 2.0 * own.lipschitz
 
 
 @pytest.mark.parametrize("order", [0, 2])
@@ -146,8 +156,8 @@ def test_what_is_no_number_counts_as_the_steepest_slope():
 
 def test_the_norm_of_two_slopes_is_rounded_too():
     """Half a unit for each of several slopes and 4 more; one slope alone is compared."""
-    assert ClippedSlopes(Softmax(2), 0.5).rounding == Softmax(2).rounding + 5.0
-    assert ClippedSlopes(LogisticLoss(), 0.5).rounding == 12.0
+    assert ClippedSlopes(Softmax(2), 0.5).constants.rounding == Softmax(2).constants.rounding + 5.0
+    assert ClippedSlopes(LogisticLoss(), 0.5).constants.rounding == 12.0
 
 
 def test_rows_are_as_long_as_the_bound_where_nothing_is_said():

@@ -103,7 +103,8 @@ def test_only_what_is_asked_for_is_called():
     found = declared.of_scores(np.array([[3.0], [-0.25]]), np.array([-1, 1]), 1)
     assert (found.value, found.curvature) == (None, None)
     np.testing.assert_allclose(found.slope, [[0.5], [np.tanh(-0.25)]])
-    flags = (declared.by_length, declared.tapered, declared.self_concordant, declared.separable, declared.n_outputs)
+    own = declared.constants
+    flags = (own.by_length, own.tapered, own.self_concordant, own.separable, own.n_outputs)
     assert flags == (False, False, False, True, 1)
-    np.testing.assert_array_equal(declared.curvature_at_slope(np.array([0.0, 0.5])), [2.0, 2.0])
-    assert declared.trace == 2.0
+    np.testing.assert_array_equal(own.curvature_at_slope(np.array([0.0, 0.5])), [2.0, 2.0])
+    assert own.trace == 2.0

@@ -62,9 +62,9 @@ def test_slopes_change_no_faster_than_the_constant_says_and_that_is_attained(los
     targets = rng.choice([-1, 1], 20_000) if bound is None else rng.uniform(-bound, bound, 20_000)
     one, other = slopes(made, first, targets), slopes(made, second, targets)
     assert np.abs(one).max() <= lipschitz
-    assert (np.abs(one - other) <= made.smoothness * np.abs(first - second) + 1e-12).all()
+    assert (np.abs(one - other) <= made.constants.smoothness * np.abs(first - second) + 1e-12).all()
     if bound is not None and width < 1.0:
-        assert (np.abs(one - other) / np.abs(first - second)).max() > 0.99 * made.smoothness
+        assert (np.abs(one - other) / np.abs(first - second)).max() > 0.99 * made.constants.smoothness
 
 
 def test_the_computed_slope_is_within_the_declared_rounding():
@@ -78,19 +78,28 @@ def test_the_computed_slope_is_within_the_declared_rounding():
     share = position - left
     at = [np.clip(Wild().derivative((left + k).astype(np.float64) * loss.width, targets), -3.0, 3.0) for k in (0, 1)]
     exact = (1 - share) * at[0] + share * at[1]
-    assert np.abs(slopes(loss, scores, targets) - exact).max() <= loss.rounding * 2.0**-53 * loss.lipschitz
+    assert (
+        np.abs(slopes(loss, scores, targets) - exact).max() <= loss.constants.rounding * 2.0**-53 * loss.constants.lipschitz
+    )
 
 
 def test_constants_and_orders():
     """Slopes alone are summed; nothing is claimed of the loss."""
     loss = InterpolatedSlopes(declared(Hinge(), lipschitz=3.0), 0.5)
-    assert (loss.lipschitz, loss.smoothness, loss.name, loss.n_outputs) == (3.0, 12.0, "own", 1)
+    assert (loss.constants.lipschitz, loss.constants.smoothness, loss.constants.name, loss.constants.n_outputs) == (
+        3.0,
+        12.0,
+        "own",
+        1,
+    )
     # The share of the way moves the slope by 2, difference, products and sum err by up to 4 more, and 2 are room.
-    assert loss.rounding == 8.0
-    assert loss.value_at_zero == math.inf
-    assert loss.smoothing is None
-    assert [loss.monotone, loss.by_length, loss.tapered, loss.self_concordant] == [False] * 4
-    np.testing.assert_array_equal(loss.curvature_at_slope(np.ones(2)), [12.0, 12.0])
+    assert loss.constants.rounding == 8.0
+    assert loss.constants.value_at_zero == math.inf
+    assert (loss.constants.joint, loss.constants.convex, loss.constants.is_declared) == (0.25, False, True)
+    assert [loss.constants.monotone, loss.constants.by_length, loss.constants.tapered, loss.constants.self_concordant] == [
+        False
+    ] * 4
+    np.testing.assert_array_equal(loss.constants.curvature_at_slope(np.ones(2)), [12.0, 12.0])
     with pytest.raises(ParameterError, match="order 1 alone"):
         loss.of_scores(np.zeros((1, 1)), np.ones(1), 2)
 
@@ -111,5 +120,10 @@ def test_slopes_between_multiples_by_hand():
     # A multiple is half as far apart from the next for half the width.
     narrow = InterpolatedSlopes(declared(Cubic(), 1.0, 100.0), 0.5)
     assert narrow.of_scores(np.array([[1.25]]), np.zeros(1), 1).slope == 0.5 * (1.0 + 1.5**3)
-    assert (loss.trace, loss.rank, loss.separable, loss.margin) == (200.0, 1, True, 1.0)
-    assert repr(loss).endswith("width=1.0, smoothing=None)")
+    assert (loss.constants.trace, loss.constants.rank, loss.constants.separable, loss.constants.margin) == (
+        200.0,
+        1,
+        True,
+        1.0,
+    )
+    assert repr(loss).endswith("width=1.0)")

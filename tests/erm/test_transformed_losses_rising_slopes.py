@@ -53,11 +53,11 @@ def test_slopes_rise_at_the_rate_of_the_constants(width):
         loss = made(Insensitive(), width)
         found, curvature = slopes(loss, scores, target, order=2)
         assert (np.diff(found) >= 0.0).all()
-        assert np.abs(found).max() <= loss.lipschitz
-        assert (np.diff(found) <= loss.smoothness * np.diff(scores) * (1 + 1e-9)).all()
+        assert np.abs(found).max() <= loss.constants.lipschitz
+        assert (np.diff(found) <= loss.constants.smoothness * np.diff(scores) * (1 + 1e-9)).all()
         np.testing.assert_allclose(np.cumsum(curvature) * 2e-4, found - found[0], atol=0.1)
         fastest = max(fastest, curvature.max())
-    assert made(Insensitive(), width).smoothness == 2.0 / width
+    assert made(Insensitive(), width).constants.smoothness == 2.0 / width
     assert fastest == 1.0 / width
 
 
@@ -65,7 +65,7 @@ def test_a_loss_of_one_sign_bends_half_as_much():
     """The hinge's slopes lie in [-1, 0], so c = L / h, and that is attained."""
     loss = made(Corner(), 0.25, bound=None, monotone=True)
     found, curvature = slopes(loss, np.linspace(-2.0, 3.0, 1001), 1, order=2)
-    assert loss.smoothness == curvature.max() == 4.0
+    assert loss.constants.smoothness == curvature.max() == 4.0
     assert found.min() == -1.0
     assert found.max() == 0.0
 
@@ -78,7 +78,7 @@ def test_the_joined_loss_is_nowhere_negative_and_near_the_user_s(target, width):
     scores = np.linspace(-6.0, 6.0, 240_001)
     found = slopes(loss, scores, target)[0]
     integral = np.concatenate([[0.0], np.cumsum(0.5 * (found[1:] + found[:-1]) * np.diff(scores))])
-    lift = loss.value_at_zero - loss.loss.value_at_zero
+    lift = loss.constants.value_at_zero - loss.loss.constants.value_at_zero
     assert lift == pytest.approx(width)
     above = integral - integral[120_000] + lift + user.value(0.0, target) - user.value(scores, target)
     assert above.min() >= -1e-4
@@ -87,7 +87,7 @@ def test_the_joined_loss_is_nowhere_negative_and_near_the_user_s(target, width):
 
 def test_the_declared_rounding_counts():
     """Interpolation has 8 units, and the user's own come on top: a certificate must know of both."""
-    assert made(Corner(), 0.5).rounding == 8.0 + 1024.0
+    assert made(Corner(), 0.5).constants.rounding == 8.0 + 1024.0
 
 
 @pytest.mark.parametrize("score", [2.0**53 + 2.0, 1e300, -(2.0**60)])
@@ -104,9 +104,9 @@ def test_slopes_and_curvatures_by_hand():
     assert found.tolist() == [0.0, 0.0, 0.5, 0.75, 1.0, 1.0]
     assert curvature.tolist() == [0.0, 4.0, 4.0, 4.0, 0.0, 0.0]
     assert slopes(loss, scores, 0.0)[1] is None
-    assert (loss.smoothness, loss.value_at_zero) == (8.0, 1.7 + 0.25)
+    assert (loss.constants.smoothness, loss.constants.value_at_zero) == (8.0, 1.7 + 0.25)
     one_sign = made(Insensitive(), 0.25, lipschitz=3.0, monotone=True)
-    assert (one_sign.smoothness, one_sign.value_at_zero) == (12.0, 1.7 + 0.375)
+    assert (one_sign.constants.smoothness, one_sign.constants.value_at_zero) == (12.0, 1.7 + 0.375)
 
     class Falling:
         """No convex function."""

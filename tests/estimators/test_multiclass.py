@@ -77,7 +77,7 @@ def test_two_classes_are_fitted_as_ever_whatever_is_asked_for_more():
     assert fits[0].coef_.shape == (1, 4)
     assert fits[0].decision_function(X).shape == (3000,)
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
-    assert fits[0].plan(3000, 4).problem.loss.name == "logistic"
+    assert fits[0].plan(3000, 4).problem.loss.constants.name == "logistic"
 
 
 def test_the_ledger_is_charged_once_and_the_same_for_any_number_of_classes():
@@ -163,7 +163,7 @@ def test_a_schema_declares_the_classes(tmp_path):
     assert "target species: gentoo or adelie or chinstrap" in str(schema)
     model = LogisticRegression(1.0, schema=schema).fit(FRAME, SPECIES)
     assert model.classes_.tolist() == ["adelie", "chinstrap", "gentoo"]
-    assert model.plan(3000).problem.loss.n_outputs == 3
+    assert model.plan(3000).problem.loss.constants.n_outputs == 3
     model.save(tmp_path / "model.json")
     loaded = confide.load(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict_proba(FRAME), model.predict_proba(FRAME))

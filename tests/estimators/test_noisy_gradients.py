@@ -90,7 +90,7 @@ def test_a_users_loss_that_declares_more_is_interpolated_too():
     loss = type("Declared", (Corner,), {"lipschitz": 0.5, "smoothness": 1e-3})()
     plan = confide.ERMClassifier(BUDGET, loss=loss, mechanism="gradient").plan(N, 3)
     assert isinstance(plan.problem.loss, InterpolatedSlopes)
-    assert plan.problem.loss.lipschitz == 0.5
+    assert plan.problem.loss.constants.lipschitz == 0.5
     assert plan.descent.slope_limit <= 0.5
 
 

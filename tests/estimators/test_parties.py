@@ -63,7 +63,7 @@ def test_an_automatic_loss_over_parties_is_that_of_the_plan(budget, name):
     frame = made_up()
     model = confide.LinearSVC(budget, schema=SCHEMA, random_state=3)
     plan = model.plan(len(frame))
-    assert plan.problem.loss.name == name
+    assert plan.problem.loss.constants.name == name
     ours, theirs = Pipe()
     thread, caught = in_a_thread(theirs, confide.LinearSVC(schema=SCHEMA), frame)
     model.ledger = confide.Ledger(limit=budget).plan([plan])

@@ -70,7 +70,7 @@ def test_an_automatic_loss_is_the_hinge_in_all_parts():
     """Where a single fit on so many rows would take another."""
     X, y = sample(3000, 1)
     named = [LinearSVC(0.5, loss=loss, classes=[0, 1]) for loss in ("auto", "huber_hinge")]
-    assert named[0].plan(300, X.shape[1]).problem.loss.name == "logistic_hinge"
+    assert named[0].plan(300, X.shape[1]).problem.loss.constants.name == "logistic_hinge"
     found = [intervals_from_parts(model, X, y, random_state=0) for model in named]
     assert np.array_equal(found[0].of_parts, found[1].of_parts)
 

@@ -365,13 +365,13 @@ def test_a_file_keeps_an_automatic_loss(tmp_path):
 
 def test_kernel_machines_choose_too(disc):
     """Few rows for 257 weights and many for 9; a mapped row has norm 1 and is not clipped."""
-    assert KernelSVC(0.5, loss="huber_hinge").plan(2_000, 2).problem.loss.name == "huber_hinge"
+    assert KernelSVC(0.5, loss="huber_hinge").plan(2_000, 2).problem.loss.constants.name == "huber_hinge"
     few, many = (KernelSVC(0.5, loss="auto", n_features=d).plan(n, 2) for d, n in ((256, 2_000), (8, 10**7)))
-    assert (few.problem.loss.name, many.problem.loss.name) == ("logistic_hinge", "huber_hinge")
+    assert (few.problem.loss.constants.name, many.problem.loss.constants.name) == ("logistic_hinge", "huber_hinge")
     assert few.problem.row_bound == many.problem.row_bound
     points, inside = disc
     model = KernelSVC(confide.ApproxDP(1.0, 1e-6), loss="auto", n_features=64, length_scale=0.5).fit(points, inside)
-    assert model.plan(len(points), 2).problem.loss.name == "logistic_hinge"
+    assert model.plan(len(points), 2).problem.loss.constants.name == "logistic_hinge"
     assert model.score(points, inside) > 0.9
 
 
@@ -390,7 +390,7 @@ def test_adult_under_approximate_privacy_at_the_defaults():
 def test_a_joint_narrower_than_that_of_the_hinge_is_refused(loss, classes):
     """A fit may take very long there. 2^-12 itself is planned for, and the message says what to take."""
     given = {"mechanism": "output", "row_norm": 1.0, "alpha": 1.0, "classes": list(classes), "loss": loss}
-    assert confide.LinearSVC(1.0, smoothing=2.0**-12, **given).plan(1000, 3).problem.loss.smoothness > 2.0**10
+    assert confide.LinearSVC(1.0, smoothing=2.0**-12, **given).plan(1000, 3).problem.loss.constants.smoothness > 2.0**10
     for smoothing in (2.0**-12.01, 2.0**-20, 1e-9):
         with pytest.raises(ParameterError, match=r"at least 2\^-12.*loss='hinge'"):
             confide.LinearSVC(1.0, smoothing=smoothing, **given).plan(1000, 3)

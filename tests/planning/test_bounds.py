@@ -107,7 +107,7 @@ def test_the_cost_of_moved_scores_by_hand():
     assert _cost_of_moved_scores(plan, 100.0) == pytest.approx(200.0)
     both = HuberRegressor(1.0, target_bound=1.0, threshold=0.1, alpha=0.5, mechanism="objective", centre=False).plan(1000, 3)
     norm = both.problem.row_norm
-    assert _cost_of_moved_scores(both, 100.0) == pytest.approx(2.0 * both.problem.loss.lipschitz * norm * 100.0)
+    assert _cost_of_moved_scores(both, 100.0) == pytest.approx(2.0 * both.problem.loss.constants.lipschitz * norm * 100.0)
 
 
 def test_scores_that_move_cost_their_curvature_or_their_slope():

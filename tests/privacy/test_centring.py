@@ -295,13 +295,13 @@ def test_the_rounding_bound_covers_centred_rows(layout, limit):
 def test_the_bound_for_centred_rows_is_the_theorems_formula():
     """Written out: of sums 4 m + 11 D + 58, of scores 15 D + 57."""
     depth = summation_depth(1000, 10)
-    plain, centred = (GradientRounding(LogisticLoss(), 2.0, 1000, 11, depth, 1e-9, each) for each in (False, True))
+    plain, centred = (GradientRounding(LogisticLoss().constants, 2.0, 1000, 11, depth, 1e-9, each) for each in (False, True))
     unit = 1.01 * 2.0**-53 * 1000 * 2.0
     assert centred.bound(0.0, 0.0, 0.0) == pytest.approx(unit * (4 * depth + 11 * 11 + 58 + 12))
     extra = unit * (15 * 11 + 57) * 0.25 * 2.0 * 1e6
     assert centred.bound(1e6, 0.0, 0.0) - centred.bound(0.0, 0.0, 0.0) == pytest.approx(extra, rel=1e-6)
     assert centred.worst(1.0) > 3.0 * plain.worst(1.0)
-    clipped = replace(centred, loss=ClippedSlopes(LogisticLoss(), 0.5), intercept=0.5)
+    clipped = replace(centred, loss=ClippedSlopes(LogisticLoss(), 0.5).constants, intercept=0.5)
     of_lengths = unit * (2 * 11 + 12 + 10 * (11 + 3) * 16)
     assert clipped.bound(0.0, 0.0, 0.0) - centred.bound(0.0, 0.0, 0.0) == pytest.approx(of_lengths)
 

@@ -17,7 +17,6 @@ from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ApproxDP, PureDP
@@ -30,7 +29,7 @@ from tests.privacy.problems import SummedOnce
 from tests.privacy.test_moments import ADD, BUDGETS, REPLACE, check_law, computed, plan_of, problem_of, source_of
 
 LOSSES = [Softmax(3), Softmax(4), Softmax(8), OneVsRest(LogisticLoss(), 3), OneVsRest(HuberHinge(0.3), 4)]
-all_losses = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name} {loss.n_outputs}")
+all_losses = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.constants.name} {loss.constants.n_outputs}")
 both_relations = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
 
 
@@ -41,14 +40,16 @@ def weights_of_scores(scores_of_first, scores_of_second):
 
 def worst_scores(loss, rng, own):
     """Scores at which a row is steep or bent, or both: two classes near each other far above the row's own; all wrong."""
-    if loss.name == "softmax":
-        scores = np.full(loss.n_outputs, -60.0)
-        first, second = rng.permutation(np.delete(np.arange(loss.n_outputs), own))[:2]
+    if loss.constants.name == "softmax":
+        scores = np.full(loss.constants.n_outputs, -60.0)
+        first, second = rng.permutation(np.delete(np.arange(loss.constants.n_outputs), own))[:2]
         scores[first], scores[second] = 0.0, rng.choice([0.0, -1.0, -60.0]) + 0.01 * rng.normal()
         return scores
-    signs = np.where(np.arange(loss.n_outputs) == own, 1.0, -1.0)
+    signs = np.where(np.arange(loss.constants.n_outputs) == own, 1.0, -1.0)
     return (
-        -signs * rng.choice([0.0, 30.0]) if "logistic" in loss.name else signs * (1.0 - 0.3 * rng.choice([0.9, 0.97, 3.0]))
+        -signs * rng.choice([0.0, 30.0])
+        if "logistic" in loss.constants.name
+        else signs * (1.0 - 0.3 * rng.choice([0.9, 0.97, 3.0]))
     )
 
 
@@ -60,11 +61,11 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
     plan = plan_of(problem, PureDP(1.0))
     allowed, rng, largest = plan.noise.shape.scales[0], np.random.default_rng(0), 0.0
     for trial in range(400):
-        rows, counts, classes = 5.0 * np.eye(3)[:2], np.array([1.7, 1.7]), rng.integers(loss.n_outputs, size=2)
+        rows, counts, classes = 5.0 * np.eye(3)[:2], np.array([1.7, 1.7]), rng.integers(loss.constants.n_outputs, size=2)
         if trial % 2:
             rows = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-1, 1)
             counts = rng.uniform(0.0, 3.0, 2)
-            weights = rng.normal(size=(1, 3 * loss.n_outputs)) * 10.0 ** rng.uniform(-2, 1)
+            weights = rng.normal(size=(1, 3 * loss.constants.n_outputs)) * 10.0 ** rng.uniform(-2, 1)
         else:
             weights = weights_of_scores(*(worst_scores(loss, rng, own) for own in classes))
         sums = [
@@ -73,7 +74,7 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
         ]
         largest = max(largest, float(np.linalg.norm(sums[0] - sums[1] if neighbours is REPLACE else sums[0])))
     # Hinges are at their steepest where they bend the most, but for the window.
-    assert (0.9 if "huber" in loss.name else 0.985) * allowed <= largest <= allowed
+    assert (0.9 if "huber" in loss.constants.name else 0.985) * allowed <= largest <= allowed
 
 
 @pytest.mark.parametrize("n_classes", [3, 5, 10])
@@ -92,24 +93,24 @@ def test_the_joint_bound_of_softmax_is_attained(n_classes):
         found = np.sqrt((scale * bend / 0.5) ** 2 + (steep / 2.0) ** 2).max()
         assert found == pytest.approx(exact, rel=1e-6)
         for weight in (1.0, 3.0):
-            assert exact <= joint_bound(Weighted(Softmax(n_classes), weight), scale) <= 1.01 * exact
+            assert exact <= joint_bound(Softmax(n_classes).constants.weighted(weight), scale) <= 1.01 * exact
 
 
 def test_the_joint_bound_of_one_vs_rest_is_that_of_one_score_times_the_root_of_their_number():
     """For losses that curve smoothly and suddenly; the scale beside which curvature is nearly free does not change."""
     for margin_loss in (LogisticLoss(), HuberHinge(0.3)):
         for scale in (0.5, 0.955, 2.0):
-            one = joint_bound(Weighted(margin_loss, 3.0), scale)
-            assert joint_bound(Weighted(OneVsRest(margin_loss, 5), 3.0), scale) == pytest.approx(
+            one = joint_bound(margin_loss.constants.weighted(3.0), scale)
+            assert joint_bound(OneVsRest(margin_loss, 5).constants.weighted(3.0), scale) == pytest.approx(
                 math.sqrt(5.0) * one, rel=1e-9
             )
-    assert balanced_scale(joint_bound, Weighted(OneVsRest(LogisticLoss(), 5), 3.0)) == balanced_scale(
-        joint_bound, Weighted(LogisticLoss(), 3.0)
+    assert balanced_scale(joint_bound, OneVsRest(LogisticLoss(), 5).constants.weighted(3.0)) == balanced_scale(
+        joint_bound, LogisticLoss().constants.weighted(3.0)
     )
 
 
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
-@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("intercept", [0.0, 0.7])
 def test_without_privacy_the_moments_are_kronecker_products_summed_over_rows(loss, layout, intercept):
     """Written out row by row; of softmax in its directions; of one-vs-rest the blocks of each class, and 0 between two."""
@@ -125,11 +126,11 @@ def test_without_privacy_the_moments_are_kronecker_products_summed_over_rows(los
     W = rng.normal(size=(3, design.shape[1]))
     curvature, slope = np.zeros((2, W.size, W.size))
     for x, y, count in zip(design, classes, np.minimum(counts, 1.7), strict=True):
-        s, C = slope_and_curvature(loss.loss if loss.separable else "softmax", W @ x, y)
-        outer = np.diag(s**2) if loss.separable else np.outer(s, s)
+        s, C = slope_and_curvature(loss.loss if loss.constants.separable else "softmax", W @ x, y)
+        outer = np.diag(s**2) if loss.constants.separable else np.outer(s, s)
         curvature += count * np.kron(C, np.outer(x, x))
         slope += count**2 * np.kron(outer, np.outer(x, x))
-    if not loss.separable:
+    if not loss.constants.separable:
         turn = directions_of(3, design.shape[1])
         np.testing.assert_allclose(turn.T @ turn @ curvature @ turn.T @ turn, curvature, atol=1e-9)
         np.testing.assert_allclose(turn.T @ turn @ slope @ turn.T @ turn, slope, atol=1e-9)
@@ -164,12 +165,12 @@ def exact_moments(plan, rows, classes, counts, weights):
     """The scaled moments in 60 digits, as a list."""
     mpmath.mp.dps = 60
     problem, w = plan.problem, mpmath.mpf(window_of(plan.problem.loss_bounds, _WINDOW))
-    o, D = problem.loss.n_outputs, problem.row_width
+    o, D = problem.loss.constants.n_outputs, problem.row_width
     theta = [[mpmath.mpf(float(v)) for v in part] for part in weights.reshape(o, D)]
-    big, separable = mpmath.mpf(problem.largest_weight), problem.loss.separable
+    big, separable = mpmath.mpf(problem.largest_weight), problem.loss.constants.separable
 
     def slope(z):
-        if "logistic" in problem.loss.name:
+        if "logistic" in problem.loss.constants.name:
             return -1 / (1 + mpmath.exp(z))
         h = mpmath.mpf(problem.loss.loss.smoothing)
         return -min(max((1 - z + h) / (2 * h), mpmath.mpf(0)), mpmath.mpf(1))
@@ -248,13 +249,17 @@ def test_computed_moments_are_within_the_rounding_bound(loss, used):
 
 def sensitivity_of(loss, plan, neighbours):
     """Theorem 4, written out: R^2 = 6.25."""
-    G = math.sqrt(max(1.0, plan.query.curvature_scale**2 + 9.0 / 16.0)) if loss.name == "softmax" else math.sqrt(3.0)
+    G = (
+        math.sqrt(max(1.0, plan.query.curvature_scale**2 + 9.0 / 16.0))
+        if loss.constants.name == "softmax"
+        else math.sqrt(3.0)
+    )
     return (math.sqrt(2.0) if neighbours is REPLACE else 1.0) * G * 6.25
 
 
 @pytest.mark.parametrize("name", BUDGETS)
 @both_relations
-@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_moments_scatter_by_the_theorems_law(name, neighbours, loss, persons):
     """200 releases; noise 0.7 or 1.4 times as large would be rejected."""
@@ -263,9 +268,9 @@ def test_released_moments_scatter_by_the_theorems_law(name, neighbours, loss, pe
     rng = np.random.default_rng(0)
     source, weights = source_of(rng.normal(size=(12, 2)), rng.integers(3, size=12)), rng.normal(size=(1, 9))
     exact, entropy, source = computed(plan, source, weights), Entropy.seeded(1), SummedOnce(source)
-    size = 42 if loss.name == "softmax" else 36
+    size = 42 if loss.constants.name == "softmax" else 36
     assert exact.size == size
-    bounds = [0, 6] if loss.name == "softmax" else [0, 3, 6, 9]
+    bounds = [0, 6] if loss.constants.name == "softmax" else [0, 3, 6, 9]
 
     def scaled(matrix):
         parts = [matrix[start:stop, start:stop] for start, stop in pairwise(bounds)]
@@ -293,7 +298,7 @@ def test_long_weights_are_shortened_and_other_rows_refused():
         plan.release(source_of(np.ones((13, 2)), np.zeros(13, dtype=int)), Entropy.seeded(0), far)
 
 
-@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.constants.name)
 def test_rounding_is_paid_for(loss):
     """The radius of pure noise and the sensitivity of Gaussian noise hold the rounding bound."""
     problem = problem_of(loss, 2)

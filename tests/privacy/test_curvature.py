@@ -14,7 +14,6 @@ from confide.erm.losses import Hinge, LogisticLoss
 from confide.erm.moment_sums import Frame
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.curvature import (
@@ -311,7 +310,7 @@ def test_losses_that_the_proof_does_not_cover_are_refused_when_curvature_is_plan
 def test_a_row_with_a_weight_bends_in_its_own_units():
     """Q = e^w (L / c) a (1 - a), which is e^w 4 a (1 - a) for a logistic loss of any weight; at most 1."""
     for weight in (0.2, 1.0, 3.0):
-        loss, ends = Weighted(LogisticLoss(), weight), np.array([0.0, 0.1, 0.8, 0.9])
+        loss, ends = LogisticLoss().constants.weighted(weight), np.array([0.0, 0.1, 0.8, 0.9])
         found = largest_bend(loss, ends, ends + 0.05)
         at = np.array([0.05, 0.15, 0.8, 0.9])
         assert found == pytest.approx(np.minimum(1.0, math.exp(2.0**-6) * 4.0 * at * (1.0 - at)))

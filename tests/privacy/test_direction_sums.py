@@ -11,7 +11,6 @@ import pytest
 
 from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy import direction_sums
 from confide.privacy.budgets import ZCDP, PureDP
@@ -35,7 +34,7 @@ from tests.privacy.test_curvature import (
     source_of,
 )
 
-LOGISTIC = Weighted(LogisticLoss(), 1.0)
+LOGISTIC = LogisticLoss().constants.weighted(1.0)
 DIRECTIONS = np.array([[0.9, -0.4, 0.2], [2.0, 1.0, 0.3]])
 
 
@@ -119,7 +118,7 @@ def test_slope_and_curvature_are_linked_only_where_the_theorem_has_both_conditio
 
 def test_a_loss_that_bends_at_steep_rows_costs_more():
     """Without a link between slope and curvature both may be largest in one row."""
-    huber = Weighted(SquaredLoss(1.0, 0.1), 1.0)
+    huber = SquaredLoss(1.0, 0.1).constants.weighted(1.0)
     assert distance_of_neighbours(huber, (1.0, 1.0), REPLACE, 2) == pytest.approx(math.sqrt(5.0), rel=0.01)
     assert distance_of_neighbours(LOGISTIC, (1.0, 1.0), REPLACE, 2) == pytest.approx(2.0, rel=0.001)
     assert distance_of_neighbours(LOGISTIC, (1.0, 0.5), ADD, 2) == pytest.approx(1.16, rel=0.01)

@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 
 from confide.erm.class_losses import Softmax
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours
 from confide.privacy.gaussian import (
@@ -48,12 +47,18 @@ def test_fixture_numbers_of_the_literature_hold_to_nine_digits():
     assert output_sensitivity(1.0, 1.0, 10.0, REPLACE) == pytest.approx(0.2, rel=1e-9)
     assert published_noise_epsilon(1.0, 0.25, 1.0, 10.0) == pytest.approx(0.9506147748, abs=5e-11)
     assert refined_noise_epsilon(1.0, 0.25, 1.0, 10.0) == pytest.approx(0.9753073874, abs=5e-11)
-    assert objective_noise_rate(1.0, LogisticLoss(), 1.0, 10.0, REPLACE) == pytest.approx(0.5, rel=1e-9)
-    assert published_noise_epsilon(1.0, HuberHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.8093796404, abs=5e-11)
-    assert refined_noise_epsilon(1.0, HuberHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.9046898202, abs=5e-11)
-    assert published_noise_epsilon(1.0, SmoothHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.7204761152, abs=5e-11)
+    assert objective_noise_rate(1.0, LogisticLoss().constants, 1.0, 10.0, REPLACE) == pytest.approx(0.5, rel=1e-9)
+    assert published_noise_epsilon(1.0, HuberHinge(0.5).constants.smoothness, 1.0, 10.0) == pytest.approx(
+        0.8093796404, abs=5e-11
+    )
+    assert refined_noise_epsilon(1.0, HuberHinge(0.5).constants.smoothness, 1.0, 10.0) == pytest.approx(
+        0.9046898202, abs=5e-11
+    )
+    assert published_noise_epsilon(1.0, SmoothHinge(0.5).constants.smoothness, 1.0, 10.0) == pytest.approx(
+        0.7204761152, abs=5e-11
+    )
     assert published_least_l2(0.1, 0.25, 1.0) / 100 - 1e-4 == pytest.approx(0.0986552083, abs=5e-11)
-    assert least_l2(0.1, LogisticLoss(), 1.0) / 100 - 1e-4 == pytest.approx(0.0486604162, abs=5e-11)
+    assert least_l2(0.1, LogisticLoss().constants, 1.0) / 100 - 1e-4 == pytest.approx(0.0486604162, abs=5e-11)
 
 
 def test_the_shift_doubles_when_a_row_is_replaced():
@@ -68,7 +73,7 @@ def test_the_huber_rate_equals_the_refined_formula():
     loss = HuberHinge(0.5)
     for row_norm, l2, epsilon in ((1.0, 10.0, 1.0), (2.0, 60.0, 0.7), (0.5, 3.0, 2.0)):
         expected = refined_noise_epsilon(epsilon, 1.0, row_norm, l2) / 2
-        found = objective_noise_rate(epsilon, loss, row_norm, l2, REPLACE)
+        found = objective_noise_rate(epsilon, loss.constants, row_norm, l2, REPLACE)
         assert expected * (1 - 1e-3) <= found <= expected
 
 
@@ -76,7 +81,7 @@ def test_the_huber_rate_equals_the_refined_formula():
 def test_the_tight_huber_pair_spends_all_of_epsilon_and_no_more(l2, epsilon):
     """The exact log-ratio at the worst pair lies in [0.999, 1] of epsilon; twice the rate would exceed it."""
     loss = HuberHinge(0.5)
-    rate, total = calibrated_objective(epsilon, loss, 1.0, l2, REPLACE)
+    rate, total = calibrated_objective(epsilon, loss.constants, 1.0, l2, REPLACE)
     assert total == l2
     first, second, w = tight_huber_pair(loss, l2, 1e-4)
     worst = abs(log_ratio(loss, first, second, l2, rate, w))
@@ -92,7 +97,7 @@ def test_the_tight_huber_pair_shows_what_the_published_calibration_wastes():
     assert abs(log_ratio(loss, first, second, l2, rate, w)) == pytest.approx(epsilon - math.log1p(1 / l2), abs=1e-3)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 @pytest.mark.parametrize("row_norm", [1.0, 3.0])
 def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_norm):
@@ -102,7 +107,9 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_n
     for _ in range(600):
         d, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
         epsilon = float(np.exp(rng.uniform(-1, 1.5)))
-        rate, l2 = calibrated_objective(epsilon, loss, row_norm, float(np.exp(rng.uniform(-2, 4))) * row_norm**2, neighbours)
+        rate, l2 = calibrated_objective(
+            epsilon, loss.constants, row_norm, float(np.exp(rng.uniform(-2, 4))) * row_norm**2, neighbours
+        )
         rows = rng.normal(size=(n + 1, d))
         rows *= row_norm / np.maximum(1e-12, np.linalg.norm(rows, axis=1))[:, None] * rng.choice([1.0, 0.7], size=(n + 1, 1))
         w = rng.normal(size=d) * np.exp(rng.uniform(-1, 3)) / row_norm
@@ -123,7 +130,7 @@ def searched_with_weights(loss, largest, neighbours, calibrated_for, enough=np.i
         d, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
         epsilon, row_norm = float(np.exp(rng.uniform(-1, 1.5))), 2.0
         asked = float(np.exp(rng.uniform(-2, 4))) * largest * row_norm**2
-        rate, l2 = calibrated_objective(epsilon, Weighted(loss, calibrated_for), row_norm, asked, neighbours)
+        rate, l2 = calibrated_objective(epsilon, loss.constants.weighted(calibrated_for), row_norm, asked, neighbours)
         rows = rng.normal(size=(n + 1, d))
         rows *= row_norm / np.linalg.norm(rows, axis=1)[:, None] * rng.choice([1.0, 0.7], size=(n + 1, 1))
         # The last two are the row that goes and the row that comes: often nearly opposite, each with a weight of its own.
@@ -140,7 +147,7 @@ def searched_with_weights(loss, largest, neighbours, calibrated_for, enough=np.i
     return worst
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 @pytest.mark.parametrize("largest", [0.2, 7.0])
 def test_no_neighbour_with_weights_exceeds_epsilon_in_a_random_search(loss, neighbours, largest):
@@ -153,7 +160,7 @@ def test_no_neighbour_with_weights_exceeds_epsilon_in_a_random_search(loss, neig
 def test_the_tight_huber_pair_spends_all_of_epsilon_at_the_largest_weight_and_less_at_any_other(largest):
     """[0.999, 1] of epsilon where both rows weigh the most; a lighter one on either side lowers it."""
     loss, epsilon = HuberHinge(0.5), 1.0
-    rate, total = calibrated_objective(epsilon, Weighted(loss, largest), 1.0, 2.0 * largest, REPLACE)
+    rate, total = calibrated_objective(epsilon, loss.constants.weighted(largest), 1.0, 2.0 * largest, REPLACE)
     assert total == 2.0 * largest
     first, second, w = tight_huber_pair(loss, 2.0, 1e-4)
     full = np.full(len(first), largest)
@@ -175,7 +182,7 @@ def test_two_logistic_rows_of_the_largest_weight_spend_all_of_epsilon(largest):
     push the noise along the first axis.
     """
     loss, epsilon, length = LogisticLoss(), 1.0, 1000.0
-    rate, l2 = calibrated_objective(epsilon, Weighted(loss, largest), 1.0, largest, REPLACE)
+    rate, l2 = calibrated_objective(epsilon, loss.constants.weighted(largest), 1.0, largest, REPLACE)
     slopes = np.linspace(0.001, 0.999, 999)
     steepest = slopes[np.argmax(rate * largest * slopes + np.log1p(largest * slopes * (1.0 - slopes) / l2))]
     one, other = np.log(1.0 / steepest - 1.0) / length, -40.0 / length
@@ -195,31 +202,31 @@ def test_the_unit_of_the_weights_does_not_matter():
     for loss in (LogisticLoss(), HuberHinge(0.5)):
         for neighbours in (REPLACE, ADD):
             for l2 in (1e-3, 1.0, 100.0):
-                rate, total = calibrated_objective(0.7, loss, 2.0, l2, neighbours)
-                scaled = calibrated_objective(0.7, Weighted(loss, 16.0), 2.0, 16.0 * l2, neighbours)
+                rate, total = calibrated_objective(0.7, loss.constants, 2.0, l2, neighbours)
+                scaled = calibrated_objective(0.7, loss.constants.weighted(16.0), 2.0, 16.0 * l2, neighbours)
                 assert scaled == pytest.approx((rate / 16.0, 16.0 * total), rel=1e-12)
     assert output_sensitivity(16.0, 2.0, 32.0, REPLACE) == output_sensitivity(1.0, 2.0, 2.0, REPLACE)
 
 
 def ideal_privacy_loss(loss, rate, row_norm, l2, slope, neighbours):
     """What a hand-made worst case reaches at one slope: aligned long noise, rows nearly orthogonal to the weights."""
-    already = loss.lipschitz if neighbours is REPLACE else 0.0
-    curvature = float(loss.curvature_at_slope(np.array([slope]))[0])
+    already = loss.constants.lipschitz if neighbours is REPLACE else 0.0
+    curvature = float(loss.constants.curvature_at_slope(np.array([slope]))[0])
     return rate * (already + slope) + math.log1p(curvature * row_norm**2 / l2)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_the_grid_bound_is_above_every_slope_and_close(loss, neighbours):
     """The upper bound on E(beta) covers a finer grid, within a thousandth."""
     for row_norm, l2, rate in ((1.0, 1.0, 0.3), (2.0, 0.5, 0.05), (1.0, 30.0, 0.01)):
         exact = max(ideal_privacy_loss(loss, rate, row_norm, l2, a, neighbours) for a in np.linspace(0, 1, 30_011))
-        slopes, intercepts = _loss_lines(loss, row_norm, l2, neighbours)
+        slopes, intercepts = _loss_lines(loss.constants, row_norm, l2, neighbours)
         bound = (rate * slopes + intercepts).max()
         assert exact <= bound <= exact * 1.001
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticHinge(0.5)], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_the_logistic_loss_pays_nothing_for_curvature_exactly_where_the_theorem_says(neighbours, loss):
     """beta = epsilon / shift iff epsilon l2 >= shift R^2; at half that ridge the free rate would exceed epsilon by 5%."""
@@ -227,8 +234,8 @@ def test_the_logistic_loss_pays_nothing_for_curvature_exactly_where_the_theorem_
     shift = gradient_shift(1.0, neighbours)
     edge = shift * row_norm**2 / epsilon
     free = epsilon / shift
-    assert objective_noise_rate(epsilon, loss, row_norm, 1.001 * edge, neighbours) == pytest.approx(free, rel=1e-9)
-    assert objective_noise_rate(epsilon, loss, row_norm, 0.5 * edge, neighbours) < 0.99 * free
+    assert objective_noise_rate(epsilon, loss.constants, row_norm, 1.001 * edge, neighbours) == pytest.approx(free, rel=1e-9)
+    assert objective_noise_rate(epsilon, loss.constants, row_norm, 0.5 * edge, neighbours) < 0.99 * free
     slopes = np.linspace(0, 1, 2001)
     at_edge = max(ideal_privacy_loss(loss, free, row_norm, edge, a, neighbours) for a in slopes)
     below = max(ideal_privacy_loss(loss, free, row_norm, 0.5 * edge, a, neighbours) for a in slopes)
@@ -239,19 +246,19 @@ def test_the_logistic_loss_pays_nothing_for_curvature_exactly_where_the_theorem_
 def test_curvature_enters_with_the_square_of_the_row_norm():
     """At R = 10 the curvature term uses c R^2: with c R a worst case exceeds epsilon."""
     loss, epsilon, row_norm, l2 = HuberHinge(0.5), 3.0, 10.0, 40.0
-    rate = objective_noise_rate(epsilon, loss, row_norm, l2, REPLACE)
+    rate = objective_noise_rate(epsilon, loss.constants, row_norm, l2, REPLACE)
     assert ideal_privacy_loss(loss, rate, row_norm, l2, 1.0, REPLACE) == pytest.approx(epsilon, rel=1e-3)
     wrong = (epsilon - math.log1p(1.0 * row_norm / l2)) / 2
     assert ideal_privacy_loss(loss, wrong, row_norm, l2, 1.0, REPLACE) > 1.2 * epsilon
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 4.0])
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_the_slack_branch_leaves_half_the_budget_to_the_noise(loss, epsilon, neighbours):
     """However small the ridge asked for, noise stays bounded and the privacy loss stays within epsilon."""
     for l2 in (1e-6, 1e-2, 1.0, 1e4):
-        rate, total = calibrated_objective(epsilon, loss, 2.0, l2, neighbours)
+        rate, total = calibrated_objective(epsilon, loss.constants, 2.0, l2, neighbours)
         assert total >= l2
         assert rate * gradient_shift(1.0, neighbours) >= epsilon / 2 * (1 - 1e-6)
         exact = max(ideal_privacy_loss(loss, rate, 2.0, total, a, neighbours) for a in np.linspace(0, 1, 4001))
@@ -261,7 +268,7 @@ def test_the_slack_branch_leaves_half_the_budget_to_the_noise(loss, epsilon, nei
 def test_objective_perturbation_refuses_the_plain_hinge():
     """Its curvature is infinite at the kink."""
     with pytest.raises(ParameterError, match="smooth"):
-        calibrated_objective(1.0, Hinge(), 1.0, 10.0, REPLACE)
+        calibrated_objective(1.0, Hinge().constants, 1.0, 10.0, REPLACE)
 
 
 def exact_minimiser(loss, signed_rows, l2):
@@ -313,21 +320,25 @@ def test_the_hinge_attains_the_sensitivity():
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3), Softmax(4)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3), Softmax(4)], ids=lambda loss: loss.constants.name)
 def test_the_least_ridge_leaves_the_noise_its_share(loss, share):
     """(T / r) R^2 / (exp((1 - q) epsilon / r) - 1): there the curvature costs exactly (1 - q) epsilon."""
     for epsilon in (0.1, 1.0, 30.0):
-        l2 = least_l2(epsilon, loss, 3.0, share)
-        exact = loss.trace / loss.rank * 9.0 / math.expm1((1.0 - share) * epsilon / loss.rank)
+        l2 = least_l2(epsilon, loss.constants, 3.0, share)
+        exact = loss.constants.trace / loss.constants.rank * 9.0 / math.expm1((1.0 - share) * epsilon / loss.constants.rank)
         assert exact < l2 <= exact * (1.0 + 1e-11)
-        assert curvature_cost(loss, 3.0, l2) == pytest.approx((1.0 - share) * epsilon, rel=1e-9)
+        assert curvature_cost(loss.constants, 3.0, l2) == pytest.approx((1.0 - share) * epsilon, rel=1e-9)
 
 
 def test_the_least_ridge_of_a_huge_budget_is_no_overflow():
     """Beyond an exponent of 700 the ridge is that of 700, which is as good as 0."""
     loss = LogisticLoss()
-    assert least_l2(1e6, loss, 1.0) == least_l2(1e7, loss, 1.0) == pytest.approx(0.25 * math.exp(-700.0), rel=1e-9)
-    assert least_l2(1300.0, loss, 1.0) == pytest.approx(0.25 * math.exp(-650.0), rel=1e-9)
+    assert (
+        least_l2(1e6, loss.constants, 1.0)
+        == least_l2(1e7, loss.constants, 1.0)
+        == pytest.approx(0.25 * math.exp(-700.0), rel=1e-9)
+    )
+    assert least_l2(1300.0, loss.constants, 1.0) == pytest.approx(0.25 * math.exp(-650.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("row_norm", [1.0, 3.0])
@@ -338,7 +349,7 @@ def test_the_ridge_is_raised_just_where_less_than_half_of_epsilon_would_be_left(
 
     Whatever the size of the loss, which the weight of a row multiplies.
     """
-    epsilon, loss = 0.8, Weighted(HuberHinge(0.5), weight)
+    epsilon, loss = 0.8, HuberHinge(0.5).constants.weighted(weight)
     least = weight * row_norm**2 / math.expm1(0.4)
     shift = (2.0 if neighbours is REPLACE else 1.0) * weight
     for asked in (0.01 * least, 0.99 * least):
@@ -352,8 +363,8 @@ def test_the_ridge_is_raised_just_where_less_than_half_of_epsilon_would_be_left(
 
 def test_a_ridge_that_leaves_nothing_has_the_rate_zero():
     """And not a negative one, which would be a law of no noise."""
-    assert objective_noise_rate(0.5, HuberHinge(0.5), 1.0, 1e-3, REPLACE) == 0.0
-    assert objective_noise_rate(0.5, LogisticLoss(), 1.0, 1e-6, ADD) == 0.0
+    assert objective_noise_rate(0.5, HuberHinge(0.5).constants, 1.0, 1e-3, REPLACE) == 0.0
+    assert objective_noise_rate(0.5, LogisticLoss().constants, 1.0, 1e-6, ADD) == 0.0
 
 
 class PointedBend:
@@ -384,9 +395,9 @@ def test_the_largest_bend_may_lie_between_two_slopes_of_the_grid(cell, part):
 def test_the_ridge_is_raised_where_less_than_the_share_of_the_noise_is_left(share):
     """Of epsilon: the rate is q epsilon / 2 afterwards, and stays above it where nothing was raised."""
     loss, epsilon = HuberHinge(0.5), 0.7
-    limit = least_l2(epsilon, loss, 1.0, share)
+    limit = least_l2(epsilon, loss.constants, 1.0, share)
     for factor in (0.5, 0.98, 1.02, 4.0):
-        rate, l2 = calibrated_objective(epsilon, loss, 1.0, factor * limit, REPLACE, share)
+        rate, l2 = calibrated_objective(epsilon, loss.constants, 1.0, factor * limit, REPLACE, share)
         assert l2 == pytest.approx(max(1.0, factor) * limit, rel=1e-9)
         assert rate >= 0.5 * share * epsilon * (1.0 - 1e-8)
 
@@ -395,7 +406,9 @@ def test_curvature_is_free_only_with_room_for_rounding():
     """At free l2 = t R^2 (1 + x), x above 2^-40, the rate is epsilon / shift less its margin, and else below that."""
     free = 0.5 * (1.0 - 2.0**-40)
     for beyond, is_free in ((2.0**-39, True), (2.0**-42, False), (-(2.0**-42), False), (-(2.0**-39), False)):
-        rate = objective_noise_rate(1.0, LogisticLoss(), 1.0, LogisticLoss().tail / free * (1.0 + beyond), REPLACE)
+        rate = objective_noise_rate(
+            1.0, LogisticLoss().constants, 1.0, LogisticLoss().constants.tail / free * (1.0 + beyond), REPLACE
+        )
         assert (rate == pytest.approx(free, rel=2.0**-45)) == is_free
 
 

@@ -53,10 +53,10 @@ def rows_of(facts, rng, n):
     """A source of hostile rows: of all lengths, with weights of rows, and any label or target."""
     loss = facts.loss
     rows = rng.normal(size=(n, facts.n_features)) * 10.0 ** rng.uniform(-2, 2, (n, 1))
-    if loss.n_outputs > 1:
-        targets = rng.integers(loss.n_outputs, size=n)
+    if loss.constants.n_outputs > 1:
+        targets = rng.integers(loss.constants.n_outputs, size=n)
     else:
-        targets = rng.choice([-1.0, 1.0], n) if loss.monotone else rng.uniform(-4.0, 4.0, n)
+        targets = rng.choice([-1.0, 1.0], n) if loss.constants.monotone else rng.uniform(-4.0, 4.0, n)
     return MemorySource(ArrayBlocks(rows), targets, rng.uniform(0.0, 5.0, n))
 
 
@@ -66,11 +66,11 @@ def some(rows, which):
 
 
 @BOTH
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_no_neighbours_are_further_apart_than_the_sensitivity(neighbours, loss):
     """200 pairs of data sets that differ in one row, at points inside the radius."""
     facts, rng = facts_of(neighbours, loss), np.random.default_rng(0)
-    descent = Descent(3, LIMIT * loss.lipschitz, 4.0, Mean())
+    descent = Descent(3, LIMIT * loss.constants.lipschitz, 4.0, Mean())
     row_sum, found = descent.row_sum(facts), []
     for _ in range(200):
         rows, at = rows_of(facts, rng, 6), rng.normal(size=(1, facts.n_weights))
@@ -102,7 +102,7 @@ def exact_sum(facts, limit, rows, at):
     inside = facts.row_bound._radius(raw.shape[1])
     x = raw * np.minimum(1, inside / np.sqrt((raw * raw).sum(axis=1)))[:, None]
     x = np.column_stack([x, np.full(len(x), facts.intercept, dtype=wide)])
-    scores = x @ at.reshape(loss.n_outputs, -1).T.astype(wide)
+    scores = x @ at.reshape(loss.constants.n_outputs, -1).T.astype(wide)
     lengths = np.sqrt((x * x).sum(axis=1))
     stretch = (np.hypot(wide(NORM), wide(CONSTANT)) / lengths)[:, None]
     slopes = loss.of_scores(scores, rows.labels, 1, stretch).slope
@@ -114,13 +114,13 @@ def exact_sum(facts, limit, rows, at):
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision")
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_computed_sums_are_within_the_rounding_bound_of_the_exact_ones(loss):
     """At points on the radius, where scores are large; and the bound is not thousands of times too large."""
     rng, worst = np.random.default_rng(3), 0.0
     for n, d in ((6, 2), (300, 12)):
         facts = facts_of(loss=loss, n=n, d=d)
-        descent = Descent(3, LIMIT * loss.lipschitz, 40.0, Mean())
+        descent = Descent(3, LIMIT * loss.constants.lipschitz, 40.0, Mean())
         for _ in range(20):
             rows, at = rows_of(facts, rng, n), rng.normal(size=(1, facts.n_weights))
             at = at / np.linalg.norm(at) * descent.radius
@@ -163,7 +163,7 @@ def test_slopes_that_jump_would_turn_rounding_into_whole_rows():
             rows_and_labels(rows[order]).sum_over_rows(descent.row_sum(facts), at * scale).gradient
             for order, scale in ((np.arange(4000), 1.0), (rng.permutation(4000), 1.0 + 2.0**-52))
         ]
-        sums[loss.name] = np.linalg.norm(made[0] - made[1]), descent.rounding(facts)
+        sums[loss.constants.name] = np.linalg.norm(made[0] - made[1]), descent.rounding(facts)
     assert sums["huber_hinge"][0] <= 2.0 * sums["huber_hinge"][1] < 1.0
     assert sums["hinge"][0] > 10.0 * np.linalg.norm(rows, axis=1).mean()
 

@@ -89,9 +89,9 @@ def test_the_largest_weight_of_a_row_lies_between_two_powers():
 def test_several_scores_have_one_ball_around_all_their_weights(loss):
     """From two scores on, also where columns or an intercept would allow another shape for one."""
     facts = problem(loss=loss, d=3, intercept=1.5, row_norm=2.0)
-    assert facts.shapes == (Ball(4 * loss.n_outputs, facts.row_norm),)
+    assert facts.shapes == (Ball(4 * loss.constants.n_outputs, facts.row_norm),)
     assert facts.row_norm == pytest.approx(2.5, rel=1e-12)
-    assert facts.n_weights == 4 * loss.n_outputs
+    assert facts.n_weights == 4 * loss.constants.n_outputs
     assert len(problem(d=3, intercept=1.5).shapes) == 2
 
 

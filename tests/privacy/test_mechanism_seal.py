@@ -28,7 +28,7 @@ def test_the_planned_seal_costs_little_and_the_shares_add_up():
         for loss in (LogisticLoss(), HuberHinge(0.5)):
             plan = objective_plan(problem(10_000, 20, loss=loss, l2=l2), PureDP(0.5), "laplace", "ball")
             assert 0.0 < plan.lattice.epsilon == pytest.approx(0.5 * plan.seal_share)
-            curvature = math.log1p(loss.smoothness / plan.l2)
+            curvature = math.log1p(loss.constants.smoothness / plan.l2)
             assert plan.lattice.epsilon + 2.0 * plan.noise.scale + curvature > 0.499
             assert plan.lattice.epsilon + 2.0 * plan.noise.scale <= 0.5
             assert plan.lattice.l2_sensitivity >= 2.0 * (plan.tolerance + plan.noise.error(-139.0)) / plan.l2

@@ -16,7 +16,6 @@ from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHi
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy import moments
@@ -71,7 +70,7 @@ def computed(plan, source, weights):
     return replace(plan.query, largest_norm=2.0**900).summed(source, weights)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
 def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbours):
     """Random rows, weights of rows and weights; and a search for the worst scores of two orthogonal rows."""
@@ -83,12 +82,12 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
         if trial % 2:
             rows = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-1, 1)
         counts = np.array([1.7, 1.7]) if trial % 3 else rng.uniform(0.0, 3.0, 2)
-        labels = rng.choice([-1, 1], 2) * (3 if loss.name == "huber" else 1)
+        labels = rng.choice([-1, 1], 2) * (3 if loss.constants.name == "huber" else 1)
         weights = rng.normal(size=(1, 3)) * 10.0 ** rng.uniform(-2, 1)
         if not trial % 2 and trial % 4:
             # Scores far on the wrong side of one row or both: the steepest slopes.
             weights = -np.array([[labels[0], labels[1], 0.0]]) * rng.uniform(0.0, 10.0, (1, 1))
-            if loss.name == "huber" and trial % 8 == 6:
+            if loss.constants.name == "huber" and trial % 8 == 6:
                 # Residuals near the threshold, on either side of it: steep, and bent.
                 weights = np.array([[*(labels[:2] - 0.2 * rng.choice([0.95, 0.999, 1.001], 2)), 0.0]]) / 2.0
         sums = [
@@ -98,7 +97,7 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
         largest = max(largest, float(np.linalg.norm(sums[0] - sums[1] if neighbours is REPLACE else sums[0])))
     assert largest <= allowed
     # Hinges are at their steepest where they bend the most, but for the window.
-    assert largest >= {"huber_hinge": 0.65, "huber": 0.65, "smooth_hinge": 0.95}.get(loss.name, 0.99) * allowed
+    assert largest >= {"huber_hinge": 0.65, "huber": 0.65, "smooth_hinge": 0.95}.get(loss.constants.name, 0.99) * allowed
 
 
 def test_the_joint_bound_is_attained():
@@ -106,35 +105,43 @@ def test_the_joint_bound_is_attained():
     for scale in (0.5, 0.955, 2.0, 5.0):
         slopes = np.linspace(0.0, 1.0, 200001)
         exact = np.sqrt((scale * 4.0 * slopes * (1.0 - slopes)) ** 2 + slopes**4).max()
-        assert exact <= joint_bound(Weighted(LogisticLoss(), 3.0), scale) <= exact * 1.02
-    assert joint_bound(Weighted(LogisticLoss(), 3.0), balanced_scale(joint_bound, Weighted(LogisticLoss(), 3.0))) < 1.02
-    assert joint_bound(Weighted(HuberHinge(0.3), 1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
-    assert joint_bound(Weighted(SquaredLoss(3.0, 0.2), 1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
+        assert exact <= joint_bound(LogisticLoss().constants.weighted(3.0), scale) <= exact * 1.02
+    assert (
+        joint_bound(
+            LogisticLoss().constants.weighted(3.0), balanced_scale(joint_bound, LogisticLoss().constants.weighted(3.0))
+        )
+        < 1.02
+    )
+    assert joint_bound(HuberHinge(0.3).constants.weighted(1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
+    assert joint_bound(SquaredLoss(3.0, 0.2).constants.weighted(1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("smoothing", [0.3, 2.0])
 def test_a_smooth_hinge_bends_little_where_it_is_steep(smoothing):
     """Against the worst margin by search, the curvature averaged over the window: at most 4% above, never below."""
     loss = SmoothHinge(smoothing)
-    window = window_of(Weighted(loss, 3.0), _WINDOW)
+    window = window_of(loss.constants.weighted(3.0), _WINDOW)
     margins = np.linspace(1.0 - smoothing - window, 1.0 + smoothing + window, 200001)
-    bends = (loss.derivative(margins + window) - loss.derivative(margins - window)) / (2.0 * window) / loss.smoothness
+    bends = (
+        (loss.derivative(margins + window) - loss.derivative(margins - window)) / (2.0 * window) / loss.constants.smoothness
+    )
     slopes = np.abs(loss.derivative(margins))
     for scale in (0.5, 0.977, 2.0, 5.0):
         exact = np.sqrt((scale * bends) ** 2 + slopes**4).max()
-        assert exact <= joint_bound(Weighted(loss, 3.0), scale) <= exact * 1.04
+        assert exact <= joint_bound(loss.constants.weighted(3.0), scale) <= exact * 1.04
     # Without the bound on the bend it would be the root of 2 or more.
-    scale = balanced_scale(joint_bound, Weighted(loss, 3.0))
+    scale = balanced_scale(joint_bound, loss.constants.weighted(3.0))
     assert (
-        joint_bound(Weighted(loss, 3.0), scale) * math.hypot(4.0 / scale, 4.0) < math.sqrt(2.0) * math.hypot(4.0, 4.0) / 1.34
+        joint_bound(loss.constants.weighted(3.0), scale) * math.hypot(4.0 / scale, 4.0)
+        < math.sqrt(2.0) * math.hypot(4.0, 4.0) / 1.34
     )
 
 
 def test_the_window_is_in_the_units_of_the_loss():
     """A loss whose scores are a thousand times larger has a window so much wider; weights of rows do not matter."""
-    assert window_of(Weighted(LogisticLoss(), 3.0), _WINDOW) == 2.0**-6
+    assert window_of(LogisticLoss().constants.weighted(3.0), _WINDOW) == 2.0**-6
     for size in (1e-3, 1.0, 1e3):
-        assert window_of(Weighted(SquaredLoss(size, 0.2 * size), 3.0), _WINDOW) == pytest.approx(0.2 * size / 64)
+        assert window_of(SquaredLoss(size, 0.2 * size).constants.weighted(3.0), _WINDOW) == pytest.approx(0.2 * size / 64)
 
 
 def exact_moments(plan, rows, labels, counts, weights):
@@ -144,8 +151,8 @@ def exact_moments(plan, rows, labels, counts, weights):
     big, theta = mpmath.mpf(problem.largest_weight), [mpmath.mpf(float(x)) for x in weights]
 
     def slope(z):
-        if problem.loss.tapered:
-            return -1 / (1 + mpmath.exp(z - mpmath.mpf(problem.loss.margin if problem.loss.smoothing else 0.0)))
+        if problem.loss.constants.tapered:
+            return -1 / (1 + mpmath.exp(z - mpmath.mpf(getattr(problem.loss, "margin", 0.0))))
         if isinstance(problem.loss, SquaredLoss):
             return min(max(z, -mpmath.mpf(problem.loss.threshold)), mpmath.mpf(problem.loss.threshold))
         h = mpmath.mpf(problem.loss.smoothing)
@@ -324,8 +331,12 @@ def rounding_by_hand(problem, scale, longest):
     loss, d, norm = problem.loss_bounds, problem.row_width, problem.row_norm
     window = 2.0**-6 * (1.0 if loss.self_concordant else loss.lipschitz / loss.smoothness)
     slopes = loss.rounding * loss.lipschitz + loss.smoothness * ((2 * d + 8) * norm * longest + window)
-    scores = 1 if not isinstance(problem.loss, OneVsRest) else problem.loss.n_outputs
-    turned = 2 * (problem.loss.n_outputs + 2) * (problem.loss.n_outputs - 1) if isinstance(problem.loss, Softmax) else 0
+    scores = 1 if not isinstance(problem.loss, OneVsRest) else problem.loss.constants.n_outputs
+    turned = (
+        2 * (problem.loss.constants.n_outputs + 2) * (problem.loss.constants.n_outputs - 1)
+        if isinstance(problem.loss, Softmax)
+        else 0
+    )
     sums = problem.summation_depth + 2 * d + 24 + turned
     stretched = 3.0 if isinstance(problem.loss, Softmax) else 1.0 / window
     entries = scale * (stretched * slopes / loss.smoothness + sums) + 2.0 * slopes / loss.lipschitz + sums
@@ -335,7 +346,7 @@ def rounding_by_hand(problem, scale, longest):
 @pytest.mark.parametrize("longest", [0.0, 1e-3, 1e3])
 @pytest.mark.parametrize("depth", [1, 10**7])
 @pytest.mark.parametrize(
-    "loss", [LogisticLoss(), HuberHinge(0.3), Softmax(4), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name
+    "loss", [LogisticLoss(), HuberHinge(0.3), Softmax(4), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.constants.name
 )
 def test_the_rounding_bound_is_that_of_the_page(loss, depth, longest):
     """At weights of no, little and great length, and for few and many additions, each of which decides somewhere."""
@@ -369,7 +380,7 @@ def test_a_pure_plan_adds_up_what_its_seal_covers():
 
 
 @pytest.mark.parametrize(("budget", "width"), [(PureDP(math.inf), 2.0**-12), (PureDP(1.0), 2.0**-6), (ZCDP(0.1), 2.0**-6)])
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3)], ids=lambda loss: loss.constants.name)
 def test_the_window_is_narrow_where_there_is_no_noise_and_as_planned_otherwise(loss, budget, width, monkeypatch):
     """2^-6 is in the bound on rounding; 2^-12 is nearer to the curvature itself."""
     problem, windows = problem_of(loss), []
@@ -377,7 +388,7 @@ def test_the_window_is_narrow_where_there_is_no_noise_and_as_planned_otherwise(l
     plan = Moments.plan(training, budget)
     monkeypatch.setattr(moments, "MomentSum", lambda row_sum, window: windows.append(window) or MomentSum(row_sum, window))
     plan.release(source_of(np.ones((12, 3)), np.ones(12)), Entropy.seeded(0), np.zeros((1, 4)))
-    bends = 1.0 if loss.name == "logistic" else 1.7 / problem.loss_bounds.smoothness
+    bends = 1.0 if loss.constants.name == "logistic" else 1.7 / problem.loss_bounds.smoothness
     assert windows == [pytest.approx(width * bends, rel=1e-12)]
 
 
@@ -387,7 +398,7 @@ def test_the_window_is_narrow_where_there_is_no_noise_and_as_planned_otherwise(l
 def test_a_matrix_leaves_for_each_score_of_its_own_and_one_where_scores_bend_together(loss, blocks, width):
     """Blocks of D, or one of (o - 1) D; each is symmetric, and there are two kinds."""
     problem = problem_of(loss)
-    assert (blocks_of(loss), width_of(problem), Moments(problem, 1.0, 1.0, 1.0).size) == (
+    assert (blocks_of(loss.constants), width_of(problem), Moments(problem, 1.0, 1.0, 1.0).size) == (
         blocks,
         width,
         blocks * width * (width + 1),
@@ -417,11 +428,13 @@ def test_moments_without_noise_have_no_account_beside_weights():
 @pytest.mark.parametrize("n_outputs", [4, 16])
 def test_scores_of_their_own_change_as_much_in_the_window_as_that_of_the_worst_row(n_outputs):
     """One-vs-rest: the window is that of the whole row, so each score has sqrt(o) times as much of it. By a search."""
-    one, loss = SmoothHinge(0.4), Weighted(OneVsRest(SmoothHinge(0.4), n_outputs), 1.0)
+    one, loss = SmoothHinge(0.4), OneVsRest(SmoothHinge(0.4), n_outputs).constants.weighted(1.0)
     window = window_of(loss, _WINDOW)
-    assert window == pytest.approx(math.sqrt(n_outputs) * 2.0**-6 * one.lipschitz / one.smoothness, rel=1e-9)
+    assert window == pytest.approx(
+        math.sqrt(n_outputs) * 2.0**-6 * one.constants.lipschitz / one.constants.smoothness, rel=1e-9
+    )
     margins = np.linspace(0.6 - window, 1.4 + window, 200001)
-    bends = (one.derivative(margins + window) - one.derivative(margins - window)) / (2.0 * window) / one.smoothness
+    bends = (one.derivative(margins + window) - one.derivative(margins - window)) / (2.0 * window) / one.constants.smoothness
     slopes = np.abs(one.derivative(margins))
     for scale in (0.5, 0.977, 2.0, 5.0):
         exact = math.sqrt(n_outputs) * np.sqrt((scale * bends) ** 2 + slopes**4).max()

@@ -15,7 +15,6 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.transformed_losses import Weighted
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding, certify, solver_tolerance
 from confide.privacy.gaussian import (
@@ -56,7 +55,9 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(name, neighbours):
     for _ in range(700):
         k, d, n = int(rng.integers(3, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 5))
         epsilon, norm = float(np.exp(rng.uniform(-1, 1.5))), 2.0
-        rate, l2 = calibrated_objective(epsilon, make(k), norm, float(np.exp(rng.uniform(-2, 4))) * norm**2, neighbours)
+        rate, l2 = calibrated_objective(
+            epsilon, make(k).constants, norm, float(np.exp(rng.uniform(-2, 4))) * norm**2, neighbours
+        )
         rows = rng.normal(size=(n + 1, d))
         rows *= norm / np.linalg.norm(rows, axis=1)[:, None] * rng.choice([1.0, 0.7], size=(n + 1, 1))
         if rng.random() < 0.5:
@@ -117,14 +118,14 @@ def test_the_best_attack_reaches_epsilon_and_not_more(name, k, neighbours, ridge
     """
     make, _ = LOSSES[name]
     loss, epsilon, norm = make(k), 1.0, 1.5
-    free = loss.tail * gradient_shift(loss.lipschitz, neighbours) * norm**2 / epsilon
+    free = loss.constants.tail * gradient_shift(loss.constants.lipschitz, neighbours) * norm**2 / epsilon
     l2 = (1.001 if ridge == "free" else 0.4) * free
-    if not loss.tapered:
-        l2 = (5.0 if ridge == "free" else 1.01) * least_l2(epsilon, loss, norm)
-    rate, total = calibrated_objective(epsilon, loss, norm, l2, neighbours)
+    if not loss.constants.tapered:
+        l2 = (5.0 if ridge == "free" else 1.01) * least_l2(epsilon, loss.constants, norm)
+    rate, total = calibrated_objective(epsilon, loss.constants, norm, l2, neighbours)
     assert total == l2
-    if ridge == "free" and loss.tapered:
-        assert rate * gradient_shift(loss.lipschitz, neighbours) == pytest.approx(epsilon, rel=1e-9)
+    if ridge == "free" and loss.constants.tapered:
+        assert rate * gradient_shift(loss.constants.lipschitz, neighbours) == pytest.approx(epsilon, rel=1e-9)
     reached = attacked(name, k, norm, l2, rate, neighbours)
     least = 0.9 if name == "softmax" and ridge == "costly" else 0.99
     assert least * epsilon <= reached <= epsilon * (1 + 1e-9)
@@ -133,9 +134,9 @@ def test_the_best_attack_reaches_epsilon_and_not_more(name, k, neighbours, ridge
 
 def worst_loss(loss, slope, rate, norm, l2, neighbours):
     """Privacy loss of a hand-made worst case at one slope norm of the row that bends: theorem 2, before its maximum."""
-    already = loss.lipschitz if neighbours is REPLACE else 0.0
-    trace = float(loss.curvature_at_slope(np.array([slope]))[0])
-    return rate * (already + slope) + loss.rank * math.log1p(trace / loss.rank * norm**2 / l2)
+    already = loss.constants.lipschitz if neighbours is REPLACE else 0.0
+    trace = float(loss.constants.curvature_at_slope(np.array([slope]))[0])
+    return rate * (already + slope) + loss.constants.rank * math.log1p(trace / loss.constants.rank * norm**2 / l2)
 
 
 @losses
@@ -145,13 +146,13 @@ def test_the_rate_is_the_largest_that_the_theorem_allows(name, neighbours):
     make, _ = LOSSES[name]
     for k in (3, 10):
         loss, norm = make(k), 2.0
-        slopes = np.linspace(0.0, loss.lipschitz, 4001)
+        slopes = np.linspace(0.0, loss.constants.lipschitz, 4001)
         for epsilon in (0.1, 1.0, 4.0):
             for l2 in (1e-3, 1.0, 30.0, 1e4):
-                rate, total = calibrated_objective(epsilon, loss, norm, l2, neighbours)
+                rate, total = calibrated_objective(epsilon, loss.constants, norm, l2, neighbours)
                 spent = max(worst_loss(loss, a, rate, norm, total, neighbours) for a in slopes)
                 assert 0.998 * epsilon <= spent <= epsilon
-                assert rate * gradient_shift(loss.lipschitz, neighbours) >= 0.5 * epsilon * (1 - 1e-6)
+                assert rate * gradient_shift(loss.constants.lipschitz, neighbours) >= 0.5 * epsilon * (1 - 1e-6)
 
 
 def test_the_published_conditions_and_costs_hold():
@@ -160,11 +161,13 @@ def test_the_published_conditions_and_costs_hold():
         loss, norm = Softmax(k), 1.7
         for neighbours, factor in ((REPLACE, 8.0), (ADD, 4.0)):
             edge, free = factor * norm**2, 1.0 / gradient_shift(math.sqrt(2.0), neighbours)
-            assert objective_noise_rate(1.0, loss, norm, 1.0001 * edge, neighbours) == pytest.approx(free, rel=1e-9)
-            assert objective_noise_rate(1.0, loss, norm, 0.6 * edge, neighbours) < 0.999 * free
+            assert objective_noise_rate(1.0, loss.constants, norm, 1.0001 * edge, neighbours) == pytest.approx(
+                free, rel=1e-9
+            )
+            assert objective_noise_rate(1.0, loss.constants, norm, 0.6 * edge, neighbours) < 0.999 * free
         cost = (k - 1) * math.log1p(norm**2 / (k * 5.0))
-        assert curvature_cost(loss, norm, 5.0) == pytest.approx(cost, rel=1e-9)
-        assert curvature_cost(loss, norm, least_l2(1.0, loss, norm)) == pytest.approx(0.5, rel=1e-6)
+        assert curvature_cost(loss.constants, norm, 5.0) == pytest.approx(cost, rel=1e-9)
+        assert curvature_cost(loss.constants, norm, least_l2(1.0, loss.constants, norm)) == pytest.approx(0.5, rel=1e-6)
         # The bound on the curvature is attained: equal probabilities.
         C = slope_and_curvature("softmax", np.zeros(k), 0)[1]
         assert np.linalg.slogdet(np.eye(k) + C * norm**2 / 5.0)[1] == pytest.approx(cost, rel=1e-12)
@@ -220,7 +223,7 @@ def test_no_neighbour_moves_the_minimiser_further_than_the_sensitivity(name, rea
         else:
             other = rows[1:], classes[1:]
         second = exact_minimiser(loss, *other, k, l2)
-        bound = output_sensitivity(make(k).lipschitz, norm, l2, neighbours)
+        bound = output_sensitivity(make(k).constants.lipschitz, norm, l2, neighbours)
         worst = max(worst, np.linalg.norm(first - second) / bound)
     assert reached < worst <= 1.0
 
@@ -262,7 +265,7 @@ def test_no_pair_of_data_sets_exceeds_the_gaussian_curve_of_softmax(neighbours):
             continue
         mu = math.sqrt(2.0) * row / deviation
         tapered = (2 / 3) * row**2 * max(0.0, 1.0 / l2 - 0.5 / deviation**2)
-        cost = min(curvature_cost(loss, row, l2), tapered * (1 + 1e-9))
+        cost = min(curvature_cost(loss.constants, row, l2), tapered * (1 + 1e-9))
         bend = math.sqrt(2.0) * row**2 / l2
         curve = GaussianObjective(mu, cost, math.inf, 0.0, neighbours, True, 3, separable=False, bend=bend)
         for first, second in (laws, laws[::-1]):
@@ -304,15 +307,17 @@ def test_the_corners_are_those_of_simplices_and_cubes():
 
 
 @relations
-@pytest.mark.parametrize("loss", [Softmax(4), OneVsRest(LogisticLoss(), 4), OneVsRest(HUBER, 3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [Softmax(4), OneVsRest(LogisticLoss(), 4), OneVsRest(HUBER, 3)], ids=lambda loss: loss.constants.name
+)
 def test_gaussian_plans_spend_delta_and_no_more_by_the_corners(loss, neighbours):
     """The plan's noise is the least, within 2%, at which the sum over corners of theorem 3 stays below delta."""
-    epsilon, delta, k = 1.0, 1e-6, loss.n_outputs
+    epsilon, delta, k = 1.0, 1e-6, loss.constants.n_outputs
     facts = problem(4000, 3, loss=loss, l2=4000.0, neighbours=neighbours, high=4000)
     plan = objective_plan(facts, ApproxDP(epsilon, delta), "gaussian", "ball")
     assert plan.noise.shape.dimension == 3 * k
-    n, replaced = loss.n_outputs, neighbours is REPLACE
-    if loss.separable:
+    n, replaced = loss.constants.n_outputs, neighbours is REPLACE
+    if loss.constants.separable:
         rows = 2 if replaced else 1
         corners = [(math.sqrt(rows * s / n), math.comb(rows * n, s)) for s in range(1, rows * n + 1)]
     elif replaced:
@@ -320,15 +325,17 @@ def test_gaussian_plans_spend_delta_and_no_more_by_the_corners(loss, neighbours)
     else:
         corners = [(1.0, n - 1)]
     # A whitened shift of 1 is L over the scale; the ridge is so large that the curvature costs next to nothing.
-    cost = 0.0 if loss.tapered else curvature_cost(loss, 1.0, 4000.0)
+    cost = 0.0 if loss.constants.tapered else curvature_cost(loss.constants, 1.0, 4000.0)
 
     def spent(scale):
-        return sum(count * gaussian_profile(epsilon - cost, shift * loss.lipschitz / scale) for shift, count in corners)
+        return sum(
+            count * gaussian_profile(epsilon - cost, shift * loss.constants.lipschitz / scale) for shift, count in corners
+        )
 
     assert 0.7 * delta < spent(plan.noise.scale) <= delta
     assert spent(0.97 * plan.noise.scale) > delta
     # Without the corners' numbers and the curvature, the noise of the Gaussian mechanism at the same shift is less.
-    assert plan.noise.scale > gradient_shift(loss.lipschitz, neighbours) / 0.2378
+    assert plan.noise.scale > gradient_shift(loss.constants.lipschitz, neighbours) / 0.2378
 
 
 def test_the_cost_of_curvature_for_several_scores_is_rounded_upwards():
@@ -381,10 +388,10 @@ def test_releases_show_noise_of_the_promised_law_and_not_of_less(name, law, budg
     lengths, size = np.linalg.norm(noise, axis=1), 2 * k
     if law == "laplace":
         # epsilon over the shift is the rate; the seal takes a thousandth, the curvature what E(beta) says.
-        promised = stats.gamma(size, scale=1.0 / calibrated_objective(2.0, make(k), 1.0, 25.0, REPLACE)[0])
+        promised = stats.gamma(size, scale=1.0 / calibrated_objective(2.0, make(k).constants, 1.0, 25.0, REPLACE)[0])
     else:
         promised = stats.chi(size, scale=plan.noise.scale)
-        assert plan.noise.scale >= 2.0 * make(k).lipschitz * 1.4
+        assert plan.noise.scale >= 2.0 * make(k).constants.lipschitz * 1.4
     assert stats.kstest(lengths, promised.cdf).pvalue > 1e-3
     assert stats.kstest(0.7 * lengths, promised.cdf).pvalue < 1e-6
     angles = noise / lengths[:, None]
@@ -463,7 +470,7 @@ def test_the_rounding_bound_covers_adversarial_rows(name):
         source = MemorySource(ArrayBlocks(rows), classes, counts)
         objective = Objective(source, make(k), BallBound(norm), 0.0, l2, linear.reshape(1, -1), largest)
         computed = objective.evaluate(W.reshape(1, -1), order=1).gradient[0]
-        rounding = GradientRounding(Weighted(make(k), largest), norm, n, d, summation_depth(n, d), l2)
+        rounding = GradientRounding(make(k).constants.weighted(largest), norm, n, d, summation_depth(n, d), l2)
         bound = rounding.bound(np.linalg.norm(W), np.linalg.norm(linear), float(np.linalg.norm(computed)))
         with mpmath.workdps(60):
             parts = exact_gradient(mpmath.mp, loss, norm, rows, classes, l2, linear, W, counts)
@@ -477,18 +484,20 @@ def objective_of(loss, n=60, l2=3.0, seed=9):
     """A small objective of two columns with an intercept, some noise, and the facts of its certificate."""
     rng = np.random.default_rng(seed)
     facts = problem(n, 2, loss=loss, intercept=1.0, l2=l2)
-    source = MemorySource(ArrayBlocks(rng.normal(size=(n, 2))), rng.integers(loss.n_outputs, size=n))
-    return facts, facts.objective(source, l2, rng.normal(size=(1, 3 * loss.n_outputs)) * 4.0)
+    source = MemorySource(ArrayBlocks(rng.normal(size=(n, 2))), rng.integers(loss.constants.n_outputs, size=n))
+    return facts, facts.objective(source, l2, rng.normal(size=(1, 3 * loss.constants.n_outputs)) * 4.0)
 
 
-@pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3), OneVsRest(HUBER, 3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [Softmax(3), OneVsRest(LogisticLoss(), 3), OneVsRest(HUBER, 3)], ids=lambda loss: loss.constants.name
+)
 def test_every_method_reaches_the_tolerance_and_is_certified(loss):
     """Newton, L-BFGS, gradient descent and, where it applies, the step-limited Newton method, from 0 and from far away."""
     facts, objective = objective_of(loss)
     tolerance = 8.0 * facts.rounding(3.0).worst(100.0)
     methods = [NewtonThenFallback(), LimitedMemory(), GradientDescent()]
-    assert loss.self_concordant == StepLimitedNewton().applies(objective, solver_tolerance(tolerance), 100.0)
-    methods += [StepLimitedNewton()] * loss.self_concordant
+    assert loss.constants.self_concordant == StepLimitedNewton().applies(objective, solver_tolerance(tolerance), 100.0)
+    methods += [StepLimitedNewton()] * loss.constants.self_concordant
     found = []
     for method in methods:
         for start in (np.zeros((1, 9)), np.random.default_rng(1).normal(size=(1, 9)) * 30.0):
@@ -506,15 +515,17 @@ def test_steps_are_limited_by_how_far_apart_they_move_the_scores_of_a_row():
     for loss, range_of_scores in ((Softmax(3), math.sqrt(2.0)), (OneVsRest(LogisticLoss(), 3), 1.0)):
         _, objective = objective_of(loss)
         x = objective.row_norm * np.array([0.6, 0.0, 0.8])
-        step = np.outer(np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0) if not loss.separable else np.eye(3)[0], x)
+        step = np.outer(np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0) if not loss.constants.separable else np.eye(3)[0], x)
         scores = step @ x / np.linalg.norm(step)
-        moved = np.abs(scores).max() if loss.separable else np.ptp(scores)
+        moved = np.abs(scores).max() if loss.constants.separable else np.ptp(scores)
         assert moved == pytest.approx(range_of_scores * objective.row_norm)
         assert moved <= _reach(objective) * (1 + 1e-12) <= 1.1 * moved
 
 
 @pytest.mark.parametrize("largest", [1.0, 3.0])
-@pytest.mark.parametrize("loss", [Softmax(3), Softmax(6), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [Softmax(3), Softmax(6), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.constants.name
+)
 def test_plans_charge_what_the_curvature_of_a_tapered_loss_costs(loss, largest):
     """T W max(0, 1 / l2 - W / (2 t^2)) R^2 or c_J, the lesser: at small, middling and large ridges."""
     costs = []
@@ -522,8 +533,11 @@ def test_plans_charge_what_the_curvature_of_a_tapered_loss_costs(loss, largest):
         facts = problem(4000, 3, loss=loss, row_norm=1.5, l2=l2 * largest, largest_weight=largest)
         plan = objective_plan(facts, ApproxDP(1.0, 1e-6), "gaussian", "ball")
         deviation = 1.5 * plan.noise.scale
-        tapered = loss.trace * largest * 1.5**2 * max(0.0, 1.0 / plan.l2 - largest / (2.0 * deviation**2))
-        both = tapered, loss.rank * math.log1p(loss.trace * largest / loss.rank * 1.5**2 / plan.l2)
+        tapered = loss.constants.trace * largest * 1.5**2 * max(0.0, 1.0 / plan.l2 - largest / (2.0 * deviation**2))
+        both = (
+            tapered,
+            loss.constants.rank * math.log1p(loss.constants.trace * largest / loss.constants.rank * 1.5**2 / plan.l2),
+        )
         assert plan.event.curve.curvature == pytest.approx(min(both), rel=1e-6, abs=1e-12)
         costs.append(both)
     assert any(0.0 < tapered < general for tapered, general in costs)

@@ -96,9 +96,9 @@ def pairs(name, n, seed):
             pair = Pair(loss, sides[i], sides[j], l2, deviation, push)
             if pair.is_resolved:
                 mu, kappa = norm / deviation, max(0.0, norm**2 / l2 - 0.5 * (norm / deviation) ** 2)
-                curvature = math.log1p(loss.smoothness * norm**2 / l2)
-                bend = norm**2 / l2 if loss.tapered else math.inf
-                facts = (mu, curvature, kappa if loss.tapered else math.inf, 0.0, neighbours, True)
+                curvature = math.log1p(loss.constants.smoothness * norm**2 / l2)
+                bend = norm**2 / l2 if loss.constants.tapered else math.inf
+                facts = (mu, curvature, kappa if loss.constants.tapered else math.inf, 0.0, neighbours, True)
                 yield GaussianObjective(*facts, bend=bend), pair
                 n -= 1
 
@@ -143,14 +143,14 @@ def weighted_pairs(name, n, seed, largest):
         push = float(rng.normal() * rng.choice([0, 1, 5]) * deviation)
         going, coming = largest * rng.choice([1.0, 1.0, 0.7, 0.3, 0.05], size=2)
         mu = largest / deviation
-        kappa = max(0.0, largest / l2 - 0.5 * mu**2) if loss.tapered else math.inf
-        curvature = math.log1p(largest * loss.smoothness / l2)
+        kappa = max(0.0, largest / l2 - 0.5 * mu**2) if loss.constants.tapered else math.inf
+        curvature = math.log1p(largest * loss.constants.smoothness / l2)
         sides = [([], 1.0), ([1.0], going), ([-1.0], coming)]
         for neighbours, i, j in ((ADD, 0, 1), (ADD, 1, 0), (REPLACE, 1, 2)):
             (first, one), (second, other) = sides[i], sides[j]
             pair = Pair(loss, first, second, l2, deviation, push, (one, other))
             if pair.is_resolved:
-                bend = largest / l2 if loss.tapered else math.inf
+                bend = largest / l2 if loss.constants.tapered else math.inf
                 yield GaussianObjective(mu, curvature, kappa, 0.0, neighbours, True, bend=bend), pair
                 n -= 1
 
@@ -271,7 +271,7 @@ def test_with_a_seal_the_exact_composition_stays_below_the_curve(name, neighbour
     pair = Pair(loss, *sides, l2, deviation, push=0.0)
     assert pair.is_resolved
     mu, kappa = 1.0 / deviation, max(0.0, 1.0 / l2 - 0.5 / deviation**2)
-    facts = (mu, math.log1p(loss.smoothness / l2), kappa if loss.tapered else math.inf)
+    facts = (mu, math.log1p(loss.constants.smoothness / l2), kappa if loss.constants.tapered else math.inf)
     curve, bare = (GaussianObjective(*facts, seal_mu, neighbours, True) for seal_mu in (seal, 0.0))
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     for epsilon in (0.5, 1.0, 2.0):

@@ -85,7 +85,7 @@ def test_the_published_noise_for_add_or_remove_one_is_more_than_enough_and_not_f
     """
     loss, delta = LogisticLoss(), 1e-6
     deviation = math.sqrt(8.0 * math.log(2.0 / delta) + 4.0 * epsilon) / epsilon
-    curvature = math.log1p(loss.smoothness / (2.0 * loss.smoothness / epsilon))
+    curvature = math.log1p(loss.constants.smoothness / (2.0 * loss.constants.smoothness / epsilon))
     ratios = {
         neighbours: GaussianObjective(1.0 / deviation, curvature, math.inf, 0.0, neighbours, True).delta(epsilon) / delta
         for neighbours in Neighbours
@@ -321,9 +321,9 @@ def test_the_bend_of_a_ball_is_rounded_up_twice():
 
 
 @pytest.mark.parametrize(("neighbours", "part"), [(REPLACE, 1.0), (ADD, 2.0)], ids=["replace", "add"])
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 def test_the_ridge_is_raised_to_what_leaves_half_of_the_budget(loss, neighbours, part):
     """c R^2 / (exp(epsilon / 2) - 1), epsilon as strong as rho; where slopes are accounted for, 2 / shift times as much."""
     plan = gaussian_plan(problem(1000, 2, loss=loss, l2=1e-3, neighbours=neighbours), ZCDP(0.05), Ball(2, 1.0), 0.01)
-    epsilon = pure_epsilon(ZCDP(0.05)) * (part if loss.tapered else 1.0)
-    assert plan.l2 == pytest.approx(loss.smoothness / math.expm1(0.5 * epsilon), rel=1e-6)
+    epsilon = pure_epsilon(ZCDP(0.05)) * (part if loss.constants.tapered else 1.0)
+    assert plan.l2 == pytest.approx(loss.constants.smoothness / math.expm1(0.5 * epsilon), rel=1e-6)

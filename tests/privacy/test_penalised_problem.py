@@ -71,7 +71,7 @@ def minimiser(facts, rows):
     return weights.weights, plan, objective
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 def test_minimisers_of_neighbours_are_no_further_apart_than_the_sensitivity(loss):
     """16 pairs of neighbours; where both pull all they can the distance is 2LR / l2, so a smaller bound fails."""
     rng, farthest = np.random.default_rng(1), 0.0
@@ -86,7 +86,7 @@ def test_minimisers_of_neighbours_are_no_further_apart_than_the_sensitivity(loss
         other = minimiser(facts, rows_and_labels(rows, labels))[0]
         farthest = max(farthest, float(np.linalg.norm(first - other)) * l2 / 2.0)
         assert np.linalg.norm(first - other) <= 2.0 / l2
-    assert farthest > {"logistic": 0.4, "huber_hinge": 0.8}[loss.name]
+    assert farthest > {"logistic": 0.4, "huber_hinge": 0.8}[loss.constants.name]
 
 
 def test_only_the_sparse_minimiser_is_certified():

@@ -65,7 +65,7 @@ def test_the_budget_is_reached_by_the_longest_row_and_exceeded_if_rows_were_long
     A norm that is a quarter of the true one would be a violation. Random pairs stay below the budget.
     """
     facts, loss, epsilon, l2 = facts_of(GROUPS), HuberHinge(0.5), 1.0, 60.0
-    rate = objective_noise_rate(epsilon, loss, factor * facts.row_norm, l2, Neighbours.REPLACE_ONE)
+    rate = objective_noise_rate(epsilon, loss.constants, factor * facts.row_norm, l2, Neighbours.REPLACE_ONE)
 
     def shown(first, second, v):
         logs = []

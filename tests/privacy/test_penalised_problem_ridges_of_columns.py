@@ -14,7 +14,6 @@ from confide.erm.class_losses import OneVsRest
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.gaussian import calibrated_objective, objective_noise_rate
@@ -64,7 +63,9 @@ def test_released_weights_invert_to_the_noise_of_the_theorem(shape, neighbours, 
 def test_the_budget_is_reached_by_the_longest_row_and_exceeded_if_its_length_were_less(factor):
     """Its label changes at weights where the loss bends: noise and curvature cost all they may. Random pairs cost less."""
     loss, epsilon, l2 = HuberHinge(0.5), 1.0, 20.0
-    rate = objective_noise_rate(epsilon, loss, factor * facts_of(loss=loss).curved_norm, l2, Neighbours.REPLACE_ONE)
+    rate = objective_noise_rate(
+        epsilon, loss.constants, factor * facts_of(loss=loss).curved_norm, l2, Neighbours.REPLACE_ONE
+    )
 
     def shown(first, second, w):
         logs = [
@@ -229,7 +230,7 @@ def test_weights_of_rows_and_rows_of_a_person_count_as_with_one_ridge(neighbours
     """The rate is that of the longest row beside the ridges, of the loss with the largest weight, at a row's budget."""
     facts = facts_of(l2=200.0, loss=HuberHinge(0.5), neighbours=neighbours, largest_weight=3.0, rows_per_person=2)
     plan = OBJECTIVE.plan(facts, PureDP(2.0))
-    weighted = Weighted(HuberHinge(0.5), 3.0)
+    weighted = HuberHinge(0.5).constants.weighted(3.0)
     expected = calibrated_objective(1.0 - plan.seal_share, weighted, BESIDE, 200.0, neighbours)
     assert (plan.noise.scale, plan.l2) == pytest.approx(expected, rel=1e-6)
     rows, counts = group_rows(GROUPS, 12, seed=2), np.linspace(0.0, 6.0, 12)
@@ -241,7 +242,9 @@ def test_weights_of_rows_and_rows_of_a_person_count_as_with_one_ridge(neighbours
         np.testing.assert_allclose(each.gradients(w), by_hand, rtol=1e-12)
         np.testing.assert_allclose(each.evaluate(w, order=1).gradient, by_hand, rtol=1e-12)
         # The largest curvature of weighted rows, from which a method with a theorem has its steps.
-        assert each.smoothness == pytest.approx(16.0 * 200.0 + 12 * 3.0 * facts.loss.smoothness * facts.row_norm**2)
+        assert each.smoothness == pytest.approx(
+            16.0 * 200.0 + 12 * 3.0 * facts.loss.constants.smoothness * facts.row_norm**2
+        )
 
 
 def test_what_no_problem_may_be_is_refused_with_ridges_too():

@@ -52,7 +52,7 @@ def density(penalty, loss, rows, l2, rate, w):
     return of_noise * determinants(penalty, loss, rows, l2, w) * {1: rate / 2.0, 2: rate**2 / (2.0 * math.pi)}[d]
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("d", [1, 2])
 def test_the_density_of_the_minimiser_integrates_to_one(name, loss, d):
@@ -78,7 +78,7 @@ def test_no_pair_exceeds_the_privacy_loss_of_the_ridge(name, neighbours):
     rng, penalty, worst = np.random.default_rng(2), OWN[name], -math.inf
     for case in range(16):
         loss, l2, epsilon = [LogisticLoss(), HuberHinge(0.1)][case % 2], float(10.0 ** rng.uniform(-1, 1)), 1.5
-        rate = objective_noise_rate(epsilon, loss, 1.0, l2, neighbours)
+        rate = objective_noise_rate(epsilon, loss.constants, 1.0, l2, neighbours)
         if rate == 0.0:
             continue
         rows = rng.normal(size=(5, 2))
@@ -102,7 +102,7 @@ def test_the_privacy_loss_is_reached_and_a_declared_constant_that_is_too_large_e
     The other rows push the noise along. With a strong convexity declared three times as large the loss is exceeded.
     """
     loss, epsilon, asked = HuberHinge(0.5), 1.0, 2.0
-    rate = objective_noise_rate(epsilon, loss, 1.0, asked, REPLACE)
+    rate = objective_noise_rate(epsilon, loss.constants, 1.0, asked, REPLACE)
     # What is minimised has the ridge asked for only if the constant is true.
     l2 = asked / declared
     w = np.array([[0.5 + 1e-9]])
@@ -128,7 +128,7 @@ def test_no_pair_exceeds_the_curve_of_gaussian_noise():
     loss, l2, scale = LogisticLoss(), 0.6, 1.2
     w = np.linspace(-40.0, 40.0, 8_001)[:, None]
     rng, closest = np.random.default_rng(3), 0.0
-    curve = GaussianObjective(1.0 / scale, curvature_cost(loss, 1.0, l2), math.inf, 0.0, REPLACE, True)
+    curve = GaussianObjective(1.0 / scale, curvature_cost(loss.constants, 1.0, l2), math.inf, 0.0, REPLACE, True)
     for case in range(6):
         rows = rng.uniform(-1.0, 1.0, size=(int(rng.integers(1, 5)), 1))
         rows[0] = 1.0

@@ -102,7 +102,7 @@ GAUSSIAN = LatticeGaussian.of_multiplier(3, -12, 1.5, 2.0)
 SQUARES = test_sufficient_statistics.facts_of()
 GROUPS = Groups((3, 2, 1), (0.8, 1.3, 0.6))
 ONE_ROW = GaussianObjective(0.3, 0.1, 0.2, 0.4, ADD, monotone=True)
-ROUNDING = GradientRounding(LOGISTIC, 1.0, 100, 3, 20, 2.0, prior_norm=5.0)
+ROUNDING = GradientRounding(LOGISTIC.constants, 1.0, 100, 3, 20, 2.0, prior_norm=5.0)
 MAPPED = shape_of_groups(Groups((3, 2, 1), (0.8, 1.3, 0.6)), QuadraticForm.of(np.full(5, 0.25)), 3.0)
 
 
@@ -165,8 +165,8 @@ UPWARDS = {
     "gaussian": [
         (lambda: GaussianMechanism(0.3).renyi(4.0), 1),
         (lambda: output_sensitivity(2.0, 3.0, 4.0, ADD), 1),
-        (lambda: curvature_cost(LOGISTIC, 1.0, 2.0), 1),
-        (lambda: least_l2(0.5, Softmax(3), 1.0), 1),
+        (lambda: curvature_cost(LOGISTIC.constants, 1.0, 2.0), 1),
+        (lambda: least_l2(0.5, Softmax(3).constants, 1.0), 1),
     ],
     "gradient": [
         (lambda: sums_of_gradients()[1].lattice.l2_sensitivity, 2),
@@ -198,8 +198,8 @@ UPWARDS = {
         (lambda: tolerance_and_radius(problem(), PURE, 30.0, TRAINING[ADD].noise)[1], 1),
     ],
     "moments": [
-        (lambda: joint_bound(LOGISTIC, 1e-3), 1),
-        (lambda: joint_bound(LOGISTIC, 1e3), 1),
+        (lambda: joint_bound(LOGISTIC.constants, 1e-3), 1),
+        (lambda: joint_bound(LOGISTIC.constants, 1e3), 1),
         (lambda: Moments.plan(TRAINING[ADD], CONCENTRATED).lattice.l2_sensitivity, 2.52),
         (lambda: Moments.plan(TRAINING[ADD], PURE).noise.shape.scales[0], 2.52),
     ],
@@ -274,8 +274,8 @@ DOWNWARDS = {
     "gaussian": [
         (lambda: mu_within(CONCENTRATED), 0.5),
         (lambda: mu_within(CONCENTRATED, 0.01), 1.5),
-        (lambda: objective_noise_rate(1.0, LOGISTIC, 1.0, 1e6, REPLACE), 1),
-        (lambda: objective_noise_rate(3.0, test_ridges_of_columns.HuberHinge(0.5), 1.0, 1e6, REPLACE), 2),
+        (lambda: objective_noise_rate(1.0, LOGISTIC.constants, 1.0, 1e6, REPLACE), 1),
+        (lambda: objective_noise_rate(3.0, test_ridges_of_columns.HuberHinge(0.5).constants, 1.0, 1e6, REPLACE), 2),
     ],
     "gradient": [
         (lambda: 1.0 / sums_of_gradients()[1].lattice.multiplier, 1),

@@ -12,7 +12,6 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import SquaredLoss
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, PureDP
 from confide.privacy.certificate import GradientRounding
@@ -345,7 +344,9 @@ def test_rounding_of_rates_and_counts_is_in_units_of_the_constant(constant):
     problem = training_of(ADD, intercept=constant).problem
     norm, n, unit = math.hypot(1.0, constant), problem.n_rows_high, 2.0**-53
     of_probability, of_rate = (
-        GradientRounding(Weighted(loss, 1.0), norm, n, 3, problem.summation_depth, 0.0).bound(1024.0 / norm, 0.0, 0.0)
+        GradientRounding(loss.constants.weighted(1.0), norm, n, 3, problem.summation_depth, 0.0).bound(
+            1024.0 / norm, 0.0, 0.0
+        )
         for loss in (ProbabilityOfRows(), RateOfProbability())
     )
     none, rates, counts = (

@@ -15,7 +15,6 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.erm.transformed_losses import Weighted
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import calibrated_objective
@@ -35,11 +34,11 @@ LOSSES = {"huber": HUBER, "clipped squared": CLIPPED, "poisson": COUNTS}
 def terms(loss, rows, targets, w, row_norm):
     """(slopes, curvatures) (m, n) in the scores of n weights, by the definition of each loss."""
     scores = np.atleast_2d(w) @ rows.T
-    limit = loss.threshold * (row_norm / np.linalg.norm(rows, axis=1) if loss.by_length else 1.0)
-    means = np.exp(np.minimum(scores, 700.0)) if loss.name == "poisson" else scores
+    limit = loss.threshold * (row_norm / np.linalg.norm(rows, axis=1) if loss.constants.by_length else 1.0)
+    means = np.exp(np.minimum(scores, 700.0)) if loss.constants.name == "poisson" else scores
     residuals = means - targets
     inside = np.abs(residuals) <= limit
-    return np.clip(residuals, -limit, limit), np.where(inside, means if loss.name == "poisson" else 1.0, 0.0)
+    return np.clip(residuals, -limit, limit), np.where(inside, means if loss.constants.name == "poisson" else 1.0, 0.0)
 
 
 def noise_behind(loss, rows, targets, l2, w, row_norm):
@@ -71,8 +70,8 @@ def tight_pair(loss, length=1.0):
     Residuals: in one dimension, at w = 0, with rows in common that push the noise along. Counts: the two rows are nearly
     opposite and both far above their count's mean, as the weights are long and nearly orthogonal to them.
     """
-    if loss.name != "poisson":
-        threshold = loss.threshold / length if loss.by_length else loss.threshold
+    if loss.constants.name != "poisson":
+        threshold = loss.threshold / length if loss.constants.by_length else loss.threshold
         assert 2.0 * threshold <= loss.target_bound
         rows = np.full((11, 1), length)
         common = np.full(10, -loss.target_bound)
@@ -97,17 +96,15 @@ def tight_pair(loss, length=1.0):
 def test_a_pair_of_residuals_spends_all_of_epsilon_and_no_more(name, epsilon, l2):
     """Exact loss in [0.999, 1] of epsilon for replace-one, and above it with 30% less noise or a curvature of half."""
     loss = LOSSES[name]
-    rate, total = calibrated_objective(epsilon, loss, 1.0, l2, REPLACE)
+    rate, total = calibrated_objective(epsilon, loss.constants, 1.0, l2, REPLACE)
     assert total == l2
     first, second, w = tight_pair(loss)
     worst = abs(log_ratio(loss, first, second, l2, rate, w, 1.0))
     assert 0.999 * epsilon <= worst <= epsilon
     assert abs(log_ratio(loss, first, second, l2, rate / 0.7, w, 1.0)) > 1.1 * epsilon
 
-    class Half(SquaredLoss):
-        smoothness = 0.5
-
-    optimistic, _ = calibrated_objective(epsilon, Half(1.0, 0.1), 1.0, l2, REPLACE)
+    half = SquaredLoss(1.0, 0.1).constants._replace(smoothness=0.5, trace=0.5)
+    optimistic, _ = calibrated_objective(epsilon, half, 1.0, l2, REPLACE)
     assert abs(log_ratio(loss, first, second, l2, optimistic, w, 1.0)) > 1.02 * epsilon
 
 
@@ -115,7 +112,7 @@ def test_a_pair_of_counts_spends_all_of_epsilon_and_no_more():
     """The curvature target_bound + threshold and the slope threshold are both met: [0.99, 1] of epsilon."""
     loss, epsilon = COUNTS, 4.0
     one, other, (long, q, n, l2) = tight_pair(loss)
-    rate, total = calibrated_objective(epsilon, loss, 1.0, l2, REPLACE)
+    rate, total = calibrated_objective(epsilon, loss.constants, 1.0, l2, REPLACE)
     assert total == l2
     w = np.array([[0.0, long]])
     (s1, h1), (s2, h2) = (
@@ -124,7 +121,7 @@ def test_a_pair_of_counts_spends_all_of_epsilon_and_no_more():
     )
     assert s1 == pytest.approx(loss.threshold, rel=1e-4)
     assert s2 == loss.threshold
-    assert h1 == pytest.approx(loss.smoothness, rel=1e-4)
+    assert h1 == pytest.approx(loss.constants.smoothness, rel=1e-4)
     assert h2 == 0.0
     # n rows in common with slope -threshold, second coordinate q: they cancel the ridge, and push along the first axis.
     assert math.exp(q * long) < loss.target_bound - loss.threshold
@@ -142,12 +139,12 @@ def test_a_pair_of_counts_spends_all_of_epsilon_and_no_more():
 def test_no_neighbour_exceeds_epsilon_in_a_random_search(name, neighbours, row_norm):
     """Exact densities over random pairs in one to three dimensions, long and short rows, targets over their interval."""
     loss, rng, worst, wrong = LOSSES[name], np.random.default_rng(5), 0.0, 0.0
-    low, high = loss.lowest_target, loss.highest_target
+    low, high = loss.targets[0], loss.targets[1]
     for _ in range(800):
         d, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
         epsilon = float(np.exp(rng.uniform(-1, 1.5)))
         asked = float(np.exp(rng.uniform(-2, 4))) * row_norm**2
-        rate, l2 = calibrated_objective(epsilon, loss, row_norm, asked, neighbours)
+        rate, l2 = calibrated_objective(epsilon, loss.constants, row_norm, asked, neighbours)
         rows = rng.normal(size=(n + 1, d))
         rows *= row_norm / np.linalg.norm(rows, axis=1)[:, None] * rng.choice([1.0, 0.9, 0.2], size=(n + 1, 1))
         if rng.random() < 0.5:
@@ -155,7 +152,7 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(name, neighbours, row_n
         w = rng.normal(size=d) * np.exp(rng.uniform(-4, 1)) / row_norm
         scores = rows @ w
         centres = np.exp(scores) if name == "poisson" else scores
-        limits = loss.threshold * (row_norm / np.linalg.norm(rows, axis=1) if loss.by_length else 1.0)
+        limits = loss.threshold * (row_norm / np.linalg.norm(rows, axis=1) if loss.constants.by_length else 1.0)
         # Residuals at, just inside and beyond the limit on either side.
         targets = np.clip(centres + limits * rng.choice([-0.999999, 0.999999, -1.5, 1.5, 0.3], size=n + 1), low, high)
         first = rows[:n], targets[:n]
@@ -189,11 +186,11 @@ class Laws:
 
     @staticmethod
     def _kinks(loss, side, row_norm):
-        if not len(side) or loss.name == "poisson":
+        if not len(side) or loss.constants.name == "poisson":
             return np.linspace(-6.0, 6.0, 20_001) / row_norm
         width = (
             1.2 * loss.threshold * row_norm / side[:, :1] ** 2
-            if loss.by_length
+            if loss.constants.by_length
             else 1.2 * loss.threshold / np.abs(side[:, :1])
         )
         return (side[:, 1:] / side[:, :1] + width * np.linspace(-1.0, 1.0, 4001)).ravel()
@@ -218,12 +215,12 @@ def laws_of(loss, n, seed):
     rng = np.random.default_rng(seed)
     while n > 0:
         row_norm, ridge, whitened = np.exp(rng.uniform([-0.5, -1.0, -1.5], [0.5, 4.0, 1.0]))
-        l2, deviation = ridge * loss.smoothness * row_norm**2, loss.threshold * row_norm / whitened
+        l2, deviation = ridge * loss.constants.smoothness * row_norm**2, loss.threshold * row_norm / whitened
         push = float(rng.normal() * rng.choice([0, 0, 1]) * deviation)
 
         def row(row_norm=row_norm):
             length = row_norm * rng.choice([1.0, 1.0, 0.5]) * rng.choice([-1, 1])
-            centre = 1.0 if loss.name == "poisson" else 0.0
+            centre = 1.0 if loss.constants.name == "poisson" else 0.0
             return (
                 length,
                 float(np.clip(centre + rng.choice([0.0, rng.normal()]) * loss.threshold, 0.0 if centre else -1, 4.0)),
@@ -234,8 +231,11 @@ def laws_of(loss, n, seed):
         for neighbours, i, j in ((ADD, 0, 1), (ADD, 1, 0), (REPLACE, 1, 2)):
             laws = Laws(loss, sides[i], sides[j], l2, deviation, push, row_norm)
             if laws.are_resolved:
-                curvature = math.log1p(loss.smoothness * row_norm**2 / l2)
-                yield GaussianObjective(whitened, curvature, math.inf, 0.0, neighbours, monotone=loss.monotone), laws
+                curvature = math.log1p(loss.constants.smoothness * row_norm**2 / l2)
+                yield (
+                    GaussianObjective(whitened, curvature, math.inf, 0.0, neighbours, monotone=loss.constants.monotone),
+                    laws,
+                )
                 n -= 1
 
 
@@ -272,7 +272,7 @@ def test_leaving_out_one_row_breaks_the_account_of_falling_losses_and_not_the_tw
     right, wrong = (GaussianObjective(mu, curvature, math.inf, 0.0, ADD, monotone=flag) for flag in (False, True))
     assert exact <= right.delta(curvature + room)
     assert exact > 1.3 * wrong.delta(curvature + room)
-    assert loss.monotone is False
+    assert loss.constants.monotone is False
     for order in (1.01, 1.1, 1.5):
         assert laws.renyi(order) <= right.renyi(order)
 
@@ -346,9 +346,9 @@ def test_weights_invert_to_the_laplace_noise_of_the_theorem(name, neighbours, sh
     plan = objective_plan(facts, PureDP(epsilon), "laplace", "ball")
     raw, rows, targets = rows_of(name, 1)
     sample = releases(ObjectivePerturbation(), plan, MemorySource(ArrayBlocks(raw), targets), 600, 7)
-    clipped = np.clip(targets, loss.lowest_target, loss.highest_target)
+    clipped = np.clip(targets, loss.targets[0], loss.targets[1])
     noise = noise_behind(loss, rows, clipped, 600.0, sample, 2.5)
-    left = epsilon * (1.0 - plan.seal_share) - math.log1p(loss.smoothness * 2.5**2 / 600.0)
+    left = epsilon * (1.0 - plan.seal_share) - math.log1p(loss.constants.smoothness * 2.5**2 / 600.0)
     lengths = np.linalg.norm(noise, axis=1) * left / (shift * loss.threshold * 2.5)
     assert stats.kstest(lengths, stats.gamma(3).cdf).pvalue > 1e-3
     for wrong in (0.7, 1 / 0.7):
@@ -362,7 +362,7 @@ def test_weights_invert_to_the_gaussian_noise_of_the_theorem(name, neighbours):
     loss, budget = LOSSES[name], ApproxDP(1.0, 0.01)
     facts = facts_of(name, neighbours=neighbours, high=12 if neighbours is ADD else None)
     plan = objective_plan(facts, budget, "gaussian", "ball")
-    curvature = math.log1p(loss.smoothness * 2.5**2 / 600.0)
+    curvature = math.log1p(loss.constants.smoothness * 2.5**2 / 600.0)
     low, high = 1e-3, 1e3
     while high > low * (1 + 1e-9):
         middle = math.sqrt(low * high)
@@ -370,7 +370,7 @@ def test_weights_invert_to_the_gaussian_noise_of_the_theorem(name, neighbours):
         low, high = (low, middle) if within else (middle, high)
     raw, rows, targets = rows_of(name, 2)
     sample = releases(ObjectivePerturbation(), plan, MemorySource(ArrayBlocks(raw), targets), 600, 8)
-    clipped = np.clip(targets, loss.lowest_target, loss.highest_target)
+    clipped = np.clip(targets, loss.targets[0], loss.targets[1])
     noise = noise_behind(loss, rows, clipped, 600.0, sample, 2.5) / (loss.threshold * 2.5)
     assert high * (1 - 1e-6) <= plan.noise.scale / loss.threshold <= 1.03 * high
     scaled = np.linalg.norm(noise, axis=1) / (plan.noise.scale / loss.threshold)
@@ -409,8 +409,8 @@ def test_a_loss_by_length_has_noise_for_a_ball_alone():
     )
     gradient = objective.evaluate(np.array([[0.0, 1e6]]), 1).gradient[0] - 50.0 * np.array([0.0, 1e6])
     largest = max(abs(gradient) / [1.0, 0.01])
-    assert largest > 90.0 * loss.lipschitz
-    assert np.linalg.norm(gradient) <= loss.lipschitz * bound.l2_norm * (1 + 1e-6)
+    assert largest > 90.0 * loss.constants.lipschitz
+    assert np.linalg.norm(gradient) <= loss.constants.lipschitz * bound.l2_norm * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -434,7 +434,7 @@ def test_the_rounding_bound_covers_adversarial_rows(name):
             MemorySource(blocks, targets, counts), loss, BallBound(row_norm), 0.0, l2, linear[None], largest
         )
         computed = objective.evaluate(w[None], order=1).gradient[0]
-        rounding = GradientRounding(Weighted(loss, largest), row_norm, n, d, summation_depth(n, d), l2)
+        rounding = GradientRounding(loss.constants.weighted(largest), row_norm, n, d, summation_depth(n, d), l2)
         bound = rounding.bound(float(np.linalg.norm(w)), float(np.linalg.norm(linear)), float(np.linalg.norm(computed)))
         with mpmath.workdps(60):
             radius = mp.mpf(row_norm * (1.0 - max(2.0**-40, (d + 8) * 2.0**-52)))
@@ -444,8 +444,8 @@ def test_the_rounding_bound_covers_adversarial_rows(name):
                 length = mp.sqrt(mp.fsum(v * v for v in x))
                 if length > radius:
                     x, length = [v * radius / length for v in x], radius
-                limit = mp.mpf(loss.threshold) * (mp.mpf(row_norm) / length if loss.by_length else 1)
-                t = max(mp.mpf(float(loss.lowest_target)), min(mp.mpf(float(loss.highest_target)), mp.mpf(float(target))))
+                limit = mp.mpf(loss.threshold) * (mp.mpf(row_norm) / length if loss.constants.by_length else 1)
+                t = max(mp.mpf(float(loss.targets[0])), min(mp.mpf(float(loss.targets[1])), mp.mpf(float(target))))
                 score = mp.fsum(v * mp.mpf(float(u)) for v, u in zip(x, w, strict=True))
                 mean = mp.exp(min(score, mp.mpf(1000))) if name == "poisson" else score
                 slope = mp.mpf(float(count)) * max(-limit, min(limit, mean - t))
@@ -465,7 +465,7 @@ def test_the_minimiser_is_shorter_than_its_public_bound(name):
         noise = rng.normal(size=(1, 3))
         objective = Objective(MemorySource(ArrayBlocks(rows), targets), loss, BallBound(1.0), 0.0, 0.5, noise)
         w = NewtonThenFallback().solve(objective, np.zeros((1, 3)), 1e-8).weights
-        bound = GradientRounding(loss, 1.0, 30, 3, 31, 0.5).minimiser_norm(float(np.linalg.norm(noise)))
+        bound = GradientRounding(loss.constants, 1.0, 30, 3, 31, 0.5).minimiser_norm(float(np.linalg.norm(noise)))
         assert np.linalg.norm(w) <= bound
 
 

@@ -87,7 +87,7 @@ def test_rows_within_the_bound_are_read_without_it():
     assert last.objective.row_bound == BallBound(np.inf)
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [1.0, 1e15, 1e30])
 def test_the_answer_is_the_minimiser_of_the_clipped_rows(monkeypatch, loss, dtype, size):
@@ -158,7 +158,7 @@ def test_many_problems_in_single_precision_are_the_same_to_five_digits(norm, int
     np.testing.assert_allclose(found.gradient, expected.gradient[which], atol=2e-5 * np.abs(expected.gradient).max())
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("size", [1.0, 1e15, 1e30, 1e60])
 def test_many_problems_end_where_each_does(monkeypatch, loss, size):
     """One pass over all rows is in single precision, however long a few rows are, and the last pass is exact."""

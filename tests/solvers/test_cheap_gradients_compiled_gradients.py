@@ -57,7 +57,7 @@ def test_a_single_long_row_is_shortened_though_a_few_rows_told_nothing(compiled)
 
 
 @pytest.mark.parametrize(
-    "loss", [LogisticLoss(), LogisticHinge(0.25), HuberHinge(0.5), SmoothHinge(0.5)], ids=lambda loss: loss.name
+    "loss", [LogisticLoss(), LogisticHinge(0.25), HuberHinge(0.5), SmoothHinge(0.5)], ids=lambda loss: loss.constants.name
 )
 @pytest.mark.parametrize(("norm", "unshortened"), [(1.0, False), (100.0, True)])
 @pytest.mark.parametrize("d", [1, 3, 8, 21, 63])
@@ -113,7 +113,7 @@ class Nonsense:
 
 
 @pytest.mark.parametrize("kind", ["noise", "nothing", "no number", "huge", "the wrong way", "fails"])
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 def test_a_kernel_of_nonsense_costs_time_alone(monkeypatch, kind, loss):
     """The answer is the minimiser, as exact gradients see it, and the last pass is one of theirs."""
     exact, wrong, kinds = problem(loss=loss, n=9000), Nonsense(kind), []

@@ -20,7 +20,7 @@ from tests.privacy.own_penalties import LOG_COSH
 from tests.solvers.problems import LOSSES, Idle, objective, planned_tolerance
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("l2", [1e-3, 1.0, 100.0])
 def test_newton_reaches_a_small_gradient_for_several_problems(loss, l2):
     """Eight problems are solved in one batch, and a pass made here confirms the gradients."""
@@ -57,7 +57,7 @@ def test_a_claim_of_the_first_method_is_not_believed():
     assert (np.linalg.norm(replace(problems).evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01 * tolerance).all()
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("noise", [0.1, 30.0])
 def test_the_fallback_alone_reaches_the_planned_tolerance(loss, noise):
     """The first method returns NaN here, and the tolerance is reached all the same. So data cannot provoke a refusal."""
@@ -89,7 +89,7 @@ def test_step_limited_newton_is_not_used_where_its_theorem_is_silent():
     assert not StepLimitedNewton().applies(objective(LogisticLoss(), l2=1e-12), 1e-9, 1.0)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_gradient_descent_converges_from_any_start(loss):
     """A start outside the theorem's range is replaced by 0."""
     problems = objective(loss, n=60, l2=4.0)
@@ -147,7 +147,7 @@ def test_refusals_of_the_package_itself_pass():
         NewtonThenFallback(first=Raising(FileError("changed"))).solve(exact, np.zeros_like(exact.linear), 1e-6)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_gradients_change_no_faster_than_the_smoothness_says(loss):
     """No change of a gradient is larger than that times the step that led to it. Gradient descent rests on this."""
     problems = objective(loss, n=60, l2=0.1, scale=3.0)

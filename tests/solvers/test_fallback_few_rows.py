@@ -21,9 +21,13 @@ def problems(loss, k=2, n=30, d=120, sparse=False, intercept=0.7):
     """k problems over fewer rows than columns. About half of the rows are beyond their bound."""
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(n, d)) / np.sqrt(d) * rng.uniform(0.5, 1.5, size=(n, 1))
-    labels = rng.choice([-1, 1], size=n).astype(np.int8) if loss.n_outputs == 1 else rng.integers(0, loss.n_outputs, n)
+    labels = (
+        rng.choice([-1, 1], size=n).astype(np.int8)
+        if loss.constants.n_outputs == 1
+        else rng.integers(0, loss.constants.n_outputs, n)
+    )
     blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if sparse else ArrayBlocks(rows)
-    linear = rng.normal(size=(k, loss.n_outputs * (d + (intercept > 0.0))))
+    linear = rng.normal(size=(k, loss.constants.n_outputs * (d + (intercept > 0.0))))
     source = MemorySource(blocks, labels, rng.uniform(0.0, 2.0, size=n))
     return Objective(source, loss, BallBound(1.0), intercept, 0.5, linear, 1.5)
 
@@ -40,7 +44,9 @@ class Noted:
         return Newton().solve(objective, start, tolerance)
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), HuberHinge(0.5), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.constants.name
+)
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("intercept", [0.0, 0.7])
 def test_the_minimiser_is_found_with_few_weights(loss, sparse, intercept):
@@ -48,15 +54,15 @@ def test_the_minimiser_is_found_with_few_weights(loss, sparse, intercept):
     exact, inner = problems(loss, sparse=sparse, intercept=intercept), Noted()
     solution = InSpanOfRows(inner, Idle()).solve(exact, np.zeros_like(exact.linear), 1e-9)
     assert (np.linalg.norm(exact.evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01e-9).all()
-    assert inner.widths == [loss.n_outputs * (30 + 2 * loss.n_outputs)]
+    assert inner.widths == [loss.constants.n_outputs * (30 + 2 * loss.constants.n_outputs)]
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 def test_which_method_is_the_first(loss):
     """The method in the space of the rows comes first for hinges, and second for self-concordant losses."""
     exact, inner, otherwise = problems(loss), Noted(), Noted()
     InSpanOfRows(inner, otherwise).solve(exact, np.zeros_like(exact.linear), 1e-8)
-    first, second = (otherwise, inner) if loss.self_concordant else (inner, otherwise)
+    first, second = (otherwise, inner) if loss.constants.self_concordant else (inner, otherwise)
     assert first.widths
     assert not second.widths
 

@@ -81,7 +81,7 @@ def test_narrow_joints_are_reached_by_way_of_wider_ones(inner):
         assert passes < 150
 
 
-@pytest.mark.parametrize("hinge", [HuberHinge(1e-3), SmoothHinge(1e-3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("hinge", [HuberHinge(1e-3), SmoothHinge(1e-3)], ids=lambda loss: loss.constants.name)
 def test_narrow_joints_of_several_classes_are_reached_by_way_of_wider_ones(hinge):
     """Without wider joints Newton's method ends 100,000 times above the tolerance, and gradient descent may take days."""
     rng = np.random.default_rng(1)

@@ -11,7 +11,7 @@ from confide.solvers.lbfgs import LimitedMemory, Stage, _Schedule
 from tests.solvers.problems import LOSSES, objective
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("l2", [1e-2, 1.0, 100.0])
 def test_limited_memory_reaches_a_small_gradient_without_a_hessian(loss, l2):
     """Several problems are solved by gradients alone, in not many passes. A tolerance of 0 ends at the floor of doubles."""

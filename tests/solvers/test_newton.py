@@ -13,7 +13,7 @@ from confide.solvers.newton import Newton, newton_directions
 from tests.solvers.problems import LOSSES, objective
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_a_batch_gives_what_each_problem_gives_alone(loss):
     """k problems at once and k single problems agree."""
     problems = objective(loss, k=4)
@@ -31,7 +31,7 @@ def test_newton_takes_one_pass_a_trial():
     assert set(problems.source.orders) == {2}
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 def test_newton_does_not_cycle_between_flat_pieces(loss):
     """Rows are nearly parallel and the ridge is small. Steps that overshoot by far still end at the minimiser."""
     for seed in range(20):

@@ -47,7 +47,7 @@ def made(n=60, d=6, *, loss=None, l2=2.0, l1_ratio=0.5, intercept=1.0, seed=0):
 def test_fast_methods_find_minimisers_with_zeros(method, loss, l1_ratio):
     """The least subgradient, computed here anew, is small, and with a strong penalty all weights but the intercept are 0."""
     objective = made(loss=loss, l1_ratio=l1_ratio)
-    tolerance = 1e-7 if loss.name == "logistic" else 1e-5
+    tolerance = 1e-7 if loss.constants.name == "logistic" else 1e-5
     solution = method.solve(objective, np.zeros((1, 7)), tolerance)
     gradient = objective.evaluate(solution.weights, order=1).gradient
     assert np.linalg.norm(least_subgradients(solution.weights, gradient, objective.l1)) <= tolerance

@@ -20,7 +20,7 @@ from confide.solvers.sampled import Metric, SampledNewton, _sampled_rows, withou
 from tests.solvers.problems import LOSSES, CountingSource, objective
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.constants.name)
 @pytest.mark.parametrize("k", [1, 5])
 def test_many_rows_take_gradients_of_all_and_hessians_of_a_sample(loss, k):
     """Few passes reach 1e-10 of the norm at the start, without a Hessian of all rows for one problem. SciPy finds the same.
@@ -35,7 +35,7 @@ def test_many_rows_take_gradients_of_all_and_hessians_of_a_sample(loss, k):
     solution = NewtonThenFallback().solve(problems, start, 1e-10 * norm)
     assert (solution.gradient_norm <= 1e-10 * norm).all()
     assert problems.source.orders.count(2) == (0 if k == 1 else 1)
-    assert len(problems.source.orders) <= (15 if loss.self_concordant else 60)
+    assert len(problems.source.orders) <= (15 if loss.constants.self_concordant else 60)
     for j in range(k):
         alone = problems.restrict(np.array([j]))
 

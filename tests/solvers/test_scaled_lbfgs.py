@@ -51,9 +51,13 @@ def problems(rows, loss=None, k=1, norm=1.0, intercept=0.5):
     rng = np.random.default_rng(1)
     loss = loss or LogisticLoss()
     n, d = rows.shape
-    labels = rng.choice([-1, 1], size=n).astype(np.int8) if loss.n_outputs == 1 else rng.integers(0, loss.n_outputs, n)
+    labels = (
+        rng.choice([-1, 1], size=n).astype(np.int8)
+        if loss.constants.n_outputs == 1
+        else rng.integers(0, loss.constants.n_outputs, n)
+    )
     blocks = SparseBlocks(rows) if scipy.sparse.issparse(rows) else ArrayBlocks(rows)
-    linear = rng.normal(size=(k, loss.n_outputs * (d + 1)))
+    linear = rng.normal(size=(k, loss.constants.n_outputs * (d + 1)))
     return Objective(MemorySource(blocks, labels), loss, BallBound(norm), intercept, 4.0, linear)
 
 

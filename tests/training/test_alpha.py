@@ -327,9 +327,9 @@ def test_the_balanced_ridge_is_the_noise_over_the_expected_weights():
 def test_curvature_is_free_a_little_above_t_times_the_shift_over_epsilon(neighbours, shift):
     """t shift R^2 / epsilon; a loss without curvature bound has no such ridge."""
     relation = Neighbours.parse(neighbours)
-    free = curvature_free_l2(PureDP(0.5), LogisticLoss(), 3.0, relation)
-    assert 1.0 < free / (LogisticLoss().tail * shift * 9.0 / 0.5) < 1.1
-    assert curvature_free_l2(PureDP(0.5), Hinge(), 3.0, relation) == 0.0
+    free = curvature_free_l2(PureDP(0.5), LogisticLoss().constants, 3.0, relation)
+    assert 1.0 < free / (LogisticLoss().constants.tail * shift * 9.0 / 0.5) < 1.1
+    assert curvature_free_l2(PureDP(0.5), Hinge().constants, 3.0, relation) == 0.0
 
 
 def test_the_ridge_of_noisy_sums_grows_with_the_largest_eigenvalue_of_their_noise():

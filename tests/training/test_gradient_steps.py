@@ -116,7 +116,7 @@ def test_steps_are_short_enough_to_converge(loss):
         for mu in (0.001, 10.0):
             facts = problem(1000, 6, loss=loss, row_norm=2.0, row_bound=bound)
             chosen, descent = decided(facts, mu=mu)
-            largest = 1000 * loss.smoothness * longest**2
+            largest = 1000 * loss.constants.smoothness * longest**2
             assert 0.0 < descent.steps.step * largest <= 2.0 * (1.0 + descent.steps.momentum)
             assert descent.steps.step / (1.0 - descent.steps.momentum) * chosen.l2 * descent.n_steps <= 1.5 * (1.0 + 1e-12)
 
@@ -202,7 +202,7 @@ def test_too_many_rows_are_refused():
         decided(problem(10**14, 6, loss=Hinge()))
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticHinge(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticHinge(), HuberHinge(0.5)], ids=lambda loss: loss.constants.name)
 def test_with_little_noise_the_weights_are_near_the_minimiser(loss):
     """A budget of rho 1e6: what is lost is within 3% of what the minimiser gains over 0."""
     rows, facts = source(2000, 4, seed=1, length=0.6), problem(2000, 4, loss=loss, row_norm=2.0, l2=2.0)

@@ -60,7 +60,9 @@ def test_the_draw_of_the_rows_counts_too():
     assert support_threshold(plan, np.full((1, 20), 10.0)) > 1.5 * support_threshold(plan)
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(2.0, 0.5), PoissonLoss(20.0, 2.0)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), SquaredLoss(2.0, 0.5), PoissonLoss(20.0, 2.0)], ids=lambda loss: loss.constants.name
+)
 def test_noisy_gradients_have_a_threshold_that_falls_with_the_noise(loss):
     """It is a finite number, which noise makes larger."""
     rule = AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=False)

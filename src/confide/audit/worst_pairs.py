@@ -284,14 +284,14 @@ def _is_what_left(heard: Overheard, shown: Any) -> bool:
 def raw_weights(plan: Any, shown: Any) -> Array | None:
     """(1, D): the weights that a mechanism released, from what a fit shows; None if that has another length."""
     shown = np.atleast_2d(np.asarray(shown, dtype=np.float64))
-    width = plan.problem.loss.n_outputs * (plan.problem.n_features + 1)
+    width = plan.problem.loss.constants.n_outputs * (plan.problem.n_features + 1)
     return _raw(plan, shown) if shown.shape[1] == width else None
 
 
 def _raw(plan: Any, shown: Array) -> Array:
     """(n, D): the same for several fits, whose coefficients stand before their intercepts."""
     problem = plan.problem
-    outputs, columns = problem.loss.n_outputs, problem.n_features
+    outputs, columns = problem.loss.constants.n_outputs, problem.n_features
     coef = shown[:, : outputs * columns].reshape(-1, outputs, columns)
     if problem.intercept > 0.0:
         coef = np.concatenate([coef, shown[:, outputs * columns :, None] / problem.intercept], axis=2)

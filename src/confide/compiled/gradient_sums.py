@@ -34,9 +34,9 @@ def code_of(loss: Loss) -> LossCode | None:
     if type(loss) is SmoothHinge:
         return 2, loss.smoothing, 0.0, 0.0
     if type(loss) is SquaredLoss and not loss.by_length:
-        return 3, loss.threshold, loss.lowest_target, loss.highest_target
+        return 3, loss.threshold, *loss.targets
     if type(loss) is PoissonLoss:
-        return 4, loss.threshold, loss.lowest_target, loss.highest_target
+        return 4, loss.threshold, *loss.targets
     return None
 
 

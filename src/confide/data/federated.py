@@ -37,8 +37,7 @@ from confide.erm.losses import Loss
 from confide.erm.row_bounds import Centred, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum, LentSource, RowSource, SummableRows
-from confide.erm.target_losses import has_kinks, joint_of, with_joint
-from confide.erm.transformed_losses import ClippedSlopes, DeclaredLoss, InterpolatedSlopes, asked
+from confide.erm.transformed_losses import asked
 from confide.errors import InputError, ParameterError
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
@@ -304,15 +303,15 @@ class FederatedSource(RowsWithDefaults, SummableRows):
     def _totals_of_parties(self, row_sum: RowSum, weights: Weights) -> Totals:
         passing = Pass("training")
         # Every party gets the request before the first answer is read, so that all work at the same time.
-        joint, bound = _joint_of(row_sum.loss), row_sum.row_bound
+        loss, bound = row_sum.loss.constants, row_sum.row_bound
         asked = next(self._numbers)
         request = packed(
             number=np.array(asked),
             order=np.array(row_sum.order),
             weights=weights,
             agreed=np.array(digest_of_sum(row_sum)),
-            joint=np.array([] if joint is None else [joint]),
-            limit=np.array([row_sum.loss.limit] if isinstance(row_sum.loss, ClippedSlopes) else []),
+            joint=np.array([] if loss.joint is None else [loss.joint]),
+            limit=np.array([] if loss.slope_limit is None else [loss.slope_limit]),
             centre=np.array(bound.centre if isinstance(bound, Centred) else []),
             radius=np.array(bound.radius if isinstance(bound, Centred) else 0.0),
         )
@@ -350,7 +349,9 @@ def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowS
             "a party sent sums of another shape than expected; all sides must run the same version of confide with the same "
             "parameters."
         )
-    longest = row_sum.loss.lipschitz * norm_with_intercept(row_sum.row_bound, row_sum.intercept) * row_sum.largest_weight
+    longest = (
+        row_sum.loss.constants.lipschitz * norm_with_intercept(row_sum.row_bound, row_sum.intercept) * row_sum.largest_weight
+    )
     derived = totals.value if row_sum.order == 0 else totals.gradient  # with derivatives, no value is summed
     finite = np.isfinite(derived).all() and np.isfinite(totals.hessian).all()
     with np.errstate(over="ignore"):
@@ -404,19 +405,19 @@ def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> 
     centre, radius, limit = request["centre"], request["radius"], request["limit"]
     if row_sum is None or not 0 <= order <= row_sum.order:
         return None
-    expected = ((joint, _has_joint(row_sum.loss)), (limit, isinstance(row_sum.loss, ClippedSlopes)))
+    expected = ((joint, _has_joint(row_sum.loss)), (limit, row_sum.loss.constants.slope_limit is not None))
     for numbers, is_there in expected:
         if numbers.dtype != np.float64 or numbers.shape != (int(is_there),) or not all(0.0 < x < np.inf for x in numbers):
             return None
     if centre.size:
         # A party that agrees to the sum of its rows agrees to every centre, since centres are made of such sums and noise.
         # Rows that were moved obey the same bound, whatever the centre is, and the bound refuses what is none.
-        of_rows = [other.row_bound for other in agreed.values() if isinstance(other.loss, SumOfRows)]
+        of_rows = [other.row_bound for other in agreed.values() if other.loss == SumOfRows()]
         if row_sum.row_bound not in of_rows or centre.dtype != np.float64 or centre.ndim != 1 or radius.shape != ():
             return None
         row_sum = replace(row_sum, row_bound=Centred(row_sum.row_bound, tuple(centre.tolist()), float(radius)))
-    loss = _with_joint(row_sum.loss, float(joint[0])) if joint.size else row_sum.loss
-    if isinstance(loss, ClippedSlopes):
+    loss: Any = row_sum.loss.with_joint(float(joint[0])) if joint.size else row_sum.loss
+    if limit.size:
         loss = replace(loss, limit=float(limit[0]))
     return replace(row_sum, order=order, loss=loss)
 
@@ -429,8 +430,8 @@ def digest_of_sum(row_sum: RowSum) -> str:
     slopes, which the coordinator decides: it is trusted with sums of slopes that are not clipped, too. It leaves out a
     centre of the rows, because none is known when sums are agreed.
     """
-    loss = _with_joint(row_sum.loss, 1.0) if _has_joint(row_sum.loss) else row_sum.loss
-    if isinstance(loss, ClippedSlopes):
+    loss: Any = row_sum.loss.with_joint(1.0) if _has_joint(row_sum.loss) else row_sum.loss
+    if loss.constants.slope_limit is not None:
         loss = replace(loss, limit=1.0)
     bound = row_sum.row_bound.inner if isinstance(row_sum.row_bound, Centred) else row_sum.row_bound
     return hashlib.sha256(repr(replace(row_sum, loss=loss, row_bound=bound, order=_HIGHEST_ORDER)).encode()).hexdigest()
@@ -438,24 +439,9 @@ def digest_of_sum(row_sum: RowSum) -> str:
 
 def _has_joint(loss: Loss) -> bool:
     """Whether the loss has a joint, or kinks, such as those of the hinge, in place of which every plan puts joints."""
-    inner = loss.loss if isinstance(loss, ClippedSlopes) else loss
-    return has_kinks(inner) or (isinstance(inner, DeclaredLoss) and inner is not loss) or _joint_of(loss) is not None
-
-
-def _joint_of(loss: Loss) -> float | None:
-    """`joint_of`, for a loss whose slopes are clipped too, where a user's loss has joints."""
-    if not isinstance(loss, ClippedSlopes):
-        return joint_of(loss)
-    return loss.loss.width if isinstance(loss.loss, InterpolatedSlopes) else joint_of(loss.loss)
-
-
-def _with_joint(loss: Any, width: float) -> Any:
-    """`with_joint`, for a loss whose slopes are clipped too, where a user's loss gets joints."""
-    if not isinstance(loss, ClippedSlopes):
-        return with_joint(loss, width)
-    inner = loss.loss.loss if isinstance(loss.loss, InterpolatedSlopes) else loss.loss
-    joined = InterpolatedSlopes(inner, width) if isinstance(inner, DeclaredLoss) else with_joint(inner, width)
-    return replace(loss, loss=joined)
+    bounds = loss.constants
+    of_users_slopes = bounds.is_declared and bounds.slope_limit is not None
+    return bounds.has_kinks or of_users_slopes or bounds.joint is not None
 
 
 def send_end(connection: Connection) -> None:

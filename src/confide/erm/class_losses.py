@@ -6,17 +6,17 @@ Constants: privacy/proofs/multiclass.md, sections 2 and 3.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from confide.array_types import Array, Targets
-from confide.erm.losses import MarginLoss, Terms
+from confide.erm.losses import Loss, LossConstants, OneMargin, Terms
 
 
 @dataclass(frozen=True, slots=True)
-class Softmax:
+class Softmax(Loss):
     """Minus the logarithm of the probability of a row's class, probabilities proportional to exp(score).
 
     L = sqrt(2), c = 1/2, rank o - 1, trace 1 - 1/o.
@@ -24,35 +24,28 @@ class Softmax:
 
     n_outputs: int
 
-    name: ClassVar[str] = "softmax"
-    lipschitz: ClassVar[float] = math.sqrt(2.0) * (1.0 + 2.0**-50)
-    smoothness: ClassVar[float] = 0.5
-    monotone: ClassVar[bool] = True
-    by_length: ClassVar[bool] = False
-    tapered: ClassVar[bool] = True
-    tail: ClassVar[float] = 2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50)
-    separable: ClassVar[bool] = False
-    self_concordant: ClassVar[bool] = True
-    margin: ClassVar[float] = 1.0
-    smoothing: ClassVar[None] = None
-
     @property
-    def value_at_zero(self) -> float:
-        return math.log(self.n_outputs)
+    def constants(self) -> LossConstants:
+        o = self.n_outputs
+        return LossConstants(
+            name="softmax",
+            lipschitz=math.sqrt(2.0) * (1.0 + 2.0**-50),
+            smoothness=0.5,
+            trace=1.0 - 1.0 / o,
+            value_at_zero=math.log(o),
+            rounding=(o + 2.0 * math.log(o) + 18.0) / math.sqrt(2.0),
+            bends=self._bends,
+            monotone=True,
+            tapered=True,
+            tail=2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50),
+            n_outputs=o,
+            separable=False,
+            rank=o - 1,
+            self_concordant=True,
+            scores="log-odds",
+        )
 
-    @property
-    def rank(self) -> int:
-        return self.n_outputs - 1
-
-    @property
-    def trace(self) -> float:
-        return 1.0 - 1.0 / self.n_outputs
-
-    @property
-    def rounding(self) -> float:
-        return (self.n_outputs + 2.0 * math.log(self.n_outputs) + 18.0) / math.sqrt(2.0)
-
-    def curvature_at_slope(self, slope: Array) -> Array:
+    def _bends(self, slope: Array) -> Array:
         # 2m - a^2, where m is one minus the probability of the row's class, and as large as the slope a allows.
         largest = np.minimum(1.0, slope * math.sqrt(1.0 - 1.0 / self.n_outputs))
         return np.maximum(0.0, 2.0 * largest - slope * slope)
@@ -79,71 +72,38 @@ class Softmax:
 
 
 @dataclass(frozen=True, slots=True)
-class OneVsRest:
+class OneVsRest(Loss):
     """For each class a loss of the margin, +1 for the class and -1 for all others; their sum is the loss of a row.
 
     L = sqrt(o) L_1, c is that of one loss, the rank is o, and the trace is o times that of one loss. `loss` must fall with
     the margin, and its curvature must be a concave function of its squared slope.
     """
 
-    loss: MarginLoss
+    loss: OneMargin
     n_outputs: int
 
-    monotone: ClassVar[bool] = True
-    by_length: ClassVar[bool] = False
-    separable: ClassVar[bool] = True
-
     @property
-    def name(self) -> str:
-        return f"one-vs-rest {self.loss.name}"
+    def constants(self) -> LossConstants:
+        o, of_one = self.n_outputs, self.loss.constants
+        lipschitz = math.sqrt(o) * of_one.lipschitz * (1.0 + 2.0**-50)
+        return of_one._replace(
+            name=f"one-vs-rest {of_one.name}",
+            lipschitz=lipschitz,
+            trace=o * of_one.smoothness,
+            value_at_zero=o * of_one.value_at_zero,
+            bends=self._bends,
+            tail=lipschitz,
+            n_outputs=o,
+            rank=o,
+        )
 
-    @property
-    def lipschitz(self) -> float:
-        return math.sqrt(self.n_outputs) * self.loss.lipschitz * (1.0 + 2.0**-50)
+    def _bends(self, slope: Array) -> Array:
+        of_one = self.loss.constants
+        each = np.minimum(slope / math.sqrt(self.n_outputs), of_one.lipschitz)
+        return self.n_outputs * of_one.curvature_at_slope(each)
 
-    @property
-    def smoothness(self) -> float:
-        return self.loss.smoothness
-
-    @property
-    def value_at_zero(self) -> float:
-        return self.n_outputs * self.loss.value_at_zero
-
-    @property
-    def tapered(self) -> bool:
-        return self.loss.tapered
-
-    @property
-    def tail(self) -> float:
-        return self.lipschitz
-
-    @property
-    def rank(self) -> int:
-        return self.n_outputs
-
-    @property
-    def trace(self) -> float:
-        return self.n_outputs * self.loss.smoothness
-
-    @property
-    def self_concordant(self) -> bool:
-        return self.loss.self_concordant
-
-    @property
-    def rounding(self) -> float:
-        return self.loss.rounding
-
-    @property
-    def margin(self) -> float:
-        return self.loss.margin
-
-    @property
-    def smoothing(self) -> float | None:
-        return self.loss.smoothing
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        each = np.minimum(slope / math.sqrt(self.n_outputs), self.loss.lipschitz)
-        return self.n_outputs * self.loss.curvature_at_slope(each)
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        return replace(self, loss=self.loss.with_joint(half_width))
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         n_rows = scores.shape[0]

@@ -166,18 +166,18 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
     with np.errstate(divide="ignore"):
         lengths = np.sqrt(squares + row_sum.intercept**2)
         stretch = norm_with_intercept(bound, row_sum.intercept) / lengths[:, None]
-    return ClippedRows(row_sum, scaled, stretch if row_sum.loss.by_length else 1.0)
+    return ClippedRows(row_sum, scaled, stretch if row_sum.loss.constants.by_length else 1.0)
 
 
 def clipped_once(row_sum: Any, rows: Rows) -> ClippedRows:
     """One block, clipped for many passes with this `RowSum` of order 0 or 1, at one vector of weights each."""
-    rows = dense(rows) if row_sum.loss.n_outputs > MANY_SCORES else rows
+    rows = dense(rows) if row_sum.loss.constants.n_outputs > MANY_SCORES else rows
     if isinstance(rows, np.ndarray) and isinstance(row_sum.row_bound, BallBound | Centred):
         # In the same order of memory as in a single pass, so that sums agree to the bit.
         clipped = row_sum.row_bound.clip(rows, np.empty(rows.shape))
     else:
         clipped = row_sum.row_bound.clip(rows)
-    return ClippedRows(row_sum, clipped, row_sum.stretch(clipped) if row_sum.loss.by_length else 1.0)
+    return ClippedRows(row_sum, clipped, row_sum.stretch(clipped) if row_sum.loss.constants.by_length else 1.0)
 
 
 def joined(blocks: Sequence[ClippedRows]) -> ClippedRows | None:
@@ -196,4 +196,6 @@ def joined(blocks: Sequence[ClippedRows]) -> ClippedRows | None:
         )
         rows = CentredRows(rows, factors, first.rows.centre, lengths)
     stretches: list[Any] = [block.stretch for block in blocks]
-    return ClippedRows(first.row_sum, rows, np.concatenate(stretches) if first.row_sum.loss.by_length else first.stretch)
+    return ClippedRows(
+        first.row_sum, rows, np.concatenate(stretches) if first.row_sum.loss.constants.by_length else first.stretch
+    )

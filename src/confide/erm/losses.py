@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,94 +19,109 @@ from confide.array_types import Array, Targets
 from confide.errors import ParameterError
 
 
-class LossBounds(Protocol):
-    """The public constants that proofs need: of a loss, or of all losses that the rows may have.
+class LossConstants(NamedTuple):
+    """The public constants of a loss: what proofs need, and what other rooms ask. No code can change it.
 
     A loss has o scores: one score for a loss of the margin, or o scores for o classes (`confide.erm.class_losses`). Weights
     are (o, D), the slope of a row is a vector of o numbers, and the gradient of a row is the product of its slope with the
     row. Norms of slopes are L2 norms.
+
+    Attributes
+    ----------
+    name : the name under which users and files know the loss
+    lipschitz : L, the supremum of |slope|
+    smoothness : c, the largest eigenvalue of the second derivative anywhere; inf where the loss is not smooth
+    trace : the supremum of the trace of the second derivative
+    value_at_zero : the loss at scores of 0, the largest over targets; the loss is nowhere negative
+    rounding : absolute error of the computed derivative in units of 2^-53 lipschitz, at the computed margin
+    bends : see `curvature_at_slope`, for a row that counts 1; None where it is `trace` for every slope
+    weight : how much the heaviest row counts
+    monotone : whether slopes lie in a polytope that has a corner at 0 and depends on the label alone; in the margin this
+        means that slopes have one sign. The cheaper account of Gaussian noise holds for no other losses
+    by_length : whether |derivative| is bounded by lipschitz R / |x| in place of lipschitz, R the bound on a row x. Such a
+        loss allows noise in the shape of a ball alone
+    bounded_slopes : whether |derivative| is at most lipschitz for rows of all lengths
+    convex : whether the loss is convex in its scores
+    tapered : whether steep rows hardly bend the objective: the curvature's trace is at most linear(slope) - |slope|^2 / W,
+        W the weight of the row. The linear function is such that the bound vanishes where every score has its least or its
+        greatest slope. In the margin: curvature_at_slope(a) <= a (1 - a / L)
+    tail : the least t with curvature_at_slope(a) <= t (L - a) for every a, where the loss is tapered
+    n_outputs : o, the number of scores
+    separable : whether the loss is a sum of losses of one score each
+    rank : the largest number of eigenvalues of the second derivative that are not 0
+    self_concordant : whether |third derivative| <= range of the scores' change times second derivative, along every line; in
+        the margin |third| <= |second| everywhere. A condition of the step-limited Newton method
+    slope_limit : to which norm the slopes of a row of length R are clipped; None where they are not clipped
+
+    No proof uses the following.
+
+    scores : what the scores are
+    margin : where the corner of a hinge lies; 1 for a loss without a margin of its own
+    target_bound : targets are clipped to at most this size; None for losses of labels
+    threshold : where the slope of a residual is clipped; None for losses that are bounded otherwise
+    joint : half the width of what takes the place of a kink; None where there is no such joint
+    has_straight_joints : whether slopes are straight lines in the joints and constant outside of them
+    unit : a number of the size of the scores that the loss asks for, in which widths of joints are given
+    is_declared : whether a user wrote the loss and declared its constants
     """
 
-    @property
-    def name(self) -> str:
-        """The name under which users and files know the loss."""
+    name: str
+    lipschitz: float
+    smoothness: float
+    trace: float
+    value_at_zero: float
+    rounding: float
+    bends: Callable[[Array], Array] | None = None
+    weight: float = 1.0
+    monotone: bool = False
+    by_length: bool = False
+    bounded_slopes: bool = True
+    convex: bool = True
+    tapered: bool = False
+    tail: float = 1.0
+    n_outputs: int = 1
+    separable: bool = True
+    rank: int = 1
+    self_concordant: bool = False
+    slope_limit: float | None = None
+    scores: Literal["log-odds", "logarithm of the mean", "prediction", "score"] = "score"
+    margin: float = 1.0
+    target_bound: float | None = None
+    threshold: float | None = None
+    joint: float | None = None
+    has_straight_joints: bool = False
+    unit: float = 1.0
+    is_declared: bool = False
 
     @property
-    def lipschitz(self) -> float:
-        """L, the supremum of |slope|."""
+    def has_kinks(self) -> bool:
+        """Whether noise on the weights needs joints in place of the kinks of this loss."""
+        return math.isinf(self.smoothness)
 
     @property
-    def smoothness(self) -> float:
-        """c, the largest eigenvalue of the second derivative anywhere; inf where the loss is not smooth."""
-
-    @property
-    def value_at_zero(self) -> float:
-        """The loss at scores of 0, the largest over targets. The loss is nowhere negative."""
-
-    @property
-    def monotone(self) -> bool:
-        """Whether slopes lie in a polytope that has a corner at 0 and depends on the label alone.
-
-        In the margin this means that slopes have one sign.
-        The cheaper account of Gaussian noise holds for no other losses.
-        """
-
-    @property
-    def by_length(self) -> bool:
-        """Whether |derivative| is bounded by lipschitz R / |x| in place of lipschitz, R the bound on a row x.
-
-        Such a loss allows noise in the shape of a ball alone.
-        """
-
-    @property
-    def tapered(self) -> bool:
-        """Whether steep rows hardly bend the objective: the curvature's trace is at most linear(slope) - |slope|^2 / W.
-
-        W is the weight of the row. The linear function is such that the bound vanishes where every score has its least or
-        its greatest slope. In the margin: curvature_at_slope(a) <= a (1 - a / L).
-        """
-
-    @property
-    def tail(self) -> float:
-        """The least t with curvature_at_slope(a) <= t (L - a) for every a, where the loss is tapered."""
-
-    @property
-    def n_outputs(self) -> int:
-        """o, the number of scores."""
-
-    @property
-    def separable(self) -> bool:
-        """Whether the loss is a sum of losses of one score each."""
-
-    @property
-    def rank(self) -> int:
-        """The largest number of eigenvalues of the second derivative that are not 0."""
-
-    @property
-    def trace(self) -> float:
-        """The supremum of the trace of the second derivative."""
-
-    @property
-    def self_concordant(self) -> bool:
-        """Whether |third derivative| <= range of the scores' change times second derivative, along every line.
-
-        In the margin: |third| <= |second| everywhere. A condition of the step-limited Newton method.
-        """
-
-    @property
-    def rounding(self) -> float:
-        """Absolute error of the computed derivative in units of 2^-53 lipschitz, at the computed margin."""
-
-    @property
-    def margin(self) -> float:
-        """Where the corner of a hinge lies; 1 for a loss without a margin of its own. No proof uses it."""
-
-    @property
-    def smoothing(self) -> float | None:
-        """The half-width of the rounded corner of a hinge, as its user gave it; None for other losses. No proof uses it."""
+    def is_count(self) -> bool:
+        """Whether targets are counts."""
+        return self.scores == "logarithm of the mean"
 
     def curvature_at_slope(self, slope: Array) -> Array:
         """The largest trace of the second derivative where |slope| has this value: a quasi-concave function of |slope|."""
+        return np.full_like(slope, self.trace) if self.bends is None else self.weight * self.bends(slope / self.weight)
+
+    def weighted(self, largest: float) -> LossConstants:
+        """Constants that hold for the losses w l of rows whose weight w lies between 0 and `largest`.
+
+        They are the constants of `largest` times the loss, since a smaller weight is never worse. Proof:
+        privacy/proofs/objective_perturbation.md, theorem 6.
+        """
+        return self._replace(
+            lipschitz=largest * self.lipschitz,
+            smoothness=largest * self.smoothness,
+            trace=largest * self.trace,
+            value_at_zero=largest * self.value_at_zero,
+            # One more unit, for the rounding of the product with the weight.
+            rounding=self.rounding + 1.0,
+            weight=largest * self.weight,
+        )
 
 
 class Terms(NamedTuple):
@@ -119,61 +135,49 @@ class Terms(NamedTuple):
     """(m, k o) where the loss is separable, else matrices (m, k o o)."""
 
 
-class Loss(LossBounds, Protocol):
+class Loss(ABC):
     """A convex function of the scores of a row, which knows the row's label or target, together with its constants."""
 
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def constants(self) -> LossConstants:
+        """What is known of the loss in public."""
+
+    @abstractmethod
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         """Value (order 0), or slope (1) and curvature (2) in the scores (m, k o) of rows with these targets (m,).
 
         `stretch` (m, 1) is R / |x| for each row. It has a meaning only where the loss is `by_length`.
         """
 
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        """The same loss with joints of this width in place of its kinks or its joints; a loss with neither is itself.
 
-class MarginLoss(Loss, Protocol):
+        `slopes_alone` says that only slopes will be summed, of a loss that need not be convex.
+        """
+        return self
+
+
+class OneMargin(Loss):
     """A convex function of the margin together with its constants."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def value(self, margin: Array) -> Array:
         """The loss."""
 
+    @abstractmethod
     def derivative(self, margin: Array) -> Array:
         """First derivative in the margin, in [-lipschitz, lipschitz]."""
 
+    @abstractmethod
     def second_derivative(self, margin: Array) -> Array:
         """Second derivative in the margin, in [0, smoothness]; at a kink of the derivative, its larger side."""
 
-
-class OneScore:
-    """What losses of one score have in common unless they say otherwise."""
-
-    __slots__ = ()
-    tail: ClassVar[float] = 1.0
-    n_outputs: ClassVar[int] = 1
-    separable: ClassVar[bool] = True
-    rank: ClassVar[int] = 1
-    smoothing: float | None = None
-
-    @property
-    def margin(self) -> float:
-        return 1.0
-
-    @property
-    def trace(self: LossBounds) -> float:
-        return self.smoothness
-
-
-class OneMargin(OneScore):
-    """What losses of the margin have in common unless they say otherwise."""
-
-    __slots__ = ()
-    lipschitz: ClassVar[float] = 1.0
-    monotone: ClassVar[bool] = True
-    by_length: ClassVar[bool] = False
-    tapered: ClassVar[bool] = False
-    self_concordant: ClassVar[bool] = False
-    # Covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
-    rounding: ClassVar[float] = 12.0
-
-    def of_scores(self: MarginLoss, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         signs = targets[:, None].astype(scores.dtype, copy=False)
         margins = signs * scores
         if order == 0:
@@ -182,15 +186,26 @@ class OneMargin(OneScore):
         return Terms(slope=np.multiply(signs, self.derivative(margins), out=margins), curvature=curvature)
 
 
+def of_margin(
+    name: str, smoothness: float, value_at_zero: float, bends: Callable[[Array], Array] | None = None, **others: Any
+) -> LossConstants:
+    """The constants of a loss that falls with the margin, with slopes in [-1, 0]; `others` as in `LossConstants`."""
+    # The rounding covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
+    facts = {"lipschitz": 1.0, "monotone": True, "rounding": 12.0, "trace": smoothness} | others
+    return LossConstants(name=name, smoothness=smoothness, value_at_zero=value_at_zero, bends=bends, **facts)
+
+
+def _logistic_bends(slope: Array) -> Array:
+    return slope * (1.0 - slope)
+
+
 @dataclass(frozen=True, slots=True)
 class LogisticLoss(OneMargin):
     """log(1 + exp(-z)). L = 1, c = 1/4."""
 
-    name: ClassVar[str] = "logistic"
-    smoothness: ClassVar[float] = 0.25
-    value_at_zero: ClassVar[float] = math.log(2.0)
-    tapered: ClassVar[bool] = True
-    self_concordant: ClassVar[bool] = True
+    constants: ClassVar[LossConstants] = of_margin(
+        "logistic", 0.25, math.log(2.0), _logistic_bends, tapered=True, self_concordant=True, scores="log-odds"
+    )
 
     def value(self, margin: Array) -> Array:
         return np.maximum(-margin, 0.0) + np.log1p(np.exp(-np.abs(margin)))
@@ -207,9 +222,6 @@ class LogisticLoss(OneMargin):
     def second_derivative(self, margin: Array) -> Array:
         decay = np.exp(-np.abs(margin))
         return decay / (1.0 + decay) ** 2
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return slope * (1.0 - slope)
 
 
 # The hinge, and smooth losses in its place, each with its public constants.
@@ -230,11 +242,6 @@ class LogisticHinge(OneMargin):
 
     smoothing: float = 0.5
 
-    name: ClassVar[str] = "logistic_hinge"
-    smoothness: ClassVar[float] = 0.25
-    tapered: ClassVar[bool] = True
-    self_concordant: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         if isinstance(self.smoothing, bool) or not 2.0**-20 <= self.smoothing < math.inf:
             raise ParameterError("smoothing of the logistic hinge must be a finite number of at least 2^-20.")
@@ -245,8 +252,10 @@ class LogisticHinge(OneMargin):
         return 1.0 / self.smoothing
 
     @property
-    def value_at_zero(self) -> float:
-        return self.margin + math.log1p(math.exp(-self.margin))
+    def constants(self) -> LossConstants:
+        at_zero = self.margin + math.log1p(math.exp(-self.margin))
+        logistic = _LOGISTIC.constants
+        return logistic._replace(name="logistic_hinge", value_at_zero=at_zero, margin=self.margin, scores="score")
 
     def value(self, margin: Array) -> Array:
         return _LOGISTIC.value(margin - self.margin)
@@ -256,9 +265,6 @@ class LogisticHinge(OneMargin):
 
     def second_derivative(self, margin: Array) -> Array:
         return _LOGISTIC.second_derivative(margin - self.margin)
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return _LOGISTIC.curvature_at_slope(slope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +277,15 @@ class _SmoothedHinge(OneMargin, ABC):
         if isinstance(self.smoothing, bool) or not 0.0 < self.smoothing < math.inf:
             raise ParameterError("smoothing must be a positive finite number.")
 
-    @property
-    def value_at_zero(self) -> float:
-        return float(self.value(np.zeros(1))[0])
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        return replace(self, smoothing=half_width)
 
     def value(self, margin: Array) -> Array:
         # The hinge itself below the joint.
         return np.where(margin < 1.0 - self.smoothing, 1.0 - margin, self._joint(margin))
+
+    def _value_at_zero(self) -> float:
+        return 1.0 if self.smoothing < 1.0 else float(self._joint(np.zeros(1))[0])
 
     @abstractmethod
     def _joint(self, margin: Array) -> Array:
@@ -288,11 +296,10 @@ class _SmoothedHinge(OneMargin, ABC):
 class HuberHinge(_SmoothedHinge):
     """Hinge with a quadratic joint of half-width `smoothing` around margin 1. L = 1, c = 1 / (2 smoothing)."""
 
-    name: ClassVar[str] = "huber_hinge"
-
     @property
-    def smoothness(self) -> float:
-        return 1.0 / (2.0 * self.smoothing)
+    def constants(self) -> LossConstants:
+        own, bend = self._value_at_zero(), 1.0 / (2.0 * self.smoothing)
+        return of_margin("huber_hinge", bend, own, joint=self.smoothing, has_straight_joints=True)
 
     def _slope(self, margin: Array) -> Array:
         # ((1 - z) + h) / (2h) is not written as (1 + h - z) / (2h), which loses digits for small h.
@@ -306,20 +313,19 @@ class HuberHinge(_SmoothedHinge):
         return -self._slope(margin)
 
     def second_derivative(self, margin: Array) -> Array:
-        return np.where(np.abs(1.0 - margin) <= self.smoothing, self.smoothness, 0.0)
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return np.full_like(slope, self.smoothness)
+        return np.where(np.abs(1.0 - margin) <= self.smoothing, 1.0 / (2.0 * self.smoothing), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class SmoothHinge(_SmoothedHinge):
     """Hinge with a twice differentiable polynomial joint of half-width `smoothing`. L = 1, c = 3 / (4 smoothing)."""
 
-    name: ClassVar[str] = "smooth_hinge"
+    @property
+    def constants(self) -> LossConstants:
+        return of_margin("smooth_hinge", self._bend, self._value_at_zero(), self._bends, joint=self.smoothing)
 
     @property
-    def smoothness(self) -> float:
+    def _bend(self) -> float:
         return 3.0 / (4.0 * self.smoothing)
 
     def _position(self, margin: Array) -> Array:
@@ -338,12 +344,16 @@ class SmoothHinge(_SmoothedHinge):
     def second_derivative(self, margin: Array) -> Array:
         # Equation (22).
         s = self._position(margin)
-        return self.smoothness * (1.0 - s * s)
+        return self._bend * (1.0 - s * s)
 
-    def curvature_at_slope(self, slope: Array) -> Array:
+    def _bends(self, slope: Array) -> Array:
         # The slope (2 + 3s - s^3) / 4 = a is solved by s = 2 sin(arcsin(2a - 1) / 3), since 3 sin t - 4 sin^3 t = sin 3t.
         s = 2.0 * np.sin(np.arcsin(np.clip(2.0 * slope - 1.0, -1.0, 1.0)) / 3.0)
-        return self.smoothness * (1.0 - s * s)
+        return self._bend * (1.0 - s * s)
+
+
+def _kinked_bends(slope: Array) -> Array:
+    return np.where((slope > 0.0) & (slope < 1.0), math.inf, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,9 +363,10 @@ class Hinge(OneMargin):
     The hinge is not smooth, so it has output perturbation alone, with a narrow joint in place of the kink.
     """
 
-    name: ClassVar[str] = "hinge"
-    smoothness: ClassVar[float] = math.inf
-    value_at_zero: ClassVar[float] = 1.0
+    constants: ClassVar[LossConstants] = of_margin("hinge", math.inf, 1.0, _kinked_bends)
+
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        return HuberHinge(half_width)
 
     def value(self, margin: Array) -> Array:
         return np.maximum(1.0 - margin, 0.0)
@@ -365,6 +376,3 @@ class Hinge(OneMargin):
 
     def second_derivative(self, margin: Array) -> Array:
         return np.zeros_like(margin)
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return np.where((slope > 0.0) & (slope < 1.0), math.inf, 0.0)

@@ -10,9 +10,9 @@ import numpy as np
 
 from confide.array_types import Array, Rows, Targets, Weights
 from confide.erm.coded_rows import dense
+from confide.erm.losses import LossConstants
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum, Totals, add_curvatures, add_products, mirrored
-from confide.erm.transformed_losses import Weighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,19 @@ class MomentSum:
         weights = weights.reshape(-1, clipped.shape[1] + (self.of.intercept > 0.0))
         scores, counts = self.of._scores(clipped, weights), self.of._counts(row_weights)
         slope = counts * self._slopes(scores, labels)
-        if loss.separable:
+        if loss.constants.separable:
             above, below = (self._slopes(scores + shift, labels) for shift in (self.window, -self.window))
             # Rounding may make a difference of nothing negative.
             curvatures, squares = np.maximum(above - below, 0.0) / (2.0 * self.window), slope**2
         else:
-            bends, vectors = loss.of_scores(scores, labels, 2).curvature, slope.reshape(len(slope), -1, loss.n_outputs)
+            bends, vectors = (
+                loss.of_scores(scores, labels, 2).curvature,
+                slope.reshape(len(slope), -1, loss.constants.n_outputs),
+            )
             curvatures = np.zeros(0) if bends is None else bends
             squares = (vectors[..., :, None] * vectors[..., None, :]).reshape(len(slope), -1)
         made = np.zeros_like(totals.hessian)
-        add_curvatures(made, clipped, np.hstack([counts * curvatures, squares]), loss, self.of.intercept)
+        add_curvatures(made, clipped, np.hstack([counts * curvatures, squares]), loss.constants, self.of.intercept)
         # Added once, for BLAS may add products to what is there one after the other, in a chain as long as all rows.
         totals.hessian[...] += made
 
@@ -146,7 +149,7 @@ class FrameSum:
     ) -> None:
         """Add the terms of one block of rows (m, d) to the totals in place."""
         row_sum = self.of.of
-        bounds, clipped = Weighted(row_sum.loss, row_sum.largest_weight), row_sum.row_bound.clip(dense(rows))
+        bounds, clipped = row_sum.loss_bounds, row_sum.row_bound.clip(dense(rows))
         slope, bend = slopes_and_bends(self.of, bounds, clipped, labels, weights, row_weights)
         own = self.frame.rows(clipped)
         counts = self.frame.counts_of(own)[:, None]
@@ -161,7 +164,7 @@ class FrameSum:
 
 
 def slopes_and_bends(
-    of: MomentSum, bounds: Weighted, clipped: Array, labels: Targets, weights: Weights, row_weights: Array | None
+    of: MomentSum, bounds: LossConstants, clipped: Array, labels: Targets, weights: Weights, row_weights: Array | None
 ) -> tuple[Array, Array]:
     """(m, 1) each: slopes p in [-1, 1] and curvatures q in [0, 1] of clipped rows, in units of the bounds."""
     row_sum, window = of.of, of.window
@@ -233,7 +236,7 @@ class DirectionSum:
     ) -> None:
         """Add the terms of one block of rows (m, d) at weights (1, D) to the totals in place."""
         row_sum = self.of.of
-        bounds, clipped = Weighted(row_sum.loss, row_sum.largest_weight), row_sum.row_bound.clip(dense(rows))
+        bounds, clipped = row_sum.loss_bounds, row_sum.row_bound.clip(dense(rows))
         slope, bend = slopes_and_bends(self.of, bounds, clipped, labels, weights, row_weights)
         along = np.clip(row_sum._scores(clipped, np.array(self.directions)), -1.0, 1.0)
         pulls = slope * along

@@ -16,13 +16,13 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, LossConstants
 from confide.erm.penalties import StronglyConvex, least_subgradients, slopes_of, values_of
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.solver import Evaluation
 from confide.erm.source import RowSource, SummableRows, kept_sums
-from confide.erm.transformed_losses import Weighted, asked
+from confide.erm.transformed_losses import asked
 
 Source = TypeVar("Source", bound=RowSource)
 
@@ -56,9 +56,9 @@ class Objective(Generic[Source]):
         object.__setattr__(self, "_sums", kept_sums(self.source, row_sum, self.linear.shape[1]))
 
     @property
-    def loss_bounds(self) -> Weighted:
+    def loss_bounds(self) -> LossConstants:
         """Constants of the loss of a row, its weight included."""
-        return Weighted(self.loss, self.largest_weight)
+        return self.loss.constants.weighted(self.largest_weight)
 
     @property
     def row_norm(self) -> float:
@@ -166,7 +166,7 @@ class PenalisedObjective(Objective[Source]):
 
     def _by_score(self, weights: Weights) -> tuple[Weights, int]:
         """The weights of each score in a row of its own, and how many of a row are those of columns."""
-        width = weights.shape[1] // self.loss.n_outputs
+        width = weights.shape[1] // self.loss.constants.n_outputs
         return weights.reshape(-1, width), width - (self.intercept > 0.0)
 
     def _slopes(self, weights: Weights) -> Array:

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, issparse
 from confide.array_types import Array, Rows, Targets, Weights
 from confide.erm.clipped_rows import MANY_SCORES, WITH_PRODUCTS, ClippedRows, sums_of
 from confide.erm.coded_rows import dense
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, LossConstants
 from confide.erm.row_bounds import (
     LONG_ROW,
     BallBound,
@@ -50,17 +50,17 @@ def scratch(shape: tuple[int, ...], purpose: str = "rows", dtype: type[np.floati
 # The certificate of a minimiser needs none of them.
 
 
-def add_curvatures(hessian: Array, clipped: Rows, curvatures: Array, loss: Loss, intercept: float) -> None:
+def add_curvatures(hessian: Array, clipped: Rows, curvatures: Array, loss: LossConstants, intercept: float) -> None:
     """Add the terms of one block of clipped rows to the upper triangles of the matrices (k, o D, o D), in place.
 
     The curvatures (m, k o) or (m, k o o) are those of `Terms`, times the weights of the rows.
     """
-    n_features, n_outputs = clipped.shape[1], loss.n_outputs
+    n_features, n_outputs, separable = clipped.shape[1], loss.n_outputs, loss.separable
     if not isinstance(clipped, np.ndarray) or n_outputs > 1:
-        pairs = range(n_outputs if loss.separable else n_outputs**2)
+        pairs = range(n_outputs if separable else n_outputs**2)
         for problem, matrix in enumerate(hessian):
             for pair in pairs:
-                first, second = (pair, pair) if loss.separable else divmod(pair, n_outputs)
+                first, second = (pair, pair) if separable else divmod(pair, n_outputs)
                 if first <= second:
                     blocks = matrix.reshape(n_outputs, -1, n_outputs, matrix.shape[0] // n_outputs)
                     blocks[first, :, second] += _product(clipped, curvatures[:, problem * len(pairs) + pair], intercept)
@@ -143,9 +143,14 @@ class RowSum:
     order: int
     largest_weight: float = 1.0
 
+    @property
+    def loss_bounds(self) -> LossConstants:
+        """Constants of the loss of a row, its weight included."""
+        return self.loss.constants.weighted(self.largest_weight)
+
     def n_weights(self, n_features: int) -> int:
         """Number of weights o D of one problem."""
-        return self.loss.n_outputs * (n_features + (self.intercept > 0.0))
+        return self.loss.constants.n_outputs * (n_features + (self.intercept > 0.0))
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
@@ -167,12 +172,12 @@ class RowSum:
                 rows.fused.add_to(totals.gradient[0], labels, weights[0], row_weights)
                 return
         else:
-            rows = dense(rows) if self.order >= 2 or len(weights) * self.loss.n_outputs > MANY_SCORES else rows
+            rows = dense(rows) if self.order >= 2 or len(weights) * self.loss.constants.n_outputs > MANY_SCORES else rows
             if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):
                 clipped = self.row_bound.clip(rows, scratch(rows.shape))
             else:
                 clipped = self.row_bound.clip(rows)
-            stretch = self.stretch(clipped) if self.loss.by_length else 1.0
+            stretch = self.stretch(clipped) if self.loss.constants.by_length else 1.0
         n_features = clipped.shape[1]
         weights = weights.reshape(-1, n_features + (self.intercept > 0.0))
         scores = self._scores(clipped, weights)
@@ -188,7 +193,7 @@ class RowSum:
             if self.intercept > 0.0:
                 gradient[:, n_features] += self.intercept * sums_of(slopes, clipped)
         if terms.curvature is not None:
-            add_curvatures(totals.hessian, clipped, counts * terms.curvature, self.loss, self.intercept)
+            add_curvatures(totals.hessian, clipped, counts * terms.curvature, self.loss.constants, self.intercept)
 
     def _scores(self, clipped: Rows, weights: Weights) -> Array:
         n_features = clipped.shape[1]

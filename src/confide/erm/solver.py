@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, LossConstants
 from confide.erm.row_bounds import RowBound
 from confide.erm.source import SummableRows
-from confide.erm.transformed_losses import Weighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Objectives(HasGradients, Protocol):
         """Public bound on the weight of a row."""
 
     @property
-    def loss_bounds(self) -> Weighted:
+    def loss_bounds(self) -> LossConstants:
         """Constants of the loss of a row, its weight included."""
 
     @property

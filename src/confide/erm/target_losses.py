@@ -12,58 +12,61 @@ constants hold for every source of rows. Proofs: privacy/proofs/target_losses.md
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from confide.array_types import Array, Targets
-from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import Hinge, HuberHinge, Loss, OneScore, SmoothHinge, Terms
+from confide.erm.losses import Loss, LossConstants, Terms
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
-from confide.erm.transformed_losses import DeclaredLoss, RisingSlopes
 from confide.errors import ParameterError
 
 
-class _Clipped(Loss, Protocol):
-    """What a loss of this module must define for `_TargetLoss`. Its functions take arrays that broadcast."""
+class _TargetLoss(Loss):
+    """What losses of a score and a target have in common. Their functions take arrays that broadcast.
 
-    lowest_target: float
-    highest_target: float
+    A score may lie on either side of its target, so slopes have either sign.
+    """
+
+    __slots__ = ()
     threshold: float
+    by_length: bool = False
 
+    @property
+    @abstractmethod
+    def targets(self) -> tuple[float, float]:
+        """The lowest and the highest target."""
+
+    @abstractmethod
     def value(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         """The loss, never negative."""
 
+    @abstractmethod
     def derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         """Its derivative in the score, in [-limits, limits]."""
 
+    @abstractmethod
     def second_derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         """Its second derivative; at a kink of the derivative, its larger side."""
 
-
-class _TargetLoss(OneScore):
-    """What losses of a score and a target have in common unless they say otherwise."""
-
-    __slots__ = ()
-    # A score may lie on either side of its target, so slopes have either sign.
-    monotone: ClassVar[bool] = False
-    by_length: bool = False
-    tapered: ClassVar[bool] = False
-    self_concordant: ClassVar[bool] = False
-
-    @property
-    def lipschitz(self: _Clipped) -> float:
-        return self.threshold
-
-    def of_scores(self: _Clipped, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        within = np.fmin(np.fmax(targets, self.lowest_target), self.highest_target)[:, None]
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        lowest, highest = self.targets
+        within = np.fmin(np.fmax(targets, lowest), highest)[:, None]
         limits = self.threshold * stretch if self.by_length else self.threshold
         return Terms(
             self.value(scores, within, limits) if order == 0 else None,
             self.derivative(scores, within, limits) if order >= 1 else None,
             self.second_derivative(scores, within, limits) if order >= 2 else None,
         )
+
+
+@lru_cache(maxsize=64)
+def _largest_at_zero(loss: _TargetLoss, targets: tuple[float, ...], limit: float) -> float:
+    """The largest loss at score 0 over these targets."""
+    return float(loss.value(np.zeros(len(targets)), np.array(targets), limit).max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +80,32 @@ class SquaredLoss(_TargetLoss):
     threshold: float
     by_length: bool = False
 
-    smoothness: ClassVar[float] = 1.0
-
     def __post_init__(self) -> None:
         _check(self.target_bound, self.threshold)
 
-    # One difference and one product are rounded. The certificate accounts for the lengths of rows.
-    rounding: ClassVar[float] = 3.0
+    @property
+    def targets(self) -> tuple[float, float]:
+        return -self.target_bound, self.target_bound
 
     @property
-    def name(self) -> str:
-        return "clipped_squared" if self.by_length else "huber"
-
-    @property
-    def lowest_target(self) -> float:
-        return -self.target_bound
-
-    @property
-    def highest_target(self) -> float:
-        return self.target_bound
-
-    @property
-    def value_at_zero(self) -> float:
+    def constants(self) -> LossConstants:
         # Where losses are clipped by length, a row of zeros has no limit.
         limit = math.inf if self.by_length else self.threshold
-        return float(self.value(np.zeros(1), np.array([self.target_bound]), limit)[0])
+        return LossConstants(
+            name="clipped_squared" if self.by_length else "huber",
+            lipschitz=self.threshold,
+            smoothness=1.0,
+            trace=1.0,
+            value_at_zero=_largest_at_zero(self, (self.target_bound,), limit),
+            # One difference and one product are rounded. The certificate accounts for the lengths of rows.
+            rounding=3.0,
+            by_length=self.by_length,
+            bounded_slopes=not self.by_length,
+            scores="prediction",
+            target_bound=self.target_bound,
+            threshold=self.threshold,
+            unit=self.target_bound,
+        )
 
     def value(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         # The larger of |r| and the limit appears once: (|r| - excess)^2 / 2 + limit excess.
@@ -117,9 +121,6 @@ class SquaredLoss(_TargetLoss):
     def second_derivative(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         return np.where(np.abs(scores - targets) <= limits, 1.0, 0.0)
 
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return np.ones_like(slope)
-
 
 @dataclass(frozen=True, slots=True)
 class PoissonLoss(_TargetLoss):
@@ -131,30 +132,30 @@ class PoissonLoss(_TargetLoss):
     target_bound: float
     threshold: float
 
-    name: ClassVar[str] = "poisson"
-    lowest_target: ClassVar[float] = 0.0
-
     def __post_init__(self) -> None:
         _check(self.target_bound, self.threshold)
 
     @property
-    def highest_target(self) -> float:
-        return self.target_bound
+    def targets(self) -> tuple[float, float]:
+        return 0.0, self.target_bound
 
     @property
-    def smoothness(self) -> float:
-        return self.target_bound + self.threshold
-
-    @property
-    def value_at_zero(self) -> float:
-        # It falls with the target below 1 and rises with it above 1, so it is largest at one of the ends.
-        ends = np.array([0.0, self.target_bound])
-        return float(self.value(np.zeros(2), ends, self.threshold).max()) * (1.0 + 2.0**-40)
-
-    @property
-    def rounding(self) -> float:
-        # The exponential errs by 8 units of at most target_bound + threshold.
-        return 9.0 * (self.smoothness / self.threshold) + 3.0
+    def constants(self) -> LossConstants:
+        smoothness = self.target_bound + self.threshold
+        return LossConstants(
+            name="poisson",
+            lipschitz=self.threshold,
+            smoothness=smoothness,
+            trace=smoothness,
+            # It falls with the target below 1 and rises with it above 1, so it is largest at one of the ends.
+            value_at_zero=_largest_at_zero(self, self.targets, self.threshold) * (1.0 + 2.0**-40),
+            # The exponential errs by 8 units of at most target_bound + threshold.
+            rounding=9.0 * (smoothness / self.threshold) + 3.0,
+            bends=self._bends,
+            scores="logarithm of the mean",
+            target_bound=self.target_bound,
+            threshold=self.threshold,
+        )
 
     def value(self, scores: Array, targets: Array, limits: Array | float) -> Array:
         with np.errstate(all="ignore"):
@@ -174,7 +175,7 @@ class PoissonLoss(_TargetLoss):
         means = _exponential(scores)
         return np.where(np.abs(means - targets) <= limits, means, 0.0)
 
-    def curvature_at_slope(self, slope: Array) -> Array:
+    def _bends(self, slope: Array) -> Array:
         return self.target_bound + slope
 
 
@@ -197,7 +198,7 @@ def _exponential(scores: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class TiltedLoss(OneScore):
+class TiltedLoss(Loss):
     """max(low r, high r) of the residual r = score - target, where low < 0 < high. L = max(-low, high).
 
     With a joint of half-width h its slope rises from low at r = -h to high at r = h along a straight line, so c = (high -
@@ -214,13 +215,6 @@ class TiltedLoss(OneScore):
     low: float
     high: float
     smoothing: float | None = None
-
-    monotone: ClassVar[bool] = False
-    by_length: ClassVar[bool] = False
-    tapered: ClassVar[bool] = False
-    self_concordant: ClassVar[bool] = False
-    # One difference, a quotient, a product and a sum of numbers of at most 2 lipschitz.
-    rounding: ClassVar[float] = 12.0
 
     def __post_init__(self) -> None:
         if not 2.0**-20 <= min(-self.low, self.high) <= max(-self.low, self.high) <= 1.0:
@@ -243,24 +237,27 @@ class TiltedLoss(OneScore):
         return cls(target_bound, -1.0, 1.0)
 
     @property
-    def name(self) -> str:
-        return "absolute" if (self.low, self.high) == (-1.0, 1.0) else "quantile"
+    def constants(self) -> LossConstants:
+        lipschitz = max(-self.low, self.high)
+        smoothness = math.inf if self.smoothing is None else (self.high - self.low) / (2.0 * self.smoothing)
+        return LossConstants(
+            name="absolute" if (self.low, self.high) == (-1.0, 1.0) else "quantile",
+            lipschitz=lipschitz,
+            smoothness=smoothness,
+            trace=smoothness,
+            # A joint raises the loss by at most a quarter of h times the range of slopes.
+            value_at_zero=lipschitz * self.target_bound + 0.25 * (self.high - self.low) * (self.smoothing or 0.0),
+            # One difference, a quotient, a product and a sum of numbers of at most 2 lipschitz.
+            rounding=12.0,
+            scores="prediction",
+            target_bound=self.target_bound,
+            joint=self.smoothing,
+            has_straight_joints=self.smoothing is not None,
+            unit=self.target_bound,
+        )
 
-    @property
-    def lipschitz(self) -> float:
-        return max(-self.low, self.high)
-
-    @property
-    def smoothness(self) -> float:
-        return math.inf if self.smoothing is None else (self.high - self.low) / (2.0 * self.smoothing)
-
-    @property
-    def value_at_zero(self) -> float:
-        # A joint raises the loss by at most a quarter of h times the range of slopes.
-        return self.lipschitz * self.target_bound + 0.25 * (self.high - self.low) * (self.smoothing or 0.0)
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return np.full_like(slope, self.smoothness)
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        return replace(self, smoothing=half_width)
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         residual = scores - np.fmin(np.fmax(targets, -self.target_bound), self.target_bound)[:, None]
@@ -271,7 +268,7 @@ class TiltedLoss(OneScore):
             return Terms(slope=slope, curvature=np.zeros_like(residual) if order >= 2 else None)
         along = residual / (2.0 * self.smoothing)
         slope = np.clip(along * (self.high - self.low) + 0.5 * (self.high + self.low), self.low, self.high)
-        curvature = np.where(np.abs(residual) <= self.smoothing, self.smoothness, 0.0) if order >= 2 else None
+        curvature = np.where(np.abs(residual) <= self.smoothing, self.constants.smoothness, 0.0) if order >= 2 else None
         return Terms(slope=slope, curvature=curvature)
 
     def _value(self, residual: Array) -> Array:
@@ -281,45 +278,3 @@ class TiltedLoss(OneScore):
         inside = np.minimum(np.abs(residual), self.smoothing)
         # (high - low) (h - |r|)^2 / (4 h) more than with a kink, where |r| < h.
         return value + (self.high - self.low) * (self.smoothing - inside) ** 2 / (4.0 * self.smoothing)
-
-
-# Losses with kinks, and the smooth losses that take their place: the same slopes, with a joint at each kink.
-
-
-def has_kinks(loss: Loss) -> bool:
-    """Whether noise on the weights needs a joint in place of the kinks of this loss."""
-    return isinstance(loss, Hinge | TiltedLoss | DeclaredLoss) and not math.isfinite(loss.smoothness)
-
-
-def unit_of_scores(loss: Loss) -> float:
-    """A public number of the size of the scores that the loss asks for, in which widths of joints are given.
-
-    1 for losses of the margin, and the bound on targets for others. For slopes at multiples of a width it is a power of two.
-    """
-    if isinstance(loss, TiltedLoss | SquaredLoss):
-        return loss.target_bound
-    declared = loss.loss if isinstance(loss, RisingSlopes) else loss
-    if not isinstance(declared, DeclaredLoss) or declared.target_bound is None:
-        return 1.0
-    return 2.0 ** math.floor(math.log2(declared.target_bound))
-
-
-def joint_of(loss: Loss) -> float | None:
-    """Half the width of the joint of a loss, or of the loss of each class; None for other losses."""
-    of_one = loss.loss if isinstance(loss, OneVsRest) else loss
-    if isinstance(of_one, RisingSlopes):
-        return 0.5 * of_one.width
-    return of_one.smoothing if isinstance(of_one, HuberHinge | SmoothHinge | TiltedLoss) else None
-
-
-def with_joint(loss: Any, half_width: float) -> Any:
-    """The same loss with a joint of this width. The hinge itself becomes a `HuberHinge`.
-
-    For a loss that a user wrote, twice the half width is rounded down to a power of two.
-    """
-    if isinstance(loss, OneVsRest):
-        return replace(loss, loss=with_joint(loss.loss, half_width))
-    if isinstance(loss, DeclaredLoss | RisingSlopes):
-        declared = loss.loss if isinstance(loss, RisingSlopes) else loss
-        return RisingSlopes(declared, 2.0 ** math.floor(math.log2(2.0 * half_width)))
-    return HuberHinge(half_width) if isinstance(loss, Hinge) else replace(loss, smoothing=half_width)

@@ -1,103 +1,23 @@
-"""Losses made of other losses: weighted, with clipped or joined slopes, or declared by a user."""
+"""Losses made of other losses: with clipped or joined slopes, or declared by a user."""
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from confide.array_types import Array, Targets
-from confide.erm.losses import Loss, OneScore, Terms
+from confide.erm.losses import Loss, LossConstants, Terms
 from confide.errors import NotCertified, ParameterError
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted:
-    """The losses w l of rows whose weight w lies between 0 and `largest`: constants that hold for all these rows.
-
-    They are the constants of `largest` times the loss, since a smaller weight is never worse. Proof:
-    privacy/proofs/objective_perturbation.md, theorem 6.
-    """
-
-    loss: Loss
-    largest: float
-
-    @property
-    def name(self) -> str:
-        return self.loss.name
-
-    @property
-    def lipschitz(self) -> float:
-        return self.largest * self.loss.lipschitz
-
-    @property
-    def smoothness(self) -> float:
-        return self.largest * self.loss.smoothness
-
-    @property
-    def value_at_zero(self) -> float:
-        return self.largest * self.loss.value_at_zero
-
-    @property
-    def monotone(self) -> bool:
-        return self.loss.monotone
-
-    @property
-    def by_length(self) -> bool:
-        return self.loss.by_length
-
-    @property
-    def tapered(self) -> bool:
-        return self.loss.tapered
-
-    @property
-    def tail(self) -> float:
-        return self.loss.tail
-
-    @property
-    def n_outputs(self) -> int:
-        return self.loss.n_outputs
-
-    @property
-    def separable(self) -> bool:
-        return self.loss.separable
-
-    @property
-    def rank(self) -> int:
-        return self.loss.rank
-
-    @property
-    def trace(self) -> float:
-        return self.largest * self.loss.trace
-
-    @property
-    def self_concordant(self) -> bool:
-        return self.loss.self_concordant
-
-    @property
-    def rounding(self) -> float:
-        # One more unit, for the rounding of the product with the weight.
-        return self.loss.rounding + 1.0
-
-    @property
-    def margin(self) -> float:
-        return self.loss.margin
-
-    @property
-    def smoothing(self) -> float | None:
-        return self.loss.smoothing
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return self.largest * self.loss.curvature_at_slope(slope / self.largest)
-
 
 # A loss whose gradient is clipped row by row: what noisy gradients sum. Proof: privacy/proofs/gradient.md, section 3.
 
 
 @dataclass(frozen=True, slots=True)
-class ClippedSlopes:
+class ClippedSlopes(Loss):
     """The slopes of a loss, those of a row x scaled down together to |slopes| |x| <= `limit` R, R the bound on rows.
 
     Only its slopes can be summed: there need not be a function whose slopes these are.
@@ -111,64 +31,27 @@ class ClippedSlopes:
     loss: Loss
     limit: float
 
-    by_length: ClassVar[bool] = True
-    monotone: ClassVar[bool] = False
-    tapered: ClassVar[bool] = False
-    self_concordant: ClassVar[bool] = False
-
     @property
-    def name(self) -> str:
-        return self.loss.name
+    def constants(self) -> LossConstants:
+        """Of the slopes before they are clipped, which the rounding of scores and rows is multiplied with.
 
-    @property
-    def lipschitz(self) -> float:
-        # That of the slopes before they are clipped, which the rounding of scores and rows is multiplied with.
-        return self.loss.lipschitz
+        Clipping to a ball is a contraction, so the smoothness stays. The norm of o slopes, a quotient and a product are
+        rounded too. The length of a row is counted where losses are `by_length`.
+        """
+        own = self.loss.constants
+        return own._replace(
+            rounding=own.rounding + (0.5 * own.n_outputs + 4.0 if own.n_outputs > 1 else 0.0),
+            by_length=True,
+            convex=False,
+            monotone=False,
+            tapered=False,
+            separable=own.n_outputs == 1,
+            self_concordant=False,
+            slope_limit=self.limit,
+        )
 
-    @property
-    def smoothness(self) -> float:
-        # Clipping to a ball is a contraction.
-        return self.loss.smoothness
-
-    @property
-    def value_at_zero(self) -> float:
-        return self.loss.value_at_zero
-
-    @property
-    def tail(self) -> float:
-        return self.loss.tail
-
-    @property
-    def n_outputs(self) -> int:
-        return self.loss.n_outputs
-
-    @property
-    def separable(self) -> bool:
-        return self.loss.n_outputs == 1
-
-    @property
-    def rank(self) -> int:
-        return self.loss.rank
-
-    @property
-    def trace(self) -> float:
-        return self.loss.trace
-
-    @property
-    def rounding(self) -> float:
-        # The norm of o slopes, a quotient and a product. The length of a row is counted where losses are `by_length`.
-        return self.loss.rounding + (0.5 * self.n_outputs + 4.0 if self.n_outputs > 1 else 0.0)
-
-    @property
-    def margin(self) -> float:
-        return self.loss.margin
-
-    @property
-    def smoothing(self) -> float | None:
-        return self.loss.smoothing
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return self.loss.curvature_at_slope(slope)
+    def with_joint(self, half_width: float, *, slopes_alone: bool = True) -> Any:
+        return replace(self, loss=self.loss.with_joint(half_width, slopes_alone=True))
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         """The slopes (m, k o) alone: order 1. `stretch` (m, 1) is R / |x|, inf for a row of zeros, which adds nothing."""
@@ -176,11 +59,11 @@ class ClippedSlopes:
             raise ParameterError("clipped slopes have sums of order 1 alone.")
         slope = self.loss.of_scores(scores, targets, 1, stretch).slope
         assert slope is not None  # noqa: S101 - order 1 was asked for
-        limits = self.limit * stretch
-        if self.n_outputs == 1:
+        limits, n_outputs = self.limit * stretch, self.loss.constants.n_outputs
+        if n_outputs == 1:
             # What is not a number, as a user's loss may give, counts as the steepest slope downwards.
             return Terms(slope=np.fmin(np.fmax(slope, -limits), limits))
-        parts = slope.reshape(len(slope), -1, self.n_outputs)
+        parts = slope.reshape(len(slope), -1, n_outputs)
         norms = np.sqrt(np.einsum("mko,mko->mk", parts, parts))
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.fmin(1.0, limits / norms)
@@ -213,7 +96,7 @@ def asked(answer: Any, shape: tuple[int, ...] | None) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredLoss(OneScore):
+class DeclaredLoss(Loss):
     """A user's loss, and the constants it declared when the fit began.
 
     Derivatives are clipped here to the declared constants and the declared sign, so noise covers every slope. Three
@@ -225,7 +108,7 @@ class DeclaredLoss(OneScore):
     loss : has `value`, `derivative` and `second_derivative`, of a one-dimensional array of margins, or of two such arrays,
         scores and targets
     target_bound : targets are clipped to [-target_bound, target_bound]; None for a loss of the margin
-    name, lipschitz, smoothness, value_at_zero, rounding, monotone : see `LossBounds`; a loss with kinks has an infinite
+    name, lipschitz, smoothness, value_at_zero, rounding, monotone : see `LossConstants`; a loss with kinks has an infinite
         smoothness and no `second_derivative`
     """
 
@@ -238,9 +121,28 @@ class DeclaredLoss(OneScore):
     rounding: float
     monotone: bool
 
-    by_length: ClassVar[bool] = False
-    tapered: ClassVar[bool] = False
-    self_concordant: ClassVar[bool] = False
+    @property
+    def constants(self) -> LossConstants:
+        bound = self.target_bound
+        return LossConstants(
+            name=self.name,
+            lipschitz=self.lipschitz,
+            smoothness=self.smoothness,
+            trace=self.smoothness,
+            value_at_zero=self.value_at_zero,
+            rounding=self.rounding,
+            monotone=self.monotone,
+            scores="score" if bound is None else "prediction",
+            target_bound=bound,
+            # A power of two, so that multiples of a width are exact.
+            unit=1.0 if bound is None else 2.0 ** math.floor(math.log2(bound)),
+            is_declared=True,
+        )
+
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        # Multiples of a power of two are exact.
+        width = 2.0 ** math.floor(math.log2(2.0 * half_width))
+        return (InterpolatedSlopes if slopes_alone else RisingSlopes)(self, width)
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         signs: Array | float = 1.0
@@ -283,15 +185,12 @@ class DeclaredLoss(OneScore):
             f"rows: call its functions with made-up scores to see it."
         )
 
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return np.full_like(slope, self.smoothness)
-
 
 # A loss without kinks in place of one that may have kinks anywhere. Proof: privacy/proofs/gradient.md, section 5.
 
 
 @dataclass(frozen=True, slots=True)
-class InterpolatedSlopes(OneScore):
+class InterpolatedSlopes(Loss):
     """The slopes of a user's loss at the multiples of `width`, and straight lines between them.
 
     So slopes change by at most 2 lipschitz / width times the change of the score, whatever the loss is: it need be neither
@@ -306,32 +205,23 @@ class InterpolatedSlopes(OneScore):
     loss: DeclaredLoss
     width: float
 
-    smoothing: float | None = field(init=False, default=None)
-    monotone: ClassVar[bool] = False
-    by_length: ClassVar[bool] = False
-    tapered: ClassVar[bool] = False
-    self_concordant: ClassVar[bool] = False
-    # Two products, a difference and a sum of numbers of at most 2 lipschitz.
-    rounding: ClassVar[float] = 8.0
-
     @property
-    def name(self) -> str:
-        return self.loss.name
+    def constants(self) -> LossConstants:
+        smoothness = 2.0 * self.loss.lipschitz / self.width
+        return self.loss.constants._replace(
+            smoothness=smoothness,
+            trace=smoothness,
+            # Two products, a difference and a sum of numbers of at most 2 lipschitz.
+            rounding=8.0,
+            monotone=False,
+            convex=False,
+            joint=0.5 * self.width,
+            has_straight_joints=True,
+            unit=1.0,
+        )
 
-    @property
-    def lipschitz(self) -> float:
-        return self.loss.lipschitz
-
-    @property
-    def smoothness(self) -> float:
-        return 2.0 * self.loss.lipschitz / self.width
-
-    @property
-    def value_at_zero(self) -> float:
-        return self.loss.value_at_zero
-
-    def curvature_at_slope(self, slope: Array) -> Array:
-        return np.full_like(slope, self.smoothness)
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        return self.loss.with_joint(half_width, slopes_alone=slopes_alone)
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         """The slopes (m, k) alone: order 1."""
@@ -359,22 +249,20 @@ class RisingSlopes(InterpolatedSlopes):
     """
 
     @property
-    def smoothness(self) -> float:
-        return self._range / self.width
-
-    @property
-    def value_at_zero(self) -> float:
-        # The function is lifted by this much, so that it is nowhere negative.
-        return self.loss.value_at_zero + 0.5 * self.width * self._range
-
-    @property
-    def rounding(self) -> float:  # type: ignore[override]  # computed from what the user declares
-        # Beside interpolation: how far computed slopes may lie from slopes that rise.
-        return InterpolatedSlopes.rounding + self.loss.rounding
-
-    @property
-    def _range(self) -> float:
-        return (1.0 if self.loss.monotone else 2.0) * self.loss.lipschitz
+    def constants(self) -> LossConstants:
+        own = self.loss.constants
+        rise = (1.0 if own.monotone else 2.0) * own.lipschitz
+        return own._replace(
+            smoothness=rise / self.width,
+            trace=rise / self.width,
+            # The function is lifted by this much, so that it is nowhere negative.
+            value_at_zero=own.value_at_zero + 0.5 * self.width * rise,
+            # Beside interpolation: how far computed slopes may lie from slopes that rise.
+            rounding=8.0 + own.rounding,
+            monotone=False,
+            joint=0.5 * self.width,
+            has_straight_joints=True,
+        )
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         """The slopes (m, k) and, for order 2, curvatures. There are no values; solvers need none."""

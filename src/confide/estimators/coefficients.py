@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.array_types import Array
 from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_original_units, members_of_groups
-from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.losses import LogisticLoss
+from confide.erm.class_losses import Softmax
 from confide.errors import ParameterError, checked_flag
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
@@ -43,9 +42,7 @@ def unit_of_scores(model: Any) -> str:
     """What the scores of a fitted model are, in a few words."""
     if not hasattr(model, "classes_"):
         return "logarithm of the mean" if getattr(model, "_has_counts", False) else "prediction"
-    loss = _loss_of(model)
-    loss = loss.loss if isinstance(loss, OneVsRest) else loss
-    return "log-odds" if isinstance(loss, LogisticLoss | Softmax) else "score"
+    return "log-odds" if _loss_of(model).constants.scores == "log-odds" else "score"
 
 
 def ratio_of_scores(model: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, OneMargin, SmoothHinge
 from confide.erm.target_losses import TiltedLoss
 from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
@@ -111,7 +111,7 @@ class ERMClassifier(RowNormParameter, SparsityParameter, PenaltyParameter, Linea
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         if isinstance(self.loss, str) and self.loss in MARGIN_LOSSES:
-            known: MarginLoss = MARGIN_LOSSES[self.loss]()
+            known: OneMargin = MARGIN_LOSSES[self.loss]()
             return ScoreLoss(known, one_vs_rest=known)
         return ScoreLoss(
             _user_loss(self, tuple(MARGIN_LOSSES), None),

@@ -65,7 +65,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
         loss = _LOSSES[name](half_width)
     except (TypeError, ValueError):
         raise ParameterError("smoothing must be a positive finite number.") from None
-    if isinstance(loss, (HuberHinge, SmoothHinge)) and half_width < _NARROWEST:
+    if loss.constants.joint is not None and half_width < _NARROWEST:
         raise ParameterError(
             f"smoothing must be at least 2^-12, about 0.00025, and is {half_width:g}: a fit takes longer if the joint is "
             f"narrower. Use a larger smoothing, or loss='hinge', whose joint is chosen for you."

@@ -8,7 +8,6 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.inference.rates import LEAST_SIGNAL
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
@@ -89,7 +88,7 @@ class IntervalsPlan:
         problem = training.problem
         usual = _usual_curvature(moments, usual_row_norm, design)
         # The slope of a count has about its mean as variance, and so its curvature has; half of the rows are at the limit.
-        is_count = isinstance(problem.loss, PoissonLoss)
+        is_count = problem.loss.constants.is_count
         steepness = usual * (1.0 if is_count else moments.query.unit_of_slope / 2.0 / problem.loss_bounds.smoothness)
         spread = _deviation(moments) * math.sqrt(width_of(problem))
         curvature = usual + training.l2
@@ -138,10 +137,10 @@ class IntervalsPlan:
     @property
     def largest_ratio(self) -> float:
         """Largest ratio at which intervals can be trusted."""
-        loss = self.moments.query.problem.loss
+        loss = self.moments.query.problem.loss.constants
         if loss.monotone:
             return LARGEST_RATIO
-        return LARGEST_COUNT_RATIO if isinstance(loss, PoissonLoss) else LARGEST_RESIDUAL_RATIO
+        return LARGEST_COUNT_RATIO if loss.is_count else LARGEST_RESIDUAL_RATIO
 
     @property
     def is_valid(self) -> bool:
@@ -294,11 +293,11 @@ def _deviation(moments: SumPlan[Moments]) -> float:
 
 def _usual_curvature(moments: SumPlan[Moments], usual_row_norm: float, design: SamplingDesign) -> float:
     problem = moments.query.problem
-    loss, n_classes = problem.loss_bounds, max(2, problem.loss.n_outputs)
+    loss, n_classes = problem.loss_bounds, max(2, problem.loss.constants.n_outputs)
     bend = loss.trace / loss.rank * (4.0 * (n_classes - 1) / n_classes**2 if loss.separable else 1.0) / 2.0
-    if isinstance(problem.loss, PoissonLoss):
+    if loss.is_count and loss.target_bound is not None:
         # The curvature of a count is its mean, which is far below the largest count.
-        bend = problem.largest_weight * _USUAL_COUNT * problem.loss.target_bound
+        bend = problem.largest_weight * _USUAL_COUNT * loss.target_bound
     # The constants of the loss are those of a row with the largest weight.
     return design.effective_share * problem.n_rows_low * bend * usual_row_norm**2 / problem.n_features
 

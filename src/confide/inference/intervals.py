@@ -272,8 +272,8 @@ class Evidence(CheckedEvidence):
             curvature_deviation=moments.deviation * moments.query.unit_of_curvature / math.sqrt(2.0),
             slope_deviation=moments.deviation * moments.query.unit_of_slope / math.sqrt(2.0),
             noises=tuple(noises),
-            n_outputs=plan.problem.loss.n_outputs,
-            separable=plan.problem.loss.separable,
+            n_outputs=plan.problem.loss.constants.n_outputs,
+            separable=plan.problem.loss.constants.separable,
             prior=np.array(plan.problem.prior) if plan.problem.prior else None,
             design=INDEPENDENT if plan.intervals is None else plan.intervals.design,
         )

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from scipy.optimize import brentq
 
 from confide.budget_warnings import of_many_classes
-from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows, wasted
 from confide.features.columns import Column
@@ -534,7 +533,7 @@ def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -
         return ENOUGH, "NOT PRIVATE: an infinite budget adds no noise."
     if sentence := wasted(plan, design.effective_share):
         return WASTED, sentence
-    if forecast is not None and (forecast.kind != "classes" or plan.problem.loss.n_outputs > 1):
+    if forecast is not None and (forecast.kind != "classes" or plan.problem.loss.constants.n_outputs > 1):
         lost = (forecast.error - forecast.non_private_error) / (forecast.constant_error - forecast.non_private_error)
         if lost <= _LOST:
             return ENOUGH, "Enough rows."
@@ -546,7 +545,7 @@ def _enough_rows(plan: Any, design: SamplingDesign, forecast: Forecast | None) -
         if plan.forecast.is_poor:
             return TOO_FEW, "Too few rows for this budget: the noise hides most of the sums."
         return (ENOUGH, "Enough rows.") if plan.forecast.ratio <= _ENOUGH_SUMS else (FEW, "Few rows for this budget.")
-    is_count = isinstance(plan.problem.loss, PoissonLoss)
+    is_count = plan.problem.loss.constants.is_count
     enough, few = (_ENOUGH_COUNTS, _FEW_COUNTS) if is_count else (_ENOUGH, _FEW)
     # In rows of the mean weight, of which there are `n_rows`.
     noise, n_rows = noise_in_rows(plan) / design.effective_share, plan.problem.n_rows_low

@@ -727,7 +727,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
     assert plan.lattice is not None  # noqa: S101 - checked before
     last = OnGrid(plan.lattice)
     drift = plan.radius + 0.5 * math.sqrt(plan.lattice.dimension) * plan.lattice.step
-    outputs = math.sqrt(plan.problem.loss.n_outputs)
+    outputs = math.sqrt(plan.problem.loss.constants.n_outputs)
     if plan.noise is None:
         main: Spherical | OnGrid | Shaped = last
         left, seal_pull, seal_along = failure, 0.0, 0.0

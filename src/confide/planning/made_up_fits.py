@@ -29,7 +29,6 @@ from scipy.special import ndtr, ndtri, softmax
 from confide.array_types import Array
 from confide.budget_warnings import of_made_up_rows
 from confide.erm.group_bounds import GroupBound
-from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
 from confide.features.canonical_labels import Label
@@ -116,7 +115,7 @@ class Outcome:
             labels = tuple(target.labels) if target is not None else tuple(estimator.classes)
             share = 1.0 / len(labels) if largest_share is None else max(largest_share, 1.0 / len(labels))
             return cls("classes", (0.0, 0.0), labels, share)
-        is_count = isinstance(getattr(plan.problem, "loss", None), PoissonLoss)
+        is_count = hasattr(plan.problem, "loss") and plan.problem.loss.constants.is_count
         bounds = None if target is None else target.bounds
         ends = (getattr(estimator, "target_low", None), getattr(estimator, "target_high", None))
         if bounds is None and ends[0] is not None and ends[1] is not None:

@@ -32,7 +32,6 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective, ObjectiveWithRidges
 from confide.erm.row_bounds import RowBound, norm_with_intercept
-from confide.erm.transformed_losses import InterpolatedSlopes
 from confide.errors import ParameterError, is_number, is_whole
 from confide.features.encoder import Encoder
 from confide.inference.sampling_design import SamplingDesign
@@ -192,12 +191,12 @@ def simulate(
     plan = estimator_with(estimator, centre=False).plan(n_rows, n_features)
     if plan.lattice is None:
         raise ParameterError("forecasts are for private models, and an infinite budget adds no noise.")
-    if not hasattr(estimator, "classes") or plan.problem.loss.n_outputs > 1:
+    if not hasattr(estimator, "classes") or plan.problem.loss.constants.n_outputs > 1:
         designs = _N_DESIGNS_OF_MANY_WEIGHTS if n_designs is None else n_designs
         return _by_fits(estimator, n_rows, n_features, error, positive_rate, seed, designs)
     error, positive_rate = GUESSED_ERROR if error is None else error, 0.5 if positive_rate is None else positive_rate
     constant_error = _checked_constant_error(error, positive_rate)
-    if isinstance(plan.problem.loss, InterpolatedSlopes):
+    if plan.problem.loss.constants.is_declared and plan.problem.loss.constants.joint is not None:
         raise ParameterError("there are no forecasts for noisy gradients of a loss of your own.")
     problem = plan.problem
     if isinstance(problem, PenalisedProblem):

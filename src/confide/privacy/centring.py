@@ -18,7 +18,6 @@ from confide.erm.linear_sums import SumOfRows
 from confide.erm.row_bounds import LARGEST_BOUND, LEAST_RADIUS, BallBound, Centred, RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_of_row
 from confide.privacy.certificate import GradientRounding
@@ -85,7 +84,7 @@ def centring_plan(problem: Problem, budget: Budget, share: float) -> CentringPla
     longest = weight * norm
     if problem.neighbours is Neighbours.REPLACE_ONE:
         longest = max(longest, 2.0 * weight * row_sum.row_bound.l2_norm)
-    dimension, bounds = row_sum.n_weights(problem.n_features), Weighted(row_sum.loss, weight)
+    dimension, bounds = row_sum.n_weights(problem.n_features), row_sum.loss.constants.weighted(weight)
     rounding = GradientRounding(bounds, norm, problem.n_rows_high, dimension, problem.summation_depth, 1.0)
     sensitivity = (longest + 2.0 * rounding.bound(0.0, 0.0, 0.0)) * _UP
     multiplier = 1.0 / (math.sqrt(share) * mu_within(of_row))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.array_types import Weights
-from confide.erm.losses import LossBounds
+from confide.erm.losses import LossConstants
 from confide.erm.objective import KeptObjective
 from confide.erm.solver import Solver
 from confide.errors import InsufficientRegularisation, NotCertified
@@ -37,7 +37,7 @@ class GradientRounding:
     intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
     """
 
-    loss: LossBounds
+    loss: LossConstants
     row_norm: float
     n_rows: int
     row_width: int

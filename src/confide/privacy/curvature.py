@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Array, Weights
-from confide.erm.losses import LossBounds
+from confide.erm.losses import LossConstants
 from confide.erm.moment_sums import Frame, FrameSum, MomentSum
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
@@ -80,7 +80,7 @@ def _squared_of_two(bends: Array, ends: Array) -> float:
     return float(np.maximum(without, apart).max())
 
 
-def largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
+def largest_bend(loss: LossConstants, low: Array, high: Array) -> Array:
     """Q: the largest curvature of a row whose slope lies between these sizes, both in units of the largest."""
     if not (loss.tapered and loss.self_concordant):
         return np.ones_like(low)
@@ -185,7 +185,7 @@ def curvature_sum(problem: Problem) -> MomentSum:
 
 def refuse_other_losses(problem: Problem) -> None:
     """Refuse what the proof does not cover."""
-    loss = problem.loss
+    loss = problem.loss.constants
     is_covered = loss.n_outputs == 1 and not loss.by_length and math.isfinite(loss.smoothness)
     if not (is_covered and 2.0**-250 <= problem.row_norm <= 2.0**250):
         # The fourth power of R must be a double.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.array_types import Array, Weights
-from confide.erm.losses import LossBounds
+from confide.erm.losses import LossConstants
 from confide.erm.moment_sums import DirectionSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
@@ -110,7 +110,7 @@ class DirectionSums(SumQuery):
         return released
 
 
-def distance_of_neighbours(loss: LossBounds, scales: tuple[float, float], neighbours: Neighbours, order: int) -> float:
+def distance_of_neighbours(loss: LossConstants, scales: tuple[float, float], neighbours: Neighbours, order: int) -> float:
     """The largest L1 or L2 distance (`order`) of the scaled sums of neighbours, for one direction.
 
     One row adds (p, u q, t p^2), p in [-1, 1] and q in [0, Q(|p|)]: proofs/direction_sums.md, theorem 1. The grid bounds

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from confide.array_types import Array
-from confide.erm.losses import LossBounds
+from confide.erm.losses import LossConstants
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
 
@@ -110,7 +110,7 @@ def output_sensitivity(lipschitz: float, row_norm: float, l2: float, neighbours:
     return gradient_shift(lipschitz, neighbours) * row_norm / l2 * _UP
 
 
-def _loss_lines(loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours) -> tuple[Array, Array]:
+def _loss_lines(loss: LossConstants, row_norm: float, l2: float, neighbours: Neighbours) -> tuple[Array, Array]:
     """Lines in the rate, (slope, intercept), whose maximum bounds the privacy loss E(beta) of objective perturbation.
 
         E(beta) = max over slopes a in [0, L] of  beta (L + a) + log(1 + h(a) R^2 / l2)      (replace one)
@@ -130,7 +130,7 @@ def _loss_lines(loss: LossBounds, row_norm: float, l2: float, neighbours: Neighb
     return already + slopes[1:], loss.rank * np.log1p(cell_curvatures / loss.rank * row_norm**2 / l2 * _CURVATURE_UP)
 
 
-def objective_noise_rate(epsilon: float, loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours) -> float:
+def objective_noise_rate(epsilon: float, loss: LossConstants, row_norm: float, l2: float, neighbours: Neighbours) -> float:
     """Largest rate beta whose privacy loss is at most epsilon; 0 if the ridge alone leaves no room for noise.
 
     A tapered loss has h(a) <= t (L - a). If beta >= t R^2 / l2 its curvature costs nothing, and beta = epsilon / shift. For
@@ -144,12 +144,12 @@ def objective_noise_rate(epsilon: float, loss: LossBounds, row_norm: float, l2: 
     return max(0.0, float(((epsilon * _DOWN - intercepts) / slopes).min())) * _DOWN
 
 
-def curvature_cost(loss: LossBounds, row_norm: float, l2: float) -> float:
+def curvature_cost(loss: LossConstants, row_norm: float, l2: float) -> float:
     """c_J, the largest cost of the curvature of one row in privacy loss: r log(1 + T R^2 / (r l2)), T the trace."""
     return loss.rank * math.log1p(loss.trace / loss.rank * row_norm**2 / l2) * _UP
 
 
-def least_l2(epsilon: float, loss: LossBounds, row_norm: float, noise_share: float = 0.5) -> float:
+def least_l2(epsilon: float, loss: LossConstants, row_norm: float, noise_share: float = 0.5) -> float:
     """Least ridge of the sum form at which the curvature costs at most (1 - noise_share) epsilon: the slack branch.
 
     l2 >= (T / r) R^2 / (exp((1 - q) epsilon / r) - 1), q the public share of the noise.
@@ -160,7 +160,7 @@ def least_l2(epsilon: float, loss: LossBounds, row_norm: float, noise_share: flo
 
 
 def calibrated_objective(
-    epsilon: float, loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours, noise_share: float = 0.5
+    epsilon: float, loss: LossConstants, row_norm: float, l2: float, neighbours: Neighbours, noise_share: float = 0.5
 ) -> tuple[float, float]:
     """The rate of the noise and the ridge to use, (beta, l2 total), for objective perturbation at epsilon.
 

@@ -21,7 +21,7 @@ from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.erm.solver import Solver
 from confide.erm.source import RowSource
-from confide.erm.transformed_losses import ClippedSlopes, Weighted
+from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
@@ -103,7 +103,7 @@ class Descent:
 
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""
-        clipped = Weighted(ClippedSlopes(problem.loss, self.slope_limit), problem.largest_weight)
+        clipped = self.row_sum(problem).loss_bounds
         return replace(problem.rounding(0.0), loss=clipped).bound(self.radius, 0.0, 0.0)
 
 
@@ -132,7 +132,7 @@ class NoisyGradients:
         if not mu > 0.0:
             raise ParameterError("the releases beside the gradients cost the whole budget.")
         problem, descent = self.decide(problem, mu)
-        limited = 0.0 < descent.slope_limit <= problem.loss.lipschitz and descent.radius <= _LARGEST_RADIUS
+        limited = 0.0 < descent.slope_limit <= problem.loss.constants.lipschitz and descent.radius <= _LARGEST_RADIUS
         if not limited or descent.n_steps < 1:
             raise ParameterError(
                 "noisy gradients need at least one step, a limit of at most the largest slope, and a radius of at most "

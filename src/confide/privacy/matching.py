@@ -18,7 +18,6 @@ from confide.array_types import Array, Weights
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.target_losses import PoissonLoss
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import mu_within
@@ -83,7 +82,7 @@ def sum_of_residuals(problem: Problem) -> RowSum:
     return RowSum(whole_slopes(problem.loss), problem.row_bound, problem.intercept, 1, problem.largest_weight)
 
 
-def whole_slopes(loss: PoissonLoss) -> PoissonLoss:
+def whole_slopes(loss: Any) -> PoissonLoss:
     """The loss of counts whose slopes, mean less count, are clipped at the bound on counts alone."""
     return PoissonLoss(loss.target_bound, loss.target_bound)
 
@@ -106,7 +105,7 @@ def matching_plan(problem: Problem, budget: Budget, share: float, law: str) -> M
     row_sum, of_row = sum_of_residuals(problem), budget_of_row(budget, problem.rows_per_person)
     # proofs/matching.md, theorem 1: residuals lie in [-B, B] and counts in [0, B], times a weight.
     rows = 2.0 if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
-    unit = problem.intercept * problem.largest_weight * row_sum.loss.lipschitz
+    unit = problem.intercept * problem.largest_weight * row_sum.loss.constants.lipschitz
     radius = _LARGEST_SCORE / problem.intercept * _UP
     rounding = 2.0 * _rounding(problem, row_sum, radius)
     if not rounding <= _LARGEST_INFLATION * unit:
@@ -121,12 +120,12 @@ def matching_plan(problem: Problem, budget: Budget, share: float, law: str) -> M
         sensitivity, multiplier = math.hypot(residual, count) * _UP, 1.0 / (math.sqrt(share) * mu_within(of_row))
         exponent = lattice_exponent(sensitivity * min(1.0, multiplier), 2)
         lattice = LatticeGaussian.of_multiplier(2, exponent, sensitivity, multiplier)
-    return MatchingPlan(share, budget, row_sum.loss.lipschitz, radius, lattice)
+    return MatchingPlan(share, budget, row_sum.loss.constants.lipschitz, radius, lattice)
 
 
 def _rounding(problem: Problem, row_sum: RowSum, radius: float) -> float:
     """The L2 distance between a computed sum and the exact one, at weights within the radius."""
-    bounds = Weighted(row_sum.loss, problem.largest_weight)
+    bounds = row_sum.loss.constants.weighted(problem.largest_weight)
     return replace(problem.rounding(0.0), loss=bounds, prior_norm=0.0).bound(radius, 0.0, 0.0)
 
 

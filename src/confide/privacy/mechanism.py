@@ -12,12 +12,11 @@ from confide import expected_noise
 from confide._version import __version__
 from confide.array_types import Weights
 from confide.erm.group_bounds import GroupBound
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, LossConstants
 from confide.erm.objective import KeptObjective, Objective
 from confide.erm.row_bounds import Centred, RowBound, norm_with_intercept
 from confide.erm.solver import Solver
 from confide.erm.source import RowSource
-from confide.erm.transformed_losses import ClippedSlopes, Weighted
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_reasons, plan_text
 from confide.privacy.budgets import ZCDP, Budget, Neighbours
@@ -133,30 +132,29 @@ class Problem(ProblemFacts):
             raise ParameterError("beside_mu must be a finite number of at least 0.")
         # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
         # proofs/centring.md.
-        own = self.loss.loss if isinstance(self.loss, ClippedSlopes) else self.loss
-        if isinstance(self.row_bound, Centred) and (own.by_length or not self.intercept > 0.0):
+        if isinstance(self.row_bound, Centred) and not (self.loss.constants.bounded_slopes and self.intercept > 0.0):
             raise ParameterError(
                 "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
             )
 
     @property
-    def loss_bounds(self) -> Weighted:
+    def loss_bounds(self) -> LossConstants:
         """Constants of the loss of a row with its weight. Every calibration uses them."""
-        return Weighted(self.loss, self.largest_weight)
+        return self.loss.constants.weighted(self.largest_weight)
 
     @property
     def n_weights(self) -> int:
         """Number of weights o D, for all scores of the loss."""
-        return self.loss.n_outputs * self.row_width
+        return self.loss.constants.n_outputs * self.row_width
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The shapes of noise that rows and loss allow. Several scores allow one ball around all their weights."""
-        if self.loss.n_outputs > 1:
+        if self.loss.constants.n_outputs > 1:
             return (Ball(self.n_weights, self.row_norm),)
         shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
         # Such a slope grows as the L2 norm of the row falls, so the gradient is bounded in the L2 norm alone.
-        return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.by_length)
+        return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.constants.by_length)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""

@@ -20,7 +20,7 @@ from scipy.linalg import helmert
 
 from confide import expected_noise
 from confide.array_types import Array, Weights
-from confide.erm.losses import LossBounds
+from confide.erm.losses import LossConstants
 from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
@@ -42,7 +42,7 @@ _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 _GRID = np.linspace(0.0, 1.0, 2**12 + 1)
 
 
-def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
+def joint_bound(loss: LossConstants, curvature_scale: float) -> float:
     """G: with curvatures in units of c / curvature_scale and slopes in units of L, no row adds more than G R^2.
 
     G^2 = max over slopes a in [0, 1] of (u h(a))^2 + a^4, h(a) <= min(1, e^w curvature_at_slope(a L) / c) for a
@@ -64,14 +64,14 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
     return math.sqrt(blocks_of(loss)) * float(np.sqrt((curvature_scale * bends) ** 2 + _GRID[1:] ** 4).max()) * _UP
 
 
-def blocks_of(loss: LossBounds) -> int:
+def blocks_of(loss: LossConstants) -> int:
     """Number of pairs of matrices that leave: one for each score of a separable loss, one for other losses."""
     return loss.n_outputs if loss.separable else 1
 
 
 def width_of(problem: Problem) -> int:
     """Number of rows and columns of each matrix that leaves."""
-    return problem.row_width * (1 if problem.loss.separable else problem.loss.rank)
+    return problem.row_width * (1 if problem.loss.constants.separable else problem.loss.constants.rank)
 
 
 def directions_of(n_outputs: int, row_width: int) -> Array:
@@ -79,7 +79,7 @@ def directions_of(n_outputs: int, row_width: int) -> Array:
     return np.asarray(np.kron(helmert(n_outputs), np.eye(row_width)))
 
 
-def window_of(loss: LossBounds, window: float) -> float:
+def window_of(loss: LossConstants, window: float) -> float:
     """The window in the units of scores, from public facts."""
     return window if loss.self_concordant else window * loss.lipschitz / loss.smoothness
 
@@ -156,11 +156,11 @@ class Moments(SumQuery):
     @property
     def unit_of_slope(self) -> float:
         """One unit of the released vector in units of the moments of the slope: L^2, of one score where each has its own."""
-        return self.problem.loss_bounds.lipschitz**2 / blocks_of(self.problem.loss)
+        return self.problem.loss_bounds.lipschitz**2 / blocks_of(self.problem.loss.constants)
 
     @property
     def size(self) -> int:
-        return blocks_of(self.problem.loss) * width_of(self.problem) * (width_of(self.problem) + 1)
+        return blocks_of(self.problem.loss.constants) * width_of(self.problem) * (width_of(self.problem) + 1)
 
     @property
     def sensitivity(self) -> float:
@@ -220,7 +220,7 @@ class Moments(SumQuery):
         scores bend together rows and columns are those of `directions_of`.
         """
         rows, columns, multiples = _places(self.problem)
-        size = blocks_of(self.problem.loss) * width_of(self.problem)
+        size = blocks_of(self.problem.loss.constants) * width_of(self.problem)
         matrices, units = np.zeros((2, size, size)), (self.unit_of_curvature, self.unit_of_slope)
         for matrix, part, unit in zip(matrices, np.split(sums, 2), units, strict=True):
             matrix[rows, columns] = matrix[columns, rows] = unit * (part / multiples)
@@ -231,6 +231,6 @@ def _places(problem: Problem) -> tuple[Array, Array, Array]:
     """Rows and columns of the entries that leave, by blocks, diagonal first; factors 1 on it and sqrt(2) elsewhere."""
     width = width_of(problem)
     rows, columns = np.hstack([np.diag_indices(width), np.triu_indices(width, 1)])
-    starts = width * np.arange(blocks_of(problem.loss))[:, None]
+    starts = width * np.arange(blocks_of(problem.loss.constants))[:, None]
     multiples = np.where(rows == columns, 1.0, math.sqrt(2.0))
     return (starts + rows).ravel(), (starts + columns).ravel(), np.tile(multiples, len(starts))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from confide.erm.solver import Solver
 from confide.erm.source import RowSource
-from confide.erm.target_losses import has_kinks, unit_of_scores, with_joint
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
@@ -123,12 +122,12 @@ def _with_joint(problem: Problem) -> Problem:
     neighbours have the same convex loss, whose slopes are no steeper than before. Proof: proofs/output_perturbation.md,
     section 7, for the hinge, and proofs/declared_slopes.md for other losses.
     """
-    if not has_kinks(problem.loss):
+    if not problem.loss.constants.has_kinks:
         return problem
     exact = output_sensitivity(problem.loss_bounds.lipschitz, problem.row_norm, problem.l2, problem.neighbours)
     for inflation in _INFLATIONS_BY_A_JOINT:
         for half_width in _JOINTS:
-            joined = replace(problem, loss=with_joint(problem.loss, half_width * unit_of_scores(problem.loss)))
+            joined = replace(problem, loss=problem.loss.with_joint(half_width * problem.loss.constants.unit))
             with suppress(InsufficientRegularisation):
                 tolerance = planned_tolerance(joined.rounding(joined.l2), noise_bound=0.0)
                 if 2.0 * tolerance / joined.l2 <= inflation * exact:

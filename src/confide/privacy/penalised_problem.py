@@ -86,7 +86,7 @@ class SparseProblem(Problem):
 
     def l1(self, l2: float) -> Array:
         """(o D,): the strength of the l1 penalty on each weight, at this ridge."""
-        strengths = np.full((self.loss.n_outputs, self.row_width), self.l1_strength(l2))
+        strengths = np.full((self.loss.constants.n_outputs, self.row_width), self.l1_strength(l2))
         strengths[:, self.n_features :] = 0.0
         return strengths.ravel()
 
@@ -100,7 +100,7 @@ class SparseProblem(Problem):
         smooth = Problem.rounding(self, l2)
         facts = {name: getattr(smooth, name) for name in GradientRounding.__slots__}
         # No vector of strengths: what only plans must not need the memory of the weights. Rounded upwards.
-        norm = self.l1_strength(l2) * math.sqrt(self.loss.n_outputs * self.n_features) * (1.0 + 2.0**-50)
+        norm = self.l1_strength(l2) * math.sqrt(self.loss.constants.n_outputs * self.n_features) * (1.0 + 2.0**-50)
         return SubgradientRounding(**facts, l1_norm=norm)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> SparseObjective[RowSource]:
@@ -219,7 +219,11 @@ class GroupedFormProblem(Problem):
 
     def __post_init__(self) -> None:
         Problem.__post_init__(self)
-        if not may_keep_groups(self.form, self.row_bound) or self.loss.n_outputs > 1 or self.loss.by_length:
+        if (
+            not may_keep_groups(self.form, self.row_bound)
+            or self.loss.constants.n_outputs > 1
+            or self.loss.constants.by_length
+        ):
             raise ParameterError("noise of groups needs a form whose blocks lie within groups, and a loss of one margin.")
 
     @classmethod
@@ -291,7 +295,7 @@ class ProblemWithRidges(Problem):
     def __post_init__(self) -> None:
         Problem.__post_init__(self)
         factors = self.group_factors
-        one_score = self.loss.n_outputs == 1 and not self.loss.by_length
+        one_score = self.loss.constants.n_outputs == 1 and not self.loss.constants.by_length
         if type(self.row_bound) is not GroupBound or not one_score or self.prior:
             raise ParameterError(
                 "ridges of single weights are for one score, slopes with one bound for rows of all lengths, rows in groups "

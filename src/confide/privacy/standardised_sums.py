@@ -17,7 +17,6 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import Centred
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.erm.transformed_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
@@ -46,7 +45,7 @@ def largest_difference(step: Array) -> Array:
 
 def largest_bend(step: Array) -> Array:
     """A bound on the difference of the two rates p (1 - p): at most 1/4, and at most |step| / (6 sqrt(3))."""
-    bound = np.minimum(0.25, RateOfProbability.smoothness * np.abs(step))
+    bound = np.minimum(0.25, RateOfProbability.constants.smoothness * np.abs(step))
     answer: Array = np.maximum(bound, _LEAST_BEND) * (1.0 + 2.0**-20)
     return answer
 
@@ -117,7 +116,7 @@ class RiskSums(SumQuery):
         norm, is_centred = summed_norm(problem), isinstance(problem.row_bound, Centred)
         facts = (norm, problem.n_rows_high, problem.row_width, problem.summation_depth, 0.0, is_centred)
         of_probability, of_rate = (
-            GradientRounding(Weighted(loss, 1.0), *facts).bound(_LARGEST_SCORE / norm, 0.0, 0.0)
+            GradientRounding(loss.constants.weighted(1.0), *facts).bound(_LARGEST_SCORE / norm, 0.0, 0.0)
             for loss in (ProbabilityOfRows(), RateOfProbability())
         )
         constant, (rates, bends, counts) = problem.intercept, self.scales

@@ -246,7 +246,7 @@ def cheaper_stages(
     unshortened : what `shortens_none` says, if it is known already
     """
     free, bound = BallBound(np.inf), objective.row_bound
-    if objective.loss.by_length or bound == free:
+    if objective.loss.constants.by_length or bound == free:
         return ()
     kept = _with_kept_rows(objective)
     if kept is not None:
@@ -258,7 +258,7 @@ def cheaper_stages(
         return (Stage(compiled),)
     unshortened = unshortened and not _shortens_any(source, bound)
     in_doubles = (Stage(objective.replaced(source=source, row_bound=free)),) if unshortened else ()
-    if objective.loss.n_outputs > 1:
+    if objective.loss.constants.n_outputs > 1:
         return in_doubles
     in_single = _made_in_single_precision(source) if unshortened else None
     if in_single is not None:
@@ -288,7 +288,10 @@ def _with_kept_rows(objective: Objectives) -> Objectives | None:
     source, bound = objective.source, objective.row_bound
     if not isinstance(bound, Centred) or not isinstance(source, MemorySource):
         return None
-    if len(objective.linear) * objective.loss.n_outputs > MANY_SCORES or type(source.blocks.block(0, 1)) is not CodedRows:
+    if (
+        len(objective.linear) * objective.loss.constants.n_outputs > MANY_SCORES
+        or type(source.blocks.block(0, 1)) is not CodedRows
+    ):
         return None
     kept = source.for_many_passes(RowSum(objective.loss, bound, objective.intercept, 1, objective.largest_weight))
     return None if kept is source else objective.replaced(source=kept)
@@ -325,7 +328,7 @@ def in_single_precision(
     objective, fewer, start, unshortened : as in `cheaper_stages`
     """
     source, bound = objective.source, objective.row_bound
-    if objective.loss.n_outputs > 1 or objective.loss.by_length or not isinstance(source, MemorySource):
+    if objective.loss.constants.n_outputs > 1 or objective.loss.constants.by_length or not isinstance(source, MemorySource):
         return None
     unshortened = _known(unshortened, fewer, start)
     if _are_sparse(source) or not (unshortened or isinstance(bound, BallBound)):

@@ -19,7 +19,6 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import BallBound, Centred, CentredRows
 from confide.erm.solver import Objectives, Solution, Solver
-from confide.erm.target_losses import joint_of, unit_of_scores, with_joint
 from confide.errors import ConfideError
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton, newton_directions
@@ -57,8 +56,8 @@ class Narrowing:
     narrow: Solver | None = None
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
-        width_asked = joint_of(objective.loss)
-        widest = _WIDEST_JOINT * unit_of_scores(objective.loss)
+        width_asked = objective.loss.constants.joint
+        widest = _WIDEST_JOINT * objective.loss.constants.unit
         if width_asked is None or width_asked >= widest / _FACTOR:
             return self.inner.solve(objective, start, tolerance)
         narrow = self.narrow if self.narrow is not None and start.shape[1] <= _MOST_WEIGHTS else self.inner
@@ -66,7 +65,7 @@ class Narrowing:
         enough = max(tolerance, _RELATIVE_TOLERANCE * float(norms.min()))
         width, before, weights = widest, start, start
         while width > width_asked:
-            wider = objective.replaced(loss=with_joint(objective.loss, width))
+            wider = objective.replaced(loss=objective.loss.with_joint(width))
             # The start is on the straight line through the last two solutions, at the new width.
             guess = weights + (weights - before) / _FACTOR if width < widest / _FACTOR else weights
             before, weights = weights, narrow.solve(wider, guess, enough).weights
@@ -101,8 +100,8 @@ class InSpanOfRows:
     otherwise: Solver
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
-        first = self.otherwise.solve if objective.loss.self_concordant else self._in_span
-        then = self._in_span if objective.loss.self_concordant else self.otherwise.solve
+        first = self.otherwise.solve if objective.loss.constants.self_concordant else self._in_span
+        then = self._in_span if objective.loss.constants.self_concordant else self.otherwise.solve
         solution = first(objective, start, tolerance)
         # The norms are computed from the rows themselves, because rows in other coordinates differ in their last digits. A
         # norm of NaN counts as unfinished.
@@ -118,14 +117,14 @@ class InSpanOfRows:
 
     def _in_span(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """Weights found in the space of the rows. Where that space is not smaller, the start, with norms of NaN."""
-        source, n_outputs = objective.source, objective.loss.n_outputs
+        source, n_outputs = objective.source, objective.loss.constants.n_outputs
         width = start.shape[1] // n_outputs
         directions = source.n_rows + n_outputs * len(start)
         if (
             not isinstance(source, MemorySource)
             or source.n_rows > _MOST_ROWS
             or directions >= width
-            or objective.loss.by_length
+            or objective.loss.constants.by_length
             # In another basis the ridges of single weights would be a matrix.
             or np.ndim(objective.ridges)
         ):
@@ -183,7 +182,7 @@ def _start(objective: Objectives, start: Weights) -> tuple[Weights, Array]:
 
 def _reach(objective: Objectives) -> float:
     """How far the scores of a row may move apart in a step of length 1: at most sqrt(2) row norms if they interact."""
-    return objective.row_norm * (1.0 if objective.loss.separable else 1.5)
+    return objective.row_norm * (1.0 if objective.loss.constants.separable else 1.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ class StepLimitedNewton:
         """Whether the conditions of the theorem hold."""
         width = objective.linear.shape[1]
         depth = objective.source.n_rows + 3  # at least the summation depth of any source
-        reach, loss = _reach(objective), objective.loss
+        reach, loss = _reach(objective), objective.loss.constants
         of_curvatures = 31.0 if loss.separable else 6.0 * loss.lipschitz * loss.rounding + 1.0
         of_products, of_rows = depth + of_curvatures, 2 * width + 5
         if isinstance(objective.row_bound, Centred):
@@ -277,7 +276,7 @@ class NewtonThenFallback:
     has_ridge: bool = True
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
-        wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
+        wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.constants.separable else _WIDEST_JOINT_HESSIAN)
         usual: Solver = _WITHOUT_HESSIANS if wide else _WITH_HESSIANS
         if not self.has_ridge:
             usual = Narrowing(LimitedMemory()) if wide else Narrowing(SampledNewton(has_ridge=False), narrow=Newton())

@@ -73,7 +73,7 @@ def solved_if_round(objective: Objectives, start: Weights, tolerance: float) -> 
     start : (1, D)
     tolerance : of the gradient norm
     """
-    known = len(start) == 1 and objective.loss.self_concordant and objective.loss.n_outputs == 1
+    known = len(start) == 1 and objective.loss.constants.self_concordant and objective.loss.constants.n_outputs == 1
     if not known or start.shape[1] < _FEWEST_WEIGHTS or not tolerance > 0.0:
         return None
     rows = objective.source.sample(_ROWS)
@@ -370,7 +370,7 @@ class SampledNewton:
         bent, bent_fewer = (with_cheap_hessians(problem, fewer, first, unshortened) for problem in (middle, fewer))
         newton = Newton(relative_tolerance=_CLOSE_ON_PART, most_steps=_MOST_NEWTON_STEPS)
         at = newton.solve(bent_fewer, first, 0.0).weights
-        if not objective.loss.self_concordant:
+        if not objective.loss.constants.self_concordant:
             # Which rows lie in the joint of a hinge changes on the way, and the Hessian with them.
             at = replace(newton, relative_tolerance=_CLOSE_FROM_PART).solve(bent, at, 0.0).weights
         there = bent.evaluate(at, order=2)
@@ -382,7 +382,7 @@ class SampledNewton:
             return None
         few_problems = len(start) <= _FEW_PROBLEMS
         cheaper = cheaper_stages(objective, fewer, first, at, unshortened) if few_problems and tolerance > 0.0 else ()
-        if objective.loss.self_concordant:
+        if objective.loss.constants.self_concordant:
             enough = _CLOSE_ON_PART * float(np.linalg.norm(there.gradient))
             steps = LimitedMemory(_MOST_SAMPLE_STEPS, metric=on_sample)
             closer = steps.solve_in_metric(compiled_objective(middle, unshortened) or middle, at, enough)
@@ -398,11 +398,11 @@ class SampledNewton:
             single = None if few_problems or tolerance == 0.0 else in_single_precision(objective, fewer, first)
             begin, metric = self._spread(objective, near, share, begin, metric, single)
             method = replace(method, metric=metric)
-        elif cheaper and isinstance(cheaper[0].objective, CompiledObjective) and objective.loss.self_concordant:
+        elif cheaper and isinstance(cheaper[0].objective, CompiledObjective) and objective.loss.constants.self_concordant:
             closer_by = closer_start(cheaper[0].objective, at, metric, Metric.of, part.n_rows, tolerance)
             if closer_by is not None:
                 begin, method = closer_by.weights, replace(method, metric=closer_by.metric, before=closer_by.norms)
-        if not objective.loss.self_concordant:
+        if not objective.loss.constants.self_concordant:
             most_steps, most_slow_steps = _MOST_STEPS_OF_A_HINGE, _MOST_SLOW_STEPS_OF_A_HINGE
             method = replace(method, most_steps=most_steps, most_slow_steps=most_slow_steps, retry_exactly=False)
         return replace(method, cheaper=cheaper), begin

@@ -172,7 +172,7 @@ class ArrowMetric:
 def arrow_of(objective: Objectives, part: SampledRows) -> Arrow | None:
     """The arrow of the rows, as a sample shows it; None for rows that are not coded and losses of several scores."""
     first = next((rows for rows, _, _ in part.counted_blocks()), None)
-    return Arrow.of(first.layout) if type(first) is CodedRows and objective.loss.n_outputs == 1 else None
+    return Arrow.of(first.layout) if type(first) is CodedRows and objective.loss.constants.n_outputs == 1 else None
 
 
 def metric_at(objective: Objectives, arrow: Arrow, weights: Weights) -> ArrowMetric | None:
@@ -256,7 +256,7 @@ def _few_at_a_time(block: Rows) -> Iterator[Rows]:
 
 def _column_scales(objective: Objectives, part: SampledRows, width: int) -> Array:
     """(D,): the inverse of a bound on the curvature of each weight, from a part of the rows."""
-    n_features, n_outputs = part.n_features, objective.loss.n_outputs
+    n_features, n_outputs = part.n_features, objective.loss.constants.n_outputs
     squares = np.zeros(n_features)
     rows: Any
     blocks = (block for whole, _, _ in part.counted_blocks() for block in _few_at_a_time(whole))

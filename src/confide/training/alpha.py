@@ -16,10 +16,8 @@ from itertools import accumulate, repeat
 from operator import mul
 
 from confide.erm.group_bounds import GroupBound
-from confide.erm.losses import Hinge, HuberHinge, Loss, LossBounds
+from confide.erm.losses import LossConstants
 from confide.erm.row_bounds import Centred, RowBound
-from confide.erm.target_losses import TiltedLoss, unit_of_scores
-from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes, RisingSlopes
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
@@ -52,7 +50,7 @@ def with_ridges_by_noise(problem: Problem, mechanism: Mechanism, budget: Budget)
     Only noise in bundles, for two classes under pure budgets, was compared with one ridge for all columns.
     """
     is_pure = isinstance(budget, PureDP) and budget.is_private and isinstance(mechanism, ObjectivePerturbation)
-    if not is_pure or type(problem) is not Problem or problem.prior or problem.loss.n_outputs > 1:
+    if not is_pure or type(problem) is not Problem or problem.prior or problem.loss.constants.n_outputs > 1:
         return problem
     shape = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
     return ProblemWithRidges.of(problem, factors_by_noise(shape)) if isinstance(shape, Bundles) else problem
@@ -112,23 +110,17 @@ _USUAL_SLOPE = 0.5
 """The root mean square of the slopes of most losses over typical rows, in units of the largest slope."""
 
 
-def usual_curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
+def usual_curvature(loss: LossConstants, unit: float, *, has_residuals: bool) -> float:
     """The curvature of the mean loss in the score, over typical rows."""
-    if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge | TiltedLoss | InterpolatedSlopes):
+    if not loss.has_kinks and not (loss.has_straight_joints and loss.n_outputs == 1):
         return loss.smoothness
     return min(loss.smoothness, _USUAL_CURVATURE[has_residuals] * loss.lipschitz / unit)
 
 
-def usual_slope(loss: Loss) -> float:
+def usual_slope(loss: LossConstants) -> float:
     """The root mean square of the slopes of typical rows. Residuals are seldom so small that a kink is near."""
-    is_steep = isinstance(loss, TiltedLoss | InterpolatedSlopes | DeclaredLoss) and is_of_residuals(loss)
-    return loss.lipschitz * (1.0 if is_steep else _USUAL_SLOPE)
-
-
-def is_of_residuals(loss: Loss) -> bool:
-    """Whether the loss is one of a score and a target."""
-    own = loss.loss if isinstance(loss, InterpolatedSlopes) else loss
-    return getattr(own, "target_bound", None) is not None
+    has_kinks = loss.has_kinks or loss.has_straight_joints or loss.is_declared
+    return loss.lipschitz * (1.0 if has_kinks and loss.target_bound is not None else _USUAL_SLOPE)
 
 
 WEIGHT_NORM_FACTOR = 3.5
@@ -269,7 +261,7 @@ def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> flo
     least = curvature_free_l2(row_budget, problem.loss_bounds, curved_norm(problem), problem.neighbours)
     # The slopes of a regression have the units of its target, and a ridge has not.
     least /= score_size or 1.0
-    if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
+    if not problem.loss.constants.self_concordant and math.isfinite(problem.loss.constants.smoothness):
         least = max(least, _LEAST_HINGE_L2 * curved_norm(problem) ** 2)
     return least
 
@@ -278,14 +270,16 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     """`balanced_l2` for the noise of this plan and the norm of a typical row with its intercept."""
     problem = plan.problem
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
-    noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
+    noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.constants.n_outputs)
     row_norm = typical_norm(problem, rule.usual_norm)
     if isinstance(problem, ProblemWithRidges):
         noise_norm = noise_beside_ridges(plan)
         usual = math.sqrt(row_norm**2 - problem.intercept**2) if rule.usual_norm is None else rule.usual_norm
         row_norm = typical_norm_beside_ridges(problem, usual)
     # All other fits keep the ridge that they have had.
-    bends = isinstance(problem, SparseProblem) or isinstance(problem.loss, TiltedLoss | RisingSlopes)
+    loss = problem.loss.constants
+    has_joints = loss.joint is not None and loss.convex and (loss.is_declared or loss.target_bound is not None)
+    bends = isinstance(problem, SparseProblem) or has_joints
     if bends and not plan.perturbs_objective:
         return l2_beside_curvature(noise_norm, problem)
     if rule.random_features:
@@ -297,7 +291,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         row_norm,
         on_weights=not plan.perturbs_objective,
         score_size=rule.score_size,
-        margin=problem.loss.margin,
+        margin=problem.loss.constants.margin,
         has_prior=any(problem.prior),
     )
     return SHARE_OF_BALANCED * balanced if isinstance(problem, ProblemWithRidges) else balanced
@@ -308,11 +302,11 @@ def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
     problem, noise = plan.problem, plan.noise
     if for_intervals:
         return _LEAST_SHARE_BESIDE_MOMENTS if problem.beside_mu and plan.perturbs_objective else 1.0
-    if not plan.perturbs_objective or noise is None or not problem.loss.tapered:
+    if not plan.perturbs_objective or noise is None or not problem.loss.constants.tapered:
         return 1.0
     # With a larger margin the scores have to be larger, and a ridge shrinks them more.
-    margin = max(1.0, problem.loss.margin)
-    if problem.loss.n_outputs > 1:
+    margin = max(1.0, problem.loss.constants.margin)
+    if problem.loss.constants.n_outputs > 1:
         return max(_LEAST_SHARE_FOR_CLASSES, 1.0 / margin)
     if noise.law == "gaussian" and isinstance(plan.budget, ZCDP):
         return _LEAST_SHARE_UNDER_RHO[problem.neighbours]
@@ -358,7 +352,7 @@ def _first_possible_plan(
     )
 
 
-def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbours: Neighbours) -> float:
+def curvature_free_l2(budget: Budget, loss: LossConstants, row_norm: float, neighbours: Neighbours) -> float:
     """A little more than the ridge of the sum form at which the curvature of the loss costs Laplace noise nothing.
 
     That ridge is t shift R^2 / epsilon. The shift is that of a row with the largest weight, R is the largest norm of a row,
@@ -486,8 +480,8 @@ def l2_beside_curvature(noise_norm: float, problem: Problem) -> float:
     2 for margins, and of a quarter of the bound on targets for residuals. For noise that is not damped, errors are several
     times smaller than with `balanced_l2`, which falls as fast as rows are added (benchmarks/sparse_support.py).
     """
-    loss, has_residuals = problem.loss, is_of_residuals(problem.loss)
-    unit = unit_of_scores(loss)
+    loss, unit = problem.loss.constants, problem.loss.constants.unit
+    has_residuals = loss.target_bound is not None
     in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
     curvature = usual_curvature(loss, unit, has_residuals=has_residuals) * problem.n_rows_low * in_column**2
     length = (0.25 * unit if has_residuals else 2.0 * max(1.0, loss.margin)) / in_column

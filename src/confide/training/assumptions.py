@@ -9,8 +9,6 @@ from confide.callers import learned_before
 from confide.data.checked_source import PLACES
 from confide.effects.monotone import monotone_sentence
 from confide.erm.row_bounds import BallBound
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes, RisingSlopes
 from confide.expected_noise import l1_ratio
 from confide.features.checks import BoundsRelease
 from confide.features.columns import codes_sentence
@@ -367,25 +365,25 @@ def _weights(
 def _declared(problem: Any) -> tuple[str, ...]:
     """What is assumed about a loss that a user wrote."""
     loss = getattr(problem, "loss", None)
-    if isinstance(loss, RisingSlopes):
-        sign = " and never positive" if loss.loss.monotone else ""
+    if loss is None or not loss.constants.is_declared:
+        return ()
+    if not loss.constants.convex:
         sentence = (
-            f"The loss {loss.name} is convex: its computed slopes{sign} never fall as the score rises, to within "
-            f"{loss.loss.rounding:g} units of rounding, and depend on the row's own score and label or target alone. They "
-            f"are clipped to the declared {loss.lipschitz:.6g}, used at multiples of {loss.width:g} and interpolated "
+            f"The computed slope of the loss {loss.constants.name} depends only on the row's own score and label or target; "
+            f"it is used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the "
+            f"loss. {IF_CODE_FAILS}"
+        )
+        return (sentence,)
+    declared = loss if loss.constants.joint is None else loss.loss
+    sign = " and never positive" if declared.monotone else ""
+    if loss is not declared:
+        sentence = (
+            f"The loss {declared.name} is convex: its computed slopes{sign} never fall as the score rises, to within "
+            f"{declared.rounding:g} units of rounding, and depend on the row's own score and label or target alone. They "
+            f"are clipped to the declared {declared.lipschitz:.6g}, used at multiples of {loss.width:g} and interpolated "
             f"between them. This was checked on a grid of public numbers, not proven. {IF_CODE_FAILS}"
         )
         return (sentence,)
-    if isinstance(loss, InterpolatedSlopes):
-        sentence = (
-            f"The computed slope of the loss {loss.name} depends only on the row's own score and label or target; it is "
-            f"used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the loss. "
-            f"{IF_CODE_FAILS}"
-        )
-        return (sentence,)
-    if not isinstance(loss, DeclaredLoss):
-        return ()
-    sign = " and never positive" if loss.monotone else ""
     sentence = (
         f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
@@ -412,10 +410,10 @@ def _own_penalty(problem: Any) -> tuple[str, ...]:
 def _clipped_slopes(problem: Any) -> tuple[str, ...]:
     """At which public threshold the slopes of a loss of a residual are clipped."""
     loss = getattr(problem, "loss", None)
-    if not isinstance(loss, SquaredLoss | PoissonLoss):
+    if loss is None or loss.constants.threshold is None:
         return ()
-    residual = "of a count from its mean" if isinstance(loss, PoissonLoss) else "of a target from its prediction"
-    longer = ", times the largest norm of a row over the norm of the row," if loss.by_length else ""
+    residual = "of a count from its mean" if loss.constants.is_count else "of a target from its prediction"
+    longer = ", times the largest norm of a row over the norm of the row," if loss.constants.by_length else ""
     sentence = (
         f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that size; "
         f"the threshold follows from public facts alone."

@@ -163,7 +163,7 @@ def with_chosen_knots(
 def _with_noise_in_the_objective(settings: Settings) -> Settings:
     """The settings under which numbers of knots were compared: for two classes without noisy gradients."""
     found = settings.minimised
-    of_two_classes = isinstance(found, ScoreLoss) and found.score_size is None and found.loss.n_outputs == 1
+    of_two_classes = isinstance(found, ScoreLoss) and found.score_size is None and found.loss.constants.n_outputs == 1
     return replace(settings, mechanism="objective") if of_two_classes and settings.mechanism == "auto" else settings
 
 

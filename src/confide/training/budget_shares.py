@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from confide.erm.losses import Loss
+from confide.erm.losses import LossConstants
 from confide.errors import ParameterError
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
@@ -40,9 +40,9 @@ def refuse_noisy_gradients(mechanism: str) -> None:
         )
 
 
-def refuse_intervals(loss: Loss, n_weights: int) -> None:
+def refuse_intervals(loss: LossConstants, n_weights: int) -> None:
     """Refuse intervals if there is no proof for them, or if they would need too much memory."""
-    if not math.isfinite(loss.smoothness):
+    if loss.has_kinks:
         raise ParameterError(
             "intervals need a loss that bends, and the hinge has a corner. Use LogisticRegression, or loss='huber_hinge' or "
             "'smooth_hinge', or leave inference_share at 0."
@@ -210,7 +210,7 @@ def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
 
 def _refuse(settings: Settings, n_features: int) -> None:
     loss = settings.score_loss.loss
-    if loss.n_outputs > 1:
+    if loss.constants.n_outputs > 1:
         raise ParameterError(
             "interest is for two classes: with three or more, inference_share has intervals for all coefficients."
         )

@@ -15,7 +15,6 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.accounting.records import INTENT
 from confide.array_types import Indices
 from confide.budget_warnings import SEEDED, of_learned_steps, tell_of_repeats, warn
-from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerError, NotCertified, ParameterError
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
@@ -75,7 +74,8 @@ class Charge:
 
 def deciding_fit(settings: Settings, rows: CheckedRows) -> tuple[object, ...] | str:
     """What decides a fit beside its plan, all of it public."""
-    if settings.own_penalty is not None or isinstance(getattr(settings.minimised, "loss", None), DeclaredLoss):
+    loss = getattr(settings.minimised, "loss", None)
+    if settings.own_penalty is not None or (loss is not None and loss.constants.is_declared):
         return OF_USERS_CODE
     schema, prior = None if rows.encoder is None else rows.encoder.schema.to_dict(), settings.prior
     weights = None if prior is None else (prior.coef, prior.intercept)

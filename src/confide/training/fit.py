@@ -140,7 +140,7 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
         solver = NewtonThenFallback(has_ridge=False)
     release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
     weights = release.weights if plan.matching is None else matched(plan, release.weights, source, entropy)
-    model = LinearModel.of(weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
+    model = LinearModel.of(weights.reshape(plan.problem.loss.constants.n_outputs, -1), plan.problem)
     if isinstance(plan.problem, SparseProblem):
         model = with_zeros(model, plan, release.weights)
     if plan.intervals is None:

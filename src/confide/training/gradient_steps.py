@@ -15,10 +15,8 @@ import numpy as np
 
 from confide.array_types import Array, Weights
 from confide.erm.group_bounds import GroupBound
-from confide.erm.losses import Hinge, LogisticLoss, Loss
+from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import Centred
-from confide.erm.target_losses import TiltedLoss, with_joint
-from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes
 from confide.errors import ParameterError
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
@@ -140,7 +138,7 @@ def l2_of_chance(problem: SparseProblem, noise: float, typical: float) -> float:
     typical : the L2 norm of a typical row with its intercept
     """
     n_weights = problem.n_weights
-    of_rows = usual_slope(problem.loss) * problem.largest_weight * math.sqrt(problem.n_rows_low) * typical
+    of_rows = usual_slope(problem.loss.constants) * problem.largest_weight * math.sqrt(problem.n_rows_low) * typical
     chance = math.hypot(noise, of_rows / math.sqrt(problem.row_width))
     largest = chance * math.sqrt(2.0 * math.log(2.0 * n_weights))
     return _SHARE_OF_CHANCE * largest * (1.0 - problem.l1_ratio) / problem.l1_ratio
@@ -186,8 +184,8 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     """The facts with their ridge, and with joints in place of kinks, and the descent, from public facts."""
     typical = typical_norm(problem, rule.usual_norm)
     # A larger margin or target makes scores and weights larger by this factor.
-    unit = rule.score_size or max(1.0, problem.loss.margin)
-    limit = problem.loss.lipschitz * min(1.0, _share_of_slope(problem, mu, typical) * typical / problem.row_norm)
+    unit = rule.score_size or max(1.0, problem.loss.constants.margin)
+    limit = problem.loss.constants.lipschitz * min(1.0, _share_of_slope(problem, mu, typical) * typical / problem.row_norm)
     balanced = balanced_l2(
         # That of the mean of all sums. The weights of several scores are balanced score by score.
         _sensitivity(problem, limit) / mu * math.sqrt(problem.row_width),
@@ -195,7 +193,7 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
         typical,
         on_weights=False,
         score_size=rule.score_size,
-        margin=problem.loss.margin,
+        margin=problem.loss.constants.margin,
         has_prior=any(problem.prior),
     )
     if rule.is_automatic:
@@ -204,7 +202,9 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
             noise = math.sqrt(2.0) * _sensitivity(problem, limit) / mu
             l2 = min(l2, l2_of_chance(problem, noise, typical))
         problem = replace(problem, l2=l2)
-    curvature = usual_curvature(problem.loss, unit, has_residuals=rule.score_size is not None) * problem.largest_weight
+    curvature = (
+        usual_curvature(problem.loss.constants, unit, has_residuals=rule.score_size is not None) * problem.largest_weight
+    )
     kind = "many numbers" if has_many_numbers(problem) else "curves" if rule.has_curves else "lines"
     longest = _STEP[kind] / (curvature * _longest_usual(rule, problem, typical) ** 2 * problem.n_rows_low)
     n_steps, momentum = N_STEPS[kind], MOMENTUM[kind]
@@ -219,9 +219,9 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
 def _share_of_slope(problem: Problem, mu: float, typical: float) -> float:
     """The limit on gradients, as a share of the largest slope of a typical row."""
     # A lower limit makes all weights larger, and with them those that are noise alone.
-    if not isinstance(problem.loss, LogisticLoss) or isinstance(problem, SparseProblem):
+    if problem.loss != LogisticLoss() or isinstance(problem, SparseProblem):
         return _LIMIT
-    noise_norm = _sensitivity(problem, problem.loss.lipschitz) / mu * math.sqrt(problem.row_width)
+    noise_norm = _sensitivity(problem, problem.loss.constants.lipschitz) / mu * math.sqrt(problem.row_width)
     ratio = problem.largest_weight * problem.n_rows_low * typical / (problem.row_width * noise_norm)
     return _LIMIT if ratio >= _ENOUGH_FOR_PROBABILITIES else _LIMIT_OF_LOGISTIC
 
@@ -254,15 +254,18 @@ def gradient_mechanism(alpha: AlphaRule) -> NoisyGradients:
 
 def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Problem, Descent]:
     """The problem with a joint in place of kinks, and the descent with a radius, at which rounding costs little."""
-    joints = _JOINTS if _has_kinks(problem.loss) else (0.0,)
+    bounds = problem.loss.constants
+    # A user's loss may have kinks anywhere.
+    may_have_kinks = bounds.has_kinks or bounds.is_declared
     exact = descent.sensitivity(problem)
     for inflation in _INFLATIONS:
         for scores in _LONGEST_SCORES:
             # The points of a walk from a prior lie around that prior.
             radius = scores * unit / problem.row_norm + math.hypot(*problem.prior)
             within = replace(descent, radius=radius)
-            for joint in joints:
-                smooth = replace(problem, loss=_smoothed(problem.loss, joint * unit))
+            for joint in _JOINTS if may_have_kinks else (0.0,):
+                loss = problem.loss.with_joint(joint * unit, slopes_alone=True) if may_have_kinks else problem.loss
+                smooth = replace(problem, loss=loss)
                 if 2.0 * within.rounding(smooth) <= inflation * exact:
                     return smooth, within
     shorter = ", or give a shorter prior" if any(problem.prior) else ""
@@ -270,14 +273,3 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
         f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds"
         f"{shorter}."
     )
-
-
-def _has_kinks(loss: Loss) -> bool:
-    return isinstance(loss, Hinge | DeclaredLoss | TiltedLoss)
-
-
-def _smoothed(loss: Loss, half_width: float) -> Loss:
-    """The loss with joints of this half width in place of its kinks. A user's loss may have kinks anywhere."""
-    if isinstance(loss, DeclaredLoss):
-        return InterpolatedSlopes(loss, 2.0 ** math.floor(math.log2(2.0 * half_width)))
-    return with_joint(loss, half_width) if _has_kinks(loss) else loss

@@ -18,8 +18,6 @@ import numpy as np
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
-from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
 from confide.intake.penalties import check_penalty
@@ -241,7 +239,7 @@ def _may_centre(draft: Draft) -> bool:
         and isinstance(plan.budget, ApproxDP | ZCDP)
         # Without an intercept, scores of moved rows are no scores of rows.
         and problem.intercept > 0.0
-        and not problem.loss.by_length
+        and not problem.loss.constants.by_length
         and type(problem.row_bound) in (BallBound, GroupBound)
     )
 
@@ -330,7 +328,7 @@ def _may_take_gradients(draft: Draft) -> bool:
 def _errs_less_often(draft: Draft) -> bool:
     """Whether gradients err less often for two classes. Few weights of straight lines may have less noise of another law."""
     plan, asked = draft.plan, draft.asked
-    if not _compares_gradients(draft) or not plan.perturbs_objective or not plan.problem.loss.tapered:
+    if not _compares_gradients(draft) or not plan.perturbs_objective or not plan.problem.loss.constants.tapered:
         return False
     least, enough = _limits(plan, asked)
     is_gaussian = plan.noise.law == "gaussian" or asked.has_curves
@@ -341,7 +339,7 @@ def _errs_less_often(draft: Draft) -> bool:
 def _compares_gradients(draft: Draft) -> bool:
     """Whether mechanisms were compared for such a plan: with noise of its own, for two classes, and for columns as given."""
     has_features = draft.asked.random_features or draft.asked.appends_features
-    of_two_classes = draft.loss.score_size is None and draft.plan.problem.loss.n_outputs == 1
+    of_two_classes = draft.loss.score_size is None and draft.plan.problem.loss.constants.n_outputs == 1
     return draft.plan.noise is not None and of_two_classes and not has_features
 
 
@@ -352,7 +350,7 @@ def _enough_for_gradients(plan: Plan) -> float:
 
 def _limits(plan: Plan, asked: Settings) -> tuple[float, float]:
     """The `strength` from which on gradients err less often, and that from which on an exact minimiser does."""
-    is_logistic, least = isinstance(plan.problem.loss, LogisticLoss), _enough_for_gradients(plan)
+    is_logistic, least = plan.problem.loss == LogisticLoss(), _enough_for_gradients(plan)
     if asked.usual_norm is not None:
         takes_few_sums = is_logistic or not asked.has_curves or has_many_numbers(plan.problem)
         return least, _ENOUGH_FOR_OTHER_KNOTS if takes_few_sums else _ENOUGH_FOR_CURVES
@@ -363,14 +361,14 @@ def _limits(plan: Plan, asked: Settings) -> tuple[float, float]:
 
 def _is_too_noisy(plan: Plan) -> bool:
     """Whether gradients predict numbers or three and more classes better, because other noise is large."""
-    loss, share = plan.problem.loss, _share_of_rows(plan)
+    loss, share = plan.problem.loss.constants, _share_of_rows(plan)
     if loss.n_outputs > 1:
         return share > _NOISY_FOR_CLASSES
     if plan.noise is None or not plan.perturbs_objective:
         return False
-    if isinstance(loss, PoissonLoss):
+    if loss.is_count:
         return share > _NOISY_FOR_COUNTS
-    if not isinstance(loss, SquaredLoss):
+    if loss.threshold is None:
         return False
     return share > _NOISY_UNDER_RHO if isinstance(plan.budget, ZCDP) else share > _NOISY and plan.noise.law == "gaussian"
 
@@ -406,7 +404,7 @@ def _may_match(draft: Draft) -> bool:
     Weights become 0 after the release with an l1 penalty. Intervals are those of the weights that were released.
     """
     asked, plan = draft.asked, draft.plan
-    is_of_counts = asked.matches and plan.budget.is_private and isinstance(plan.problem.loss, PoissonLoss)
+    is_of_counts = asked.matches and plan.budget.is_private and plan.problem.loss.constants.is_count
     return is_of_counts and plan.problem.intercept > 0.0 and asked.l1_ratio == 0.0 and not asked.has_intervals
 
 
@@ -610,7 +608,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
     if settings.own_penalty is not None:
         check_penalty(settings.own_penalty, n_features)
     # A bound or a loss that a user wrote may change and still be the same object. So its plan is not remembered.
-    has_users_code = settings.own_penalty is not None or isinstance(getattr(settings.minimised, "loss", None), DeclaredLoss)
+    loss = getattr(settings.minimised, "loss", None)
+    has_users_code = settings.own_penalty is not None or (loss is not None and loss.constants.is_declared)
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not has_users_code
     return (_remembered if is_frozen else _remembered.__wrapped__)(settings, n_features, n_rows)
 
@@ -623,7 +622,7 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
         _refuse_objective(settings, settings.minimised)
         start = replace(settings, minimised=settings.minimised.nearly_squared or settings.minimised)
     elif settings.has_intervals and not settings.interest:
-        loss = settings.minimised.loss
+        loss = settings.minimised.loss.constants
         refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(loss, loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     draft = decided(Draft(settings, start, n_features, n_rows), STEPS)

@@ -10,11 +10,10 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.losses import Loss, MarginLoss
+from confide.erm.losses import Loss, OneMargin
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import LARGEST_BOUND, BallBound, RowBound
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import PoissonLoss
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 from confide.features.codes import ColumnEncoding
@@ -71,7 +70,7 @@ class ScoreLoss:
     """
 
     loss: Loss
-    one_vs_rest: MarginLoss | None = None
+    one_vs_rest: OneMargin | None = None
     softmax: bool = False
     only_two: str = ""
     if_noisy: Loss | None = None
@@ -275,8 +274,10 @@ class Settings:
         sums = list(of_losses)
         if self.mechanism in ("auto", "gradient"):
             # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
-            sums += [replace(each, loss=ClippedSlopes(each.loss, each.loss.lipschitz), order=1) for each in of_losses]
-        if self.matches and isinstance(losses.loss, PoissonLoss):
+            sums += [
+                replace(each, loss=ClippedSlopes(each.loss, each.loss.constants.lipschitz), order=1) for each in of_losses
+            ]
+        if self.matches and losses.loss.constants.is_count:
             sums += [replace(each, loss=whole_slopes(losses.loss)) for each in of_losses[:1]]
         bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centres else {}
         return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))

@@ -18,11 +18,9 @@ from confide.array_types import Weights
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss, Loss
 from confide.erm.row_bounds import Centred
-from confide.erm.target_losses import PoissonLoss, joint_of, unit_of_scores, with_joint
-from confide.erm.transformed_losses import InterpolatedSlopes, RisingSlopes
 from confide.models.scores import LinearModel
 from confide.privacy.mechanism import Plan, Problem
-from confide.training.alpha import is_of_residuals, typical_norm, usual_curvature, usual_slope
+from confide.training.alpha import typical_norm, usual_curvature, usual_slope
 from confide.training.gradient_steps import HeavyBall
 
 FALSE_WEIGHTS = 0.1
@@ -45,7 +43,7 @@ def support_threshold(plan: Plan, weights: Weights | None = None) -> float:
     problem = plan.problem
     if getattr(problem, "l1_ratio", 0.0) == 0.0 or plan.lattice is None:
         return 0.0
-    share = FALSE_WEIGHTS / (problem.n_features * problem.loss.n_outputs)
+    share = FALSE_WEIGHTS / (problem.n_features * problem.loss.constants.n_outputs)
     lattice: Any = plan.lattice
     pull, stiffness = _pull_of_rows(problem, weights)
     if plan.descent is not None:
@@ -88,26 +86,25 @@ def _pull_of_rows(problem: Problem, weights: Weights | None) -> tuple[float, flo
     loss, n_rows = problem.loss, problem.n_rows_low
     in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
     curvature = _curvature(loss, 0.0 if weights is None else float(np.linalg.norm(weights)) * in_column)
-    return usual_slope(loss) * math.sqrt(n_rows) * in_column, problem.l2 + curvature * n_rows * in_column**2
+    return usual_slope(loss.constants) * math.sqrt(n_rows) * in_column, problem.l2 + curvature * n_rows * in_column**2
 
 
 def _curvature(loss: Loss, scores: float) -> float:
     """The mean curvature of a loss over rows whose scores have this deviation."""
-    if isinstance(loss, PoissonLoss):
+    bounds = loss.constants
+    if bounds.is_count:
         # The curvature of counts is their mean, which is taken to be 1.
         return 1.0
-    if loss.n_outputs > 1 and scores > 0.0:
+    if bounds.n_outputs > 1 and scores > 0.0:
         # Each score bends the loss about as the score of two classes does.
-        return _curvature(LogisticLoss(), scores / math.sqrt(loss.n_outputs))
-    if is_of_residuals(loss) or scores == 0.0:
-        return usual_curvature(loss, unit_of_scores(loss), has_residuals=is_of_residuals(loss))
-    if isinstance(loss, InterpolatedSlopes):
+        return _curvature(LogisticLoss(), scores / math.sqrt(bounds.n_outputs))
+    has_residuals = bounds.target_bound is not None
+    if has_residuals or scores == 0.0:
+        return usual_curvature(bounds, bounds.unit, has_residuals=has_residuals)
+    if bounds.joint is not None and (bounds.joint < _WIDE_JOINT or not bounds.convex):
         # A user's loss has curvatures here by its slopes alone, whether or not it declares more.
-        loss = RisingSlopes(loss.loss, 2.0 * _WIDE_JOINT)
-    joint = joint_of(loss)
-    if joint is not None and joint < _WIDE_JOINT:
         # The rows of the quantiles are too few for a narrow joint, and over many rows a wide one bends the loss as much.
-        loss = with_joint(loss, _WIDE_JOINT)
+        loss = loss.with_joint(_WIDE_JOINT)
     at_rows, label = (max(scores, 0.5) * stats.norm.ppf(_QUANTILES))[:, None], np.ones(len(_QUANTILES))
     curvature = loss.of_scores(at_rows, label, 2).curvature
     assert curvature is not None  # noqa: S101 - order 2 was asked for
