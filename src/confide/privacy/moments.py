@@ -206,8 +206,8 @@ class Moments(SumQuery):
         row_sum = RowSum(loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
         window = window_of(problem.loss_bounds, _WINDOW if math.isfinite(self.largest_norm) else _NARROW_WINDOW)
         matrices = rows.sum_over_rows(MomentSum(row_sum, window), shortened(weights, self.largest_norm)).hessian
-        if not loss.separable:
-            directions = directions_of(loss.n_outputs, problem.row_width)
+        if not loss.constants.separable:
+            directions = directions_of(loss.constants.n_outputs, problem.row_width)
             matrices = directions @ matrices @ directions.T
         places, columns, multiples = _places(problem)
         units = (self.unit_of_curvature, self.unit_of_slope)

@@ -492,7 +492,7 @@ def noise_l2(product_deviation: float, n_weights: int) -> float:
     """The ridge of the sum form that limits the effect of noise in X^T X: 0.7 t sqrt(D), D the number of weights.
 
     t is the standard deviation of the noise on one product. A symmetric matrix of such noise has eigenvalues up to
-    2 t sqrt(D). Eigenvalues that become negative are set to 0 (`confide.solvers.normal_equations`), so about a third of that
+    2 t sqrt(D). Eigenvalues that become negative are set to 0 (`ridge_weights`), so about a third of that
     suffices. The ridge of Wang (2018) needs a private lower bound on the smallest eigenvalue, which costs budget, and it was
     not better on any design.
     """

@@ -21,12 +21,27 @@ from confide.privacy.sufficient_statistics import (
     StatisticsPlan,
     plan_of_statistics,
 )
-from confide.solvers.normal_equations import ridge_weights
 from confide.solvers.proximal import minimiser_of_model
 from confide.training.alpha import noise_l2, usual_norm
 from confide.training.auto_mechanism import row_bounds
 from confide.training.settings import Settings, SquaredError
 from confide.training.support import FALSE_WEIGHTS, gaussian_threshold
+
+
+def ridge_weights(products: Array, targets: Array, l2: float, prior: Array | None = None) -> Array:
+    """Weights (D,) that minimise w . P w / 2 - w . t + (l2 / 2) |w - prior|^2, where P is the positive part of `products`.
+
+    X^T X has no negative eigenvalues, so eigenvalues that noise pushed below 0 are put back to 0. The weights are not
+    exact. Privacy does not depend on that, for the guarantee covers the sums that they are computed from.
+    """
+    if prior is not None:
+        targets = targets + l2 * prior
+    values, vectors = np.linalg.eigh(products)
+    # An eigenvalue has about this error. Without it here, a tiny ridge would magnify the error of an eigenvalue near 0.
+    rounding = 2.0**-52 * len(values) * np.abs(values).max()
+    weights: Array = vectors @ ((vectors.T @ targets) / (np.maximum(values, 0.0) + (l2 + rounding)))
+    return weights
+
 
 # Least squares with an l1 penalty, from noisy sums over rows. It is made of what was released, so it costs nothing.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.solvers.normal_equations import ridge_weights
+from confide.training.least_squares import ridge_weights
 
 
 @pytest.mark.parametrize("l2", [1e-6, 1.0, 1e3])
