@@ -86,14 +86,6 @@ NOT_PROVEN = {
         "privacy.noisy_sum.SumPlan.share",
         "privacy.penalised_problem.SparseProblem.has_levels",
     ),
-    "constants that a sum has because losses have them; no plan is calibrated by them": (
-        "erm.linear_sums.*.value_at_zero",
-        "erm.linear_sums.*.monotone",
-        "erm.linear_sums.*.by_length",
-        "erm.linear_sums.*.tapered",
-        "erm.linear_sums.*.self_concordant",
-        "erm.linear_sums.*.curvature_at_slope",
-    ),
     "values, curvatures and samples for solvers, and which solver comes first: nobody has to believe them": (
         "erm.*losses.*.value",
         "erm.*losses.*.second_derivative",

@@ -160,7 +160,7 @@ UPWARDS = {
     "direction_sums": [
         (lambda: DirectionSums.plan(TRAINING[ADD], 2, CONCENTRATED).lattice.l2_sensitivity, 1),
         (lambda: DirectionSums.plan(TRAINING[ADD], 2, PURE).lattice.l2_sensitivity, 1),
-        (lambda: distance_of_neighbours(LOGISTIC, (0.0, 1.0), REPLACE, 1), 1),
+        (lambda: distance_of_neighbours(LOGISTIC.constants, (0.0, 1.0), REPLACE, 1), 1),
     ],
     "gaussian": [
         (lambda: GaussianMechanism(0.3).renyi(4.0), 1),
