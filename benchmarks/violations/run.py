@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.violations.releases import VIOLATIONS, Violation
 from confide.audit import AuditResult, attack
-from confide.audit.targets import audited
+from confide.audit.worst_pairs import audited
 
 PAGE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- the table -->", "<!-- end of the table -->"

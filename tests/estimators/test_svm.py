@@ -20,7 +20,7 @@ from confide.features.encoder import Encoder
 from confide.training.alpha import usual_norm
 from confide.training.auto_features import feature_norm
 from tests.estimators.conventions import failed_checks
-from tests.training.test_auto_loss import columns
+from tests.training.test_plan_loss import columns
 
 LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
 LOSSES = {"huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge, "logistic_hinge": LogisticHinge}

@@ -165,7 +165,7 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     prior = content.get("prior")
     released = ReleasedModel(
         scoring=_scoring(content, domain),
-        alpha=float(_finite(content["alpha"])),
+        alpha=float(_finite(float(content["alpha"]))),
         guarantee=_guarantee(content["guarantee"]),
         coefficient_names=np.array(content["coefficient_names"], dtype=object),
         columns=columns,
@@ -288,7 +288,7 @@ def row_bound_from_dict(value: dict[str, Any], width: int | None = None) -> RowB
     if value["kind"] == "form":
         check_keys(value, {"kind", "inner", "norm", "form"})
         form = QuadraticForm.from_dict(value["form"])
-        return ShortenedInNorm(row_bound_from_dict(value["inner"], width), form, float(_finite(value["norm"])))
+        return ShortenedInNorm(row_bound_from_dict(value["inner"], width), form, float(_finite(float(value["norm"]))))
     if value["kind"] == "groups":
         check_keys(value, {"kind", "sizes", "scales", "linked"}, optional={"linked"})
         # Groups of too many columns would take memory before they were compared with the weights.
