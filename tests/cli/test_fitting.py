@@ -7,30 +7,31 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide.cli.fitting import Fitting, schema_with_target
-from confide.cli.options import ModelOptions
+from confide.cli.fitting import prepared_fit, schema_with_target
+from confide.cli.options import ModelOptions, Spending
 from confide.errors import FileError, ParameterError
 from tests.cli.commands import spent
 
 
-def fitting(**changes):
+def prepared(**changes):
     asked = {
         "data": "people.csv",
         "schema": Path("people.toml"),
         "options": ModelOptions(kind="logistic"),
-        "ledger": "study.db",
+        "spending": Spending(epsilon=0.5, ledger="study.db"),
+        "out": Path("model.json"),
     }
-    return Fitting(**{**asked, "budget": confide.PureDP(0.5), "out": Path("model.json"), **changes})
+    return prepared_fit(**(asked | changes))
 
 
 def test_a_fit_is_prepared_planned_and_released(folder_with_ledger):
     """Nothing is charged before the release; the plan and the model have the same budget."""
-    prepared = fitting().prepared()
-    plan = prepared.planned()
-    assert prepared.public_rows == 140
+    fit = prepared()
+    plan = fit.planned()
+    assert fit.public_rows == 140
     assert spent() == 0.0
     assert not Path("model.json").exists()
-    prepared.release(plan)
+    fit.release(plan)
     assert spent() == 0.5
     assert confide.load("model.json").guarantee_.budget == plan.event.budget
 
@@ -46,7 +47,7 @@ def test_a_fit_is_prepared_planned_and_released(folder_with_ledger):
 )
 def test_files_are_checked_before_any_work(folder_with_ledger, changes, message):
     with pytest.raises(FileError, match=message):
-        fitting(**changes).prepared()
+        prepared(**changes)
 
 
 def test_a_schema_needs_a_target(folder_with_ledger):

@@ -21,7 +21,7 @@ SMALL = ApproxDP(0.1, 1e-5)
 
 
 def with_centre(**changes):
-    return settings(**({"budget": SMALL, "intercept": 1.0, "centres": True} | changes))
+    return settings(**({"budget": SMALL, "intercept": 1.0, "centre": True} | changes))
 
 
 def rows_off_the_origin(n=4000, d=20, seed=0):
@@ -47,7 +47,7 @@ def test_a_fit_with_much_noise_finds_the_middle_of_the_rows(budget):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"centres": False},
+        {"centre": False},
         {"budget": PureDP(0.1)},
         {"intercept": 0.0},
         {"row_bound": BallBound(np.inf), "budget": PureDP(np.inf)},

@@ -67,7 +67,7 @@ def test_the_limits_are_those_of_the_strength(loss, usual_norm, curves, least, e
         plan = make_plan(settings(budget=budget, mechanism="objective", **facts), 40, 20_000)
         if plan.noise is None or plan.noise.law != "gaussian":
             continue
-        taken = make_plan(settings(budget=budget, centres=True, **facts), 40, 20_000)
+        taken = make_plan(settings(budget=budget, centre=True, **facts), 40, 20_000)
         found[strength(plan, usual_norm)] = taken.mechanism
     assert set(found.values()) == {"gradient", "objective"}
     for strong, mechanism in found.items():
@@ -87,7 +87,7 @@ def test_concentrated_budgets_take_gradients_from_a_smaller_strength_on(curves):
     facts |= {"has_curves": True, "usual_norm": 0.8} if curves else {}
     for rho in np.geomspace(0.001, 0.005, 8):
         plan = make_plan(settings(budget=ZCDP(float(rho)), mechanism="objective", **facts), 40, 10_000)
-        taken = make_plan(settings(budget=ZCDP(float(rho)), centres=True, **facts), 40, 10_000)
+        taken = make_plan(settings(budget=ZCDP(float(rho)), centre=True, **facts), 40, 10_000)
         found[strength(plan, facts.get("usual_norm"))] = taken.mechanism
     assert all(mechanism == ("gradient" if strong > 1.1 else "objective") for strong, mechanism in found.items())
     assert len({mechanism for strong, mechanism in found.items() if strong < 1.6}) == 2
@@ -100,7 +100,7 @@ def test_tables_of_many_numbers_leave_curves_to_the_objective():
         "intercept": 1.0,
         "usual_norm": 0.8,
         "has_curves": True,
-        "centres": True,
+        "centre": True,
     }
     budget = ApproxDP(0.1, 1e-5)
     for n_features, expected in ((40, "gradient"), (400, "objective")):

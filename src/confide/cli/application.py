@@ -69,9 +69,7 @@ _VARIABLE = "_CONFIDE_COMPLETE"
 
 
 def completion(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)
-    ],
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print a script that lets a shell complete commands and options. It changes no file."""
     script = get_completion_script(prog_name="confide", complete_var=_VARIABLE, shell=shell)

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.fit import DataFiles, Finish, LedgerToCharge
-from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget
-from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
+from confide.cli.fit import DataFiles
+from confide.cli.options import (
+    Force,
+    Format,
+    NeighboursName,
+    RowsPerPerson,
+    Seed,
+    Spending,
+    exit_if_void,
+    files_of_ledger,
+    takes_spending,
+)
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -26,7 +35,6 @@ ColumnNames = Annotated[
         metavar="NAME[:LOW:HIGH[:SCALE]]",
         help="A column of numbers; repeat it for several. With outer bounds and a scale of its own as age:0:150 or "
         "income:0:1e7:log.",
-        show_default=False,
     ),
 ]
 OuterBounds = Annotated[
@@ -61,12 +69,12 @@ BoundsOut = Annotated[Path, typer.Option(metavar="FILE.toml", help="File to writ
 _LEVEL = 0.95
 
 
+@takes_spending()
 def bounds(
     data: DataFiles,
     column: ColumnNames,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
+    *,
+    spending: Spending,
     outer: OuterBounds = None,
     quantiles: Quantiles = (0.01, 0.99),
     scale: Scale = None,
@@ -74,11 +82,6 @@ def bounds(
     schema: SchemaToComplete = None,
     neighbours: NeighboursName = "replace-one",
     max_rows_per_person: RowsPerPerson = 1,
-    ledger: LedgerToCharge = None,
-    no_ledger: NoLedger = False,
-    force_budget: ForceBudget = False,
-    purpose: Purpose = None,
-    finish: Finish = False,
     out: BoundsOut = Path("bounds.toml"),
     seed: Seed = None,
     force: Force = False,
@@ -90,20 +93,16 @@ def bounds(
     release and one charge. Rows are read block by block, and checked before anything is charged.
     """
     from confide.cli import output
-    from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
-    from confide.cli.options import files_of_ledger
-    from confide.cli.output import check_path
     from confide.data.files import files_of
     from confide.estimators.private_bounds import private_bounds
 
-    budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
-    inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(ledger)]
-    check_path(out, inputs, (".toml",), overwrite=force)
+    budget, files = spending.budget, files_of(data)
+    inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(spending.ledger)]
+    output.check_path(out, inputs, (".toml",), overwrite=force)
     described, columns = _described(schema, column, outer, scale, missing=missing)
-    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person, finish=finish)
+    charges = spending.charges(out, max_rows_per_person)
     screen = output.Screen() if output_format == "text" else None
-    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
-    with charges.reported_on_failure("schema"), nothing_wasted(force=force_budget):
+    with spending.charged(charges, "schema"):
         with output.working(f"reading {data}"):
             found = private_bounds(
                 files, columns, budget=budget, quantiles=quantiles, schema=described, ledger=charges.ledger,
@@ -114,10 +113,7 @@ def bounds(
             output.print_json(_document(found) | {"schema": str(out), "charge": charges.document()})
         else:
             _show(screen, found, charges, out)
-    if found.void is not None:
-        from confide.cli.failures import NO_GUARANTEE
-
-        raise typer.Exit(NO_GUARANTEE)
+    exit_if_void(found.void)
 
 
 def _described(

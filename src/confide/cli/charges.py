@@ -17,8 +17,7 @@ import typer
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import current_user
 from confide.cli.failures import StoppedAfterCharge
-from confide.cli.option_values import amounts_text
-from confide.cli.options import is_dialogue
+from confide.cli.option_values import amounts_text, is_dialogue
 from confide.errors import BudgetWarning, FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
 from confide.expected_noise import NOISE_HIDES

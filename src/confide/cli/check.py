@@ -23,7 +23,6 @@ DataToCheck = Annotated[
     typer.Argument(
         metavar="DATA",
         help="Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file, or a quoted pattern.",
-        show_default=False,
     ),
 ]
 SchemaToCheck = Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")]

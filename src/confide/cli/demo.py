@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confide.cli.option_values import Delta, Epsilon, amounts_text, chosen_budget, new_estimator
-from confide.cli.options import Force, Format, ModelOut, check_model_out, exit_without_guarantee
+from confide.cli.options import Force, Format, ModelOut, exit_if_void
 
 if TYPE_CHECKING:
     from confide.cli.output import Screen
@@ -33,7 +33,7 @@ def demo(
     from confide.datasets import load_adult
 
     budget = chosen_budget(epsilon, delta, None)
-    check_model_out(out, force=force)
+    output.check_path(out, (), overwrite=force)
     with output.working("reading the Adult data"):
         adult = load_adult()
     model = new_estimator("additive", budget, adult.schema)
@@ -53,7 +53,7 @@ def demo(
         _show_next_steps(screen, out, commands)
     else:
         output.print_json(_document(model, plan, out) | {"test_accuracy": accuracies, "next": commands})
-    exit_without_guarantee(model)
+    exit_if_void(model.guarantee_.void)
 
 
 def _test_accuracies(model: PrivateLinearModel, adult: SplitData) -> dict[str, float]:

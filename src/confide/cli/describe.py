@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.failures import NO_GUARANTEE
-from confide.cli.fit import DataFiles, Finish, LedgerToCharge, SchemaFile
-from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget
-from confide.cli.options import Force, ForceBudget, Format, NeighboursName, NoLedger, RowsPerPerson, Seed
+from confide.cli.fit import DataFiles, SchemaFile
+from confide.cli.options import (
+    Force,
+    Format,
+    NeighboursName,
+    RowsPerPerson,
+    Seed,
+    Spending,
+    exit_if_void,
+    files_of_ledger,
+    takes_spending,
+)
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -25,43 +33,36 @@ ColumnNames = Annotated[
     typer.Option(
         "--column", metavar="NAME", help="A column to describe; repeat it for several. Fewer columns have less noise, "
         "and for several columns --delta or --rho gives less than --epsilon alone.  "
-        "[default: all columns and the target]", show_default=False,
+        "[default: all columns and the target]",
     ),
 ]  # fmt: skip
 CrossTables = Annotated[
     list[str] | None,
     typer.Option(
         "--cross", metavar="NAME:NAME", help="Count rows by two columns of categories; repeat it for several tables.",
-        show_default=False,
     ),
 ]  # fmt: skip
 QuantilesToShow = Annotated[
     list[float] | None,
     typer.Option(
         "--quantile", metavar="Q", help="A quantile of numbers; repeat it for several.  [default: .25, .5, .75]",
-        show_default=False,
     ),
 ]  # fmt: skip
 DescriptionOut = Annotated[Path, typer.Option(metavar="FILE.json", help="File to write the description to.")]
 
 
+@takes_spending()
 def describe(
     data: DataFiles,
     schema: SchemaFile,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
+    *,
+    spending: Spending,
     column: ColumnNames = None,
     cross: CrossTables = None,
     quantile: QuantilesToShow = None,
     level: Annotated[float, typer.Option(metavar="L", help="Level of the intervals, between 0 and 1.")] = 0.95,
     neighbours: NeighboursName = "replace-one",
     max_rows_per_person: RowsPerPerson = 1,
-    ledger: LedgerToCharge = None,
-    no_ledger: NoLedger = False,
-    force_budget: ForceBudget = False,
-    purpose: Purpose = None,
-    finish: Finish = False,
     out: DescriptionOut = Path("description.json"),
     seed: Seed = None,
     force: Force = False,
@@ -72,19 +73,15 @@ def describe(
     All of it is one release and one charge. Rows are read block by block, and checked before anything is charged.
     """
     from confide.cli import output
-    from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
-    from confide.cli.options import files_of_ledger
-    from confide.cli.output import check_path
     from confide.data.files import files_of
     from confide.estimators.description import describe as described
     from confide.features.schema import Schema
 
-    budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
-    check_path(out, [*files, schema, *files_of_ledger(ledger)], (".json",), overwrite=force)
+    budget, files = spending.budget, files_of(data)
+    output.check_path(out, [*files, schema, *files_of_ledger(spending.ledger)], (".json",), overwrite=force)
     known = Schema.from_toml(schema)
-    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person, finish=finish)
-    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
-    with charges.reported_on_failure("description"), nothing_wasted(force=force_budget):
+    charges = spending.charges(out, max_rows_per_person)
+    with spending.charged(charges, "description"):
         with output.working(f"reading {data}"):
             found = described(
                 files, known, budget=budget, columns=column or None, cross_tables=_pairs(cross or [], known),
@@ -98,8 +95,7 @@ def describe(
             output.print_json(document | {"file": str(out), "charge": charges.document()})
         else:
             _show(output.Screen(), found, charges, out)
-    if found.void is not None:
-        raise typer.Exit(NO_GUARANTEE)
+    exit_if_void(found.void)
 
 
 def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:

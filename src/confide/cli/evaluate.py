@@ -5,14 +5,23 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.failures import NO_GUARANTEE
-from confide.cli.fit import DataFiles, Finish, LedgerToCharge
-from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget, in_words_of_options
-from confide.cli.options import Force, Format, ModelFile, NoLedger, RowsPerPerson, Seed
+from confide.cli.fit import DataFiles
+from confide.cli.option_values import in_words_of_options
+from confide.cli.options import (
+    Force,
+    Format,
+    ModelFile,
+    NeighboursName,
+    RowsPerPerson,
+    Seed,
+    Spending,
+    exit_if_void,
+    takes_spending,
+)
 from confide.errors import FileError
 
 if TYPE_CHECKING:
@@ -31,31 +40,22 @@ _CLIP = "The largest log loss, or error in the unit of the target, that a row co
 _ALLOW_HIDDEN = "Charge even if there are so few rows that the noise will hide every rate."
 
 
+@takes_spending(without=("force_budget",))
 def evaluate(
     model_file: ModelFile,
     data: DataFiles,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    ledger: LedgerToCharge = None,
-    no_ledger: NoLedger = False,
-    purpose: Purpose = None,
-    finish: Finish = False,
-    bins: Annotated[int | None, typer.Option(metavar="N", help=_BINS, show_default=False)] = None,
-    groups: Annotated[str | None, typer.Option(metavar="NAME", help=_GROUPS, show_default=False)] = None,
-    other: Annotated[Path | None, typer.Option(metavar="MODEL.json", help=_OTHER, show_default=False)] = None,
-    clip: Annotated[float | None, typer.Option(metavar="C", help=_CLIP, show_default=False)] = None,
+    *,
+    spending: Spending,
+    bins: Annotated[int | None, typer.Option(metavar="N", help=_BINS)] = None,
+    groups: Annotated[str | None, typer.Option(metavar="NAME", help=_GROUPS)] = None,
+    other: Annotated[Path | None, typer.Option(metavar="MODEL.json", help=_OTHER)] = None,
+    clip: Annotated[float | None, typer.Option(metavar="C", help=_CLIP)] = None,
     level: Annotated[float, typer.Option(metavar="L", help="Level of the intervals, between 0 and 1.")] = 0.95,
-    neighbours: Annotated[
-        Literal["replace-one", "add-or-remove-one"],
-        typer.Option(help="Which data sets count as neighbours. add-or-remove-one keeps the number of rows private."),
-    ] = "replace-one",
+    neighbours: NeighboursName = "replace-one",
     max_rows_per_person: RowsPerPerson = 1,
     allow_hidden: Annotated[bool, typer.Option("--allow-hidden", help=_ALLOW_HIDDEN)] = False,
     seed: Seed = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Also write the evaluation to this file.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Also write the evaluation to this file.")] = None,
     force: Force = False,
     output_format: Format = "text",
 ) -> None:
@@ -65,7 +65,7 @@ def evaluate(
     they have a budget of their own, and so a ledger of their own.
     """
     from confide.cli import output
-    from confide.cli.charges import Charges, agree_on_ledger
+    from confide.cli.charges import agree_on_ledger
     from confide.data.files import files_of
     from confide.estimators import evaluation
     from confide.estimators.evaluation import group_column, planned_evaluation
@@ -73,17 +73,17 @@ def evaluate(
     from confide.intake.rows import open_rows
     from confide.privacy.budgets import Neighbours
 
-    budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
+    budget, files = spending.budget, files_of(data)
     if out is not None:
         output.check_path(out, (model_file, *files, *([] if other is None else [other])), (".json",), overwrite=force)
     model = _model(model_file)
     asked: dict[str, Any] = {"n_bins": bins, "groups": group_column(groups), "clip": clip, "other": other and _model(other)}
-    charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person, finish=finish)
+    charges = spending.charges(model_file, max_rows_per_person)
     _note_same_rows(charges, model, model_file)
     whom: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "rows_per_person": max_rows_per_person}
     planned = planned_evaluation(model, budget, **asked, **whom)
     opened = open_rows(files, planned.schema)
-    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
+    charges.is_unasked = agree_on_ledger(spending.ledger, budget, no_ledger=spending.no_ledger)
     if output_format == "text":
         output.Screen().text(evaluation.expected_of_planned(planned, opened, level))
     with charges.reported_on_failure("evaluation"), output.working("evaluating"):
@@ -95,7 +95,7 @@ def evaluate(
     document |= _shown(found, document, charges, output_format)
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
-    _exit_if_void(found)
+    exit_if_void(found.void)
 
 
 def _note_same_rows(charges: Charges, model: Any, model_file: Path) -> None:
@@ -105,11 +105,6 @@ def _note_same_rows(charges: Charges, model: Any, model_file: Path) -> None:
 
     if charges.ledger and (note := same_rows_note(charges.ledger, model.guarantee_, sha256_of(model_file))):
         print(f"note: {note}", file=sys.stderr)
-
-
-def _exit_if_void(found: Evaluation) -> None:
-    if found.void is not None:
-        raise typer.Exit(NO_GUARANTEE)
 
 
 def _shown(found: Evaluation, document: dict[str, Any], charges: Charges, output_format: str) -> dict[str, Any]:

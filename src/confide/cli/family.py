@@ -11,9 +11,7 @@ from confide.cli import option_values
 from confide.cli.options import Format
 from confide.errors import ParameterError
 
-ModelFiles = Annotated[
-    list[Path] | None, typer.Argument(metavar="[MODEL.json]...", help="Files of saved models.", show_default=False)
-]
+ModelFiles = Annotated[list[Path] | None, typer.Argument(metavar="[MODEL.json]...", help="Files of saved models.")]
 LedgerOfFamily = Annotated[
     str | None,
     typer.Option("--ledger", metavar="LEDGER.db", help="Every fit that this ledger charged is in the family."),
@@ -23,7 +21,7 @@ PurposeOfFamily = Annotated[
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(metavar="A,B,...", help="Only coefficients of these columns.  [default: all]", show_default=False),
+    typer.Option(metavar="A,B,...", help="Only coefficients of these columns.  [default: all]"),
 ]
 PValues = Annotated[
     list[str] | None,
@@ -31,7 +29,6 @@ PValues = Annotated[
         "--p-value",
         metavar="NAME=P",
         help="A p-value from elsewhere; with a ledger, NAME is the number of its charge. May be given again.",
-        show_default=False,
     ),
 ]
 

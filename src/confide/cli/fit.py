@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.option_values import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.options import (
     Force,
-    ForceBudget,
     Format,
     ModelOptions,
     ModelOut,
-    NoLedger,
-    exit_without_guarantee,
+    Spending,
+    exit_if_void,
     takes_model_options,
+    takes_spending,
 )
 
 if TYPE_CHECKING:
@@ -34,13 +33,9 @@ DataFiles = Annotated[
     typer.Argument(
         metavar="DATA",
         help="CSV, Parquet or Feather file, or a quoted pattern such as 'data/*.parquet'.",
-        show_default=False,
     ),
 ]
 SchemaFile = Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")]
-LedgerToCharge = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Ledger to charge, a file or URL; see `confide ledger init`.")
-]
 CacheFolder = Annotated[
     Path | None,
     typer.Option(
@@ -53,34 +48,18 @@ ReportOut = Annotated[
 ]
 
 
-Finish = Annotated[
-    bool,
-    typer.Option(
-        "--finish",
-        help="Finish a release that was charged to the ledger and interrupted before anything was seen, such as by a kill. "
-        "Nothing is charged anew. Data, schema and options must be the same.",
-    ),
-]
-
-
+@takes_spending()
 @takes_model_options(without=("row_norm",))
 def fit(
     data: DataFiles,
     schema: SchemaFile,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
     *,
+    spending: Spending,
     options: ModelOptions,
-    ledger: LedgerToCharge = None,
-    no_ledger: NoLedger = False,
-    force_budget: ForceBudget = False,
-    purpose: Purpose = None,
     cache: CacheFolder = None,
     out: ModelOut = Path("model.json"),
     report: ReportOut = None,
     force: Force = False,
-    finish: Finish = False,
     output_format: Format = "text",
 ) -> None:
     """Train a private model and write it to a file.
@@ -91,26 +70,22 @@ def fit(
     from the released weights, nothing is shown that depends on the rows.
     """
     from confide.cli import output
-    from confide.cli.charges import agree_on_ledger, nothing_wasted
-    from confide.cli.fitting import Fitting
+    from confide.cli.fitting import prepared_fit
     from confide.report.writing import write_report
 
-    asked = Fitting(
-        data=data, schema=schema, options=options, budget=chosen_budget(epsilon, delta, rho), out=out, ledger=ledger,
-        purpose=purpose, cache=cache, report=report, force=force, finish=finish,
-    )  # fmt: skip
-    prepared = asked.prepared()
+    prepared = prepared_fit(
+        data=data, schema=schema, options=options, spending=spending, out=out, cache=cache, report=report, force=force
+    )
     model, charges = prepared.model, prepared.charges
-    charges.is_unasked = agree_on_ledger(ledger, asked.budget, no_ledger=no_ledger)
     screen = output.Screen() if output_format == "text" else None
-    with charges.reported_on_failure(), nothing_wasted(force=force_budget):
+    with spending.charged(charges):
         plan = prepared.planned()
         if screen:
             prepared.show(plan, screen)
         prepared.release(plan)
         if report is not None:
             write_report(
-                model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "", model_name=out.name
+                model, report, overwrite=force, ledger=charges.ledger, ledger_name=spending.ledger or "", model_name=out.name
             )
         if screen is None:
             output.print_json(_document(prepared, plan) | {"charge": charges.document()})
@@ -119,7 +94,7 @@ def fit(
             if report is not None:
                 screen.verbatim(f"Wrote {report}")
             screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
-    exit_without_guarantee(model)
+    exit_if_void(model.guarantee_.void)
 
 
 def _document(prepared: PreparedFit, plan: AnyPlan) -> dict[str, Any]:
@@ -128,7 +103,7 @@ def _document(prepared: PreparedFit, plan: AnyPlan) -> dict[str, Any]:
 
     verdict = prepared.judged(plan).to_dict()
     return {
-        "model": str(prepared.asked.out),
+        "model": str(prepared.out),
         "plan": plan.to_dict(),
         "verdict": verdict,
         **output.model_document(prepared.model),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.cli.options import ModelOptions, check_model_out, check_report_out, files_of_ledger
+from confide.cli.options import ModelOptions, Spending, files_of_ledger
 from confide.errors import ParameterError
 from confide.planning.simulation import COVERAGE
 
@@ -18,62 +18,52 @@ if TYPE_CHECKING:
     from confide.features.schema import Schema
     from confide.planning.advice import Verdict
     from confide.planning.simulation import Forecast
-    from confide.privacy.budgets import Budget
     from confide.training.plan import AnyPlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fitting:
-    """What is asked of a fit.
+def prepared_fit(
+    *,
+    data: str,
+    schema: Path,
+    options: ModelOptions,
+    spending: Spending,
+    out: Path,
+    cache: Path | None = None,
+    report: Path | None = None,
+    force: bool = False,
+) -> PreparedFit:
+    """The fit, once files, schema and options are known to fit together. No row is read.
 
-    Attributes
+    Parameters
     ----------
     data : path or pattern of the table
     schema : file of the schema
     options : the model
-    budget : what the model may cost
+    spending : what the model may cost, and where it is charged
     out : file of the model
-    ledger : file or URL of the ledger; None for none
-    purpose : what the ledger records as the purpose; None for what the library says
     cache : folder for encoded rows; None for none
     report : file of the report; None for none
     force : whether files that exist are replaced
-    finish : whether a charge whose run was interrupted is finished, in place of a new one
     """
+    from confide.cli import output
+    from confide.data.files import files_of, opened
+    from confide.intake.rows import checked_cache
 
-    data: str
-    schema: Path
-    options: ModelOptions
-    budget: Budget
-    out: Path
-    ledger: str | None = None
-    purpose: str | None = None
-    cache: Path | None = None
-    report: Path | None = None
-    force: bool = False
-    finish: bool = False
-
-    def prepared(self) -> PreparedFit:
-        """The fit, once files, schema and options are known to fit together. No row is read."""
-        from confide.cli.charges import Charges
-        from confide.data.files import files_of, opened
-        from confide.intake.rows import checked_cache
-
-        files = files_of(self.data)
-        for path in files:
-            with opened(path):
-                pass
-        if self.cache is not None:
-            checked_cache(self.cache)
-        priors = [path for path in (self.options.prior, self.options.public_prior) if path is not None]
-        inputs = [*files, self.schema, *priors, *files_of_ledger(self.ledger)]
-        check_model_out(self.out, inputs, force=self.force)
-        if self.report is not None:
-            check_report_out(self.report, [*inputs, self.out], force=self.force)
-        columns = schema_with_target(self.schema)
-        rows = self.options.max_rows_per_person
-        charges = Charges(self.ledger, purpose=self.purpose, model_file=self.out, rows=rows, finish=self.finish)
-        return PreparedFit(self, files, self.options.estimator(self.budget, columns, charges.ledger), charges)
+    budget, files = spending.budget, files_of(data)
+    for path in files:
+        with opened(path):
+            pass
+    if cache is not None:
+        checked_cache(cache)
+    priors = [path for path in (options.prior, options.public_prior) if path is not None]
+    inputs = [*files, schema, *priors, *files_of_ledger(spending.ledger)]
+    output.check_path(out, inputs, overwrite=force)
+    if report is not None:
+        output.check_path(report, [*inputs, out], (".html", ".htm"), overwrite=force)
+    columns = schema_with_target(schema)
+    charges = spending.charges(out, options.max_rows_per_person)
+    model = options.estimator(budget, columns, charges.ledger)
+    return PreparedFit(data, files, model, charges, out, cache, force)
 
 
 @dataclass(slots=True)
@@ -82,19 +72,23 @@ class PreparedFit:
 
     Attributes
     ----------
-    asked : what is asked of it
-    files : the files of the table
+    data : path or pattern of the table
+    files : its files
     model : the estimator
     charges : what it charges, and where its model is
+    out, cache, force : as in `prepared_fit`
     public_rows : the number of rows once it is planned; None where it is private
     chosen : the schema with the curves that were chosen for it; None if nothing was left to choose
     fourier : the random features that were chosen for it, or None
     """
 
-    asked: Fitting
+    data: str
     files: Any
     model: PrivateLinearModel
     charges: Charges
+    out: Path
+    cache: Path | None
+    force: bool
     public_rows: int | None = None
     chosen: Schema | None = None
     fourier: ShownKernel | None = None
@@ -106,7 +100,7 @@ class PreparedFit:
         from confide.intake.rows import open_rows
 
         model = self.model
-        with output.working(f"counting the rows of {self.asked.data}"):
+        with output.working(f"counting the rows of {self.data}"):
             rows: Any = open_rows(self.files, model.schema)
             n_rows = rows.count()
         is_number_private = model.n_rows_bounds is not None
@@ -146,12 +140,12 @@ class PreparedFit:
         from confide.cli import output
         from confide.intake.rows import open_rows
 
-        cache = False if self.asked.cache is None else self.asked.cache
+        cache = False if self.cache is None else self.cache
         # A bar that shows which part of the rows was read would reveal their number.
         descent = getattr(plan, "descent", None)
         with output.row_progress(self.public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
             self.model.fit(open_rows(self.files, self.model.schema, cache=cache, progress=progress))
-        self.charges.write_model(self.model, self.asked.out, overwrite=self.asked.force, noted=noted)
+        self.charges.write_model(self.model, self.out, overwrite=self.force, noted=noted)
 
 
 def schema_with_target(path: Path) -> Schema:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget
-from confide.cli.options import Format, RowsPerPerson, is_dialogue
+from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget, is_dialogue
+from confide.cli.options import Format, RowsPerPerson
 from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from confide.cli.output import Screen
     from confide.privacy.budgets import Budget
 
-LedgerPlace = Annotated[
-    str, typer.Argument(metavar="LEDGER.db", help="A file, or postgresql://user@host/database.", show_default=False)
-]
+LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER.db", help="A file, or postgresql://user@host/database.")]
 
 ledger_app = typer.Typer(
     rich_markup_mode=None, epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4\n  confide ledger show study.db"
@@ -49,7 +47,6 @@ def init(
         typer.Option(
             help="How charges add up under a limit with --delta: sum suits few releases, renyi many with Gaussian noise. "
             "auto: the first charge decides.  [default: a terminal asks; otherwise auto]",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -150,15 +147,13 @@ def verify(
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger charge study.db --epsilon 0.2 --purpose 'mean age'")
 def charge(
     path: LedgerPlace,
-    purpose: Annotated[
-        str, typer.Option(metavar="TEXT", help="What was released, and by what; public.", show_default=False)
-    ],
+    purpose: Annotated[str, typer.Option(metavar="TEXT", help="What was released, and by what; public.")],
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
     neighbours: Annotated[
         Literal["replace-one", "add-or-remove-one"] | None,
-        typer.Option(help="The neighbours of that guarantee, if they are not those of the ledger.", show_default=False),
+        typer.Option(help="The neighbours of that guarantee, if they are not those of the ledger."),
     ] = None,
     output_format: Format = "text",
 ) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from confide.cli.options import Force, is_dialogue
+from confide.cli.option_values import is_dialogue
+from confide.cli.options import Force
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ Table = Annotated[
     typer.Argument(
         metavar="[DATA]",
         help="Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file. Only its first line, of names, is used.",
-        show_default=False,
     ),
 ]
 ColumnNames = Annotated[
@@ -33,9 +33,7 @@ PersonName = Annotated[str | None, typer.Option(metavar="NAME", help="Column tha
 StudyName = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the study is called.  [default: the table's name]")
 ]
-StudyEpsilon = Annotated[
-    float | None, typer.Option(metavar="E", min=0.0, help="Privacy budget of the fit.  [default: 1.0]", show_default=False)
-]
+StudyEpsilon = Annotated[float | None, typer.Option(metavar="E", min=0.0, help="Privacy budget of the fit.  [default: 1.0]")]
 StudyDelta = Annotated[float | None, typer.Option(metavar="D", help="For approximate privacy, for example 1e-6.")]
 StudyRho = Annotated[
     float | None, typer.Option(metavar="R", min=0.0, help="Budget in zero-concentrated privacy, instead of --epsilon.")
@@ -160,7 +158,7 @@ class _Terminal:
         from confide.cli.failures import printable
 
         shown = printable(question) + (f" [{printable(default)}]" if default else "")
-        return str(typer.prompt(shown, default="", show_default=False, prompt_suffix=" > ")) or default
+        return str(typer.prompt(shown, default="", prompt_suffix=" > ")) or default
 
     def say(self, text: str) -> None:
         from confide.cli import output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -358,11 +359,6 @@ Rho = Annotated[
     float | None, typer.Option(metavar="R", help="Budget of zero-concentrated privacy (zCDP), instead of --epsilon.")
 ]
 
-Purpose = Annotated[
-    str | None,
-    typer.Option(metavar="TEXT", help="What the release is for; the ledger keeps it, and it is public.", show_default=False),
-]
-
 
 def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None, purpose: str = "budget") -> Budget:
     """The budget that the given options state.
@@ -394,3 +390,8 @@ def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None,
 def amounts_text(budget: Budget) -> str:
     """The amounts of a budget for a sentence, for example "epsilon = 0.5, delta = 1e-06"."""
     return ", ".join(f"{name} = {getattr(budget, name):g}" for name in budget.ranges)
+
+
+def is_dialogue() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
@@ -15,12 +16,13 @@ import typer
 
 from confide.cli import option_values
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.option_values import models_with, new_estimator, predicts_a_number
+from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget, models_with, new_estimator, predicts_a_number
 from confide.errors import ParameterError
 from confide.parameters import COMMAND_LINE, EVERY_MODEL, PARAMETERS, Parameter
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
+    from confide.cli.charges import Charges
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
@@ -28,13 +30,9 @@ if TYPE_CHECKING:
 
 # Files and output
 
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json", show_default=False)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json")]
 ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="File to write the model to.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-NoLedger = Annotated[
-    bool,
-    typer.Option("--no-ledger", help="The release is recorded in no ledger, on purpose; so nothing asks or warns."),
-]
 ForceBudget = Annotated[
     bool,
     typer.Option("--force-budget", help="Charge even where the noise hides what the rows say."),
@@ -47,7 +45,6 @@ Adjust = Annotated[
         "--adjust",
         help="Correct p-values for the family of all coefficients with intervals, which then all hold together. single-step "
         "uses their joint law; the other names are those of statsmodels.  [default: each by itself]",
-        show_default=False,
     ),
 ]
 
@@ -204,6 +201,26 @@ def _check_kind_of_target(given: Collection[str], schema: Schema | None) -> None
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
+def _expanded(command: Command, name: str, options: list[inspect.Parameter], made_of: Callable[..., object]) -> Command:
+    """The command with several options in place of its parameter `name`, whose value is made of them."""
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        own = {option.name: given.pop(option.name) for option in options if option.name in given}
+        command(**{name: made_of(**own)}, **given)
+
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name == name:
+            parameters += options
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]))
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_options  # type: ignore[return-value]
+
+
 def takes_model_options(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
     """Give a command the options of a model. Its parameter `options` becomes one option for each of `MODEL_OPTIONS`.
 
@@ -211,53 +228,88 @@ def takes_model_options(*, without: Collection[str] = ()) -> Callable[[Command],
     ----------
     without : names of options that the command has no use for
     """
+    kept = {key: row for key, row in MODEL_OPTIONS.items() if key not in without}
+    options = [
+        inspect.Parameter(
+            key,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(row),
+            annotation=Annotated[typed(row) | None, option_of(row.name)],
+        )
+        for key, row in kept.items()
+    ]
+    return lambda command: _expanded(command, "options", options, ModelOptions)
 
-    def decorated(command: Command) -> Command:
-        kind = inspect.Parameter.KEYWORD_ONLY
-        kept = {key: row for key, row in MODEL_OPTIONS.items() if key not in without}
-        annotations = {key: Annotated[typed(row) | None, option_of(row.name)] for key, row in kept.items()}
-        of_model = [
-            inspect.Parameter(key, kind, default=_default(row), annotation=annotations[key]) for key, row in kept.items()
-        ]
 
-        @functools.wraps(command)
-        def with_options(**given: Any) -> None:
-            command(options=ModelOptions(**{key: given.pop(key) for key in kept if key in given}), **given)
+# What commands need to know of a release: what it may cost, and where it is charged.
 
-        own = get_type_hints(command, include_extras=True)
-        parameters: list[inspect.Parameter] = []
-        for parameter in inspect.signature(command).parameters.values():
-            if parameter.name == "options":
-                parameters += of_model
-            else:
-                parameters.append(parameter.replace(kind=kind, annotation=own[parameter.name]))
-        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return with_options  # type: ignore[return-value]
 
-    return decorated
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What a release may cost, and where it is charged, as the options of a command say."""
+
+    epsilon: Epsilon = None
+    delta: Delta = None
+    rho: Rho = None
+    ledger: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Ledger to charge, a file or URL; see `confide ledger init`.")
+    ] = None
+    no_ledger: Annotated[
+        bool,
+        typer.Option("--no-ledger", help="The release is recorded in no ledger, on purpose; so nothing asks or warns."),
+    ] = False
+    force_budget: ForceBudget = False
+    purpose: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What the release is for; the ledger keeps it, and it is public."),
+    ] = None
+    finish: Annotated[
+        bool,
+        typer.Option(
+            "--finish",
+            help="Finish a release that was charged to the ledger and interrupted before anything was seen, such as by a "
+            "kill. Nothing is charged anew. Data, schema and options must be the same.",
+        ),
+    ] = False
+
+    @property
+    def budget(self) -> Budget:
+        """The budget that --epsilon, --delta and --rho state. Refused unless they state one."""
+        return chosen_budget(self.epsilon, self.delta, self.rho)
+
+    def charges(self, out: Path, rows_per_person: int) -> Charges:
+        """What the release will charge. The ledger notes the file that is written."""
+        from confide.cli.charges import Charges
+
+        return Charges(self.ledger, purpose=self.purpose, model_file=out, rows=rows_per_person, finish=self.finish)
+
+    @contextmanager
+    def charged(self, charges: Charges, released: str = "model") -> Iterator[None]:
+        """Ask before the block, which releases, about a ledger that is not given; say after a failure what was charged."""
+        from confide.cli.charges import agree_on_ledger, nothing_wasted
+
+        charges.is_unasked = agree_on_ledger(self.ledger, self.budget, no_ledger=self.no_ledger)
+        with charges.reported_on_failure(released), nothing_wasted(force=self.force_budget):
+            yield
+
+
+def takes_spending(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Give a command the options of a release. Its parameter `spending` becomes one option for each field of `Spending`.
+
+    Parameters
+    ----------
+    without : names of options that the command has no use for
+    """
+    hints, kind = get_type_hints(Spending, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    options = [
+        inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
+        for field in fields(Spending)
+        if field.name not in without
+    ]
+    return lambda command: _expanded(command, "spending", options, Spending)
 
 
 # What commands have in common at their ends: outputs that are checked before any work, and the exit code.
-
-
-def is_dialogue() -> bool:
-    """Whether a person can be asked."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def check_model_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -> None:
-    """Refuse, before any work, a model file that could not be written or would replace an input."""
-    from confide.cli import output
-
-    output.check_path(out, inputs, overwrite=force)
-
-
-def check_report_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -> None:
-    """Refuse, before any work, a page of HTML that could not be written or would replace an input."""
-    from confide.cli import output
-
-    output.check_path(out, inputs, (".html", ".htm"), overwrite=force)
 
 
 def files_of_ledger(ledger: str | None) -> list[Path]:
@@ -265,7 +317,7 @@ def files_of_ledger(ledger: str | None) -> list[Path]:
     return [] if ledger is None else [Path(ledger + ending) for ending in ("", "-wal", "-shm", "-journal")]
 
 
-def exit_without_guarantee(model: PrivateLinearModel) -> None:
-    """End the command with exit code 3 if the guarantee of the model is void."""
-    if model.guarantee_.void is not None:
+def exit_if_void(void: str | None) -> None:
+    """End the command with exit code 3 if a guarantee is void: `void` says why."""
+    if void is not None:
         raise typer.Exit(NO_GUARANTEE)

@@ -199,9 +199,7 @@ def _budgets_of_curve(budget: Budget) -> list[Budget]:
 def sample_size(
     excess: Annotated[
         float,
-        typer.Option(
-            metavar="X", help="How far the mean loss may lie above that of the weights to compare with.", show_default=False
-        ),
+        typer.Option(metavar="X", help="How far the mean loss may lie above that of the weights to compare with."),
     ],
     epsilon: Epsilon = None,
     features: Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")] = None,

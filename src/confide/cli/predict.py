@@ -23,7 +23,7 @@ _STANDARD_OUTPUT = "-"
 
 def predict(
     model_file: ModelFile,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.")],
     out: Annotated[
         str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - for CSV on standard output.")
     ],

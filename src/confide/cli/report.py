@@ -28,7 +28,6 @@ FormatOfReport = Annotated[
         "--format",
         help="html: a page for people. pdf: the page, printed by a browser. markdown: a model card with fields of Hugging "
         "Face. json: for programs.  [default: by --out, or html]",
-        show_default=False,
     ),
 ]
 LedgerOfReport = Annotated[

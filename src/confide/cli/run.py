@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.options import ForceBudget, Format, exit_without_guarantee
+from confide.cli.options import ForceBudget, Format, exit_if_void
 from confide.errors import StudyError
 
 if TYPE_CHECKING:
     from confide.cli.output import Screen
     from confide.cli.study_run import StudyRun
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="The study file.")]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
 
 
 def run(
@@ -106,7 +106,7 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
         screen.verbatim(f"{whole}Show the model with: confide inspect {shlex.quote(str(out))}")
     if later:
         raise StudyError(later)
-    exit_without_guarantee(model)
+    exit_if_void(model.guarantee_.void)
 
 
 def _show_released_rates(screen: Screen, rates: Mapping[str, Any]) -> None:

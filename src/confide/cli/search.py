@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.fit import DataFiles, Finish, LedgerToCharge, SchemaFile, show_model
-from confide.cli.option_values import OPTION_OF, Delta, Epsilon, Purpose, Rho, chosen_budget
+from confide.cli.fit import DataFiles, SchemaFile, show_model
+from confide.cli.option_values import OPTION_OF
 from confide.cli.options import (
     MODEL_OPTIONS,
     Force,
-    ForceBudget,
     Format,
     ModelOptions,
     ModelOut,
-    NoLedger,
-    check_model_out,
-    exit_without_guarantee,
+    Spending,
+    exit_if_void,
     files_of_ledger,
     takes_model_options,
+    takes_spending,
     value_of,
 )
 from confide.errors import FileError, ParameterError
@@ -37,40 +36,31 @@ Grid = Annotated[
         metavar="NAME=A,B,...|FILE.toml",
         help="Values to choose from, by the name of an option, as alpha=.001,.01; once for each option. Or a TOML file with "
         "lines such as alpha = [0.001, 0.01].",
-        show_default=False,
     ),
 ]
 
 
+@takes_spending()
 @takes_model_options(without=("row_norm", "intervals", "interest", "risk_differences", "jobs"))
 def search(
     data: DataFiles,
     schema: SchemaFile,
     grid: Grid,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
+    *,
+    spending: Spending,
     method: Annotated[
         Literal["auto", "permute-and-flip", "exponential", "repeated"],
         typer.Option(help="How candidates are tried: once each on a part of the rows, or repeatedly on all but a few."),
     ] = "auto",
     held_out: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Share of the rows on which mistakes are counted.", show_default=False),
+        typer.Option(metavar="SHARE", help="Share of the rows on which mistakes are counted."),
     ] = None,
     score_share: Annotated[
         float, typer.Option(metavar="SHARE", help="Share of the budget of the choice that releases the winner's score.")
     ] = 0.0,
-    expected_tries: Annotated[
-        float | None, typer.Option(metavar="N", help="For repeated: mean number of tries.", show_default=False)
-    ] = None,
-    *,
+    expected_tries: Annotated[float | None, typer.Option(metavar="N", help="For repeated: mean number of tries.")] = None,
     options: ModelOptions,
-    ledger: LedgerToCharge = None,
-    no_ledger: NoLedger = False,
-    force_budget: ForceBudget = False,
-    purpose: Purpose = None,
-    finish: Finish = False,
     out: ModelOut = Path("model.json"),
     force: Force = False,
     output_format: Format = "text",
@@ -81,31 +71,29 @@ def search(
     search: its automatic value costs nothing. Models of classes alone can be searched.
     """
     from confide.cli import output
-    from confide.cli.charges import Charges, agree_on_ledger, nothing_wasted
     from confide.cli.fitting import schema_with_target
     from confide.data.files import files_of
     from confide.estimators.search import PrivateSearchCV
 
-    budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
+    budget, files = spending.budget, files_of(data)
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
-    check_model_out(out, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
+    output.check_path(out, [*files, schema, *priors, *files_of_ledger(spending.ledger)], overwrite=force)
     columns, points = schema_with_target(schema), grid_of(grid)
-    charges = Charges(ledger, purpose=purpose, model_file=out, rows=options.max_rows_per_person, finish=finish)
+    charges = spending.charges(out, options.max_rows_per_person)
     searched_model = ModelOptions(**vars(options) | {"seed": None}).estimator(budget, columns)
     searched = PrivateSearchCV(
         searched_model, points, budget=budget, method=method, held_out=held_out,
         score_share=score_share, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
     )  # fmt: skip
     screen = output.Screen() if output_format == "text" else None
-    charges.is_unasked = agree_on_ledger(ledger, budget, no_ledger=no_ledger)
-    with charges.reported_on_failure(), nothing_wasted(force=force_budget):
+    with spending.charged(charges):
         _fit(searched, files, columns, screen)
         charges.write_model(searched.best_estimator_, out, overwrite=force)
         if screen is None:
             output.print_json(_document(searched, out) | {"charge": charges.document()})
         else:
             _show(screen, searched, charges, out)
-    exit_without_guarantee(searched.best_estimator_)
+    exit_if_void(searched.best_estimator_.guarantee_.void)
 
 
 _NOT_SEARCHED = ("kind", "prior", "public_prior", "jobs", "seed", "intervals", "interest", "risk_differences")

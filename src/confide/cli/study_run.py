@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from confide.cli.charges import Charges
-from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
+from confide.cli.fitting import PreparedFit, prepared_fit, schema_with_target
 from confide.cli.option_values import chosen_budget, in_words_of_options
-from confide.cli.options import MODEL_OPTIONS, ModelOptions, typed
+from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, typed
 from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
 from confide.files import check_output
 from confide.inference.table import SINGLE_STEP
@@ -371,18 +371,23 @@ class StudyRun:
 
 
 def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
-    asked = Fitting(
-        data=str(study.located(study.data.file)),
-        schema=study.located(study.data.schema),
-        options=options,
-        budget=_budget(study.budget),
-        out=study.located(study.outputs.model),
+    amounts = study.budget
+    spending = Spending(
+        epsilon=amounts.epsilon,
+        delta=amounts.delta,
+        rho=amounts.rho,
         ledger=study.ledger_place,
         purpose=_purpose(study, fit),
         finish=fit.standing is Standing.FINISH,
     )
     try:
-        return asked.prepared()
+        return prepared_fit(
+            data=str(study.located(study.data.file)),
+            schema=study.located(study.data.schema),
+            options=options,
+            spending=spending,
+            out=study.located(study.outputs.model),
+        )
     except ParameterError as error:
         raise _in_its_words(study, error) from None
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.options import Adjust, Format, ModelFile, exit_without_guarantee
+from confide.cli.options import Adjust, Format, ModelFile, exit_if_void
 from confide.errors import ParameterError
 
 LedgerToCheck = Annotated[
@@ -88,4 +88,4 @@ def inspect(model_file: ModelFile, adjust: Adjust = None, output_format: Format 
             if has_interest(model):
                 screen.coefficients(model, adjust)
         screen.text("The file was read, not checked: `confide verify` makes its plan again and compares.")
-    exit_without_guarantee(model)
+    exit_if_void(model.guarantee_.void)

@@ -426,7 +426,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
         settings = chosen._settings(encoder, names=given.column_names)
         if settings.own_penalty is not None:
             refuse_without_functions(settings.own_penalty)
-        if settings.has_risks and sample_weight is not None:
+        if settings.risk_differences and sample_weight is not None:
             raise ParameterError("risk_differences are means over rows that all count alike: leave out weights of rows.")
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
@@ -595,8 +595,8 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             inference_share=given["inference_share"],
             target_shift=self._shift_of_targets(encoder),
             set_aside=set_aside,
-            centres=given["centre"] == "auto",
-            matches=hasattr(self, "match_mean") and given["match_mean"] == "auto",
+            centre=given["centre"] == "auto",
+            match_mean=hasattr(self, "match_mean") and given["match_mean"] == "auto",
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
@@ -604,7 +604,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
             l1_ratio=given["l1_ratio"],
             has_schema=encoder is not None,
             interest=interest,
-            has_risks=given["risk_differences"],
+            risk_differences=given["risk_differences"],
         )
         if isinstance(penalty, StronglyConvex):
             return with_own_penalty(settings, penalty)

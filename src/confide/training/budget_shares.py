@@ -165,10 +165,11 @@ def _least(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """Of the possible plans the one with the shortest intervals that are to be trusted."""
     plans: list[Plan] = []
     for shares in (SHARES, _SHARES_OF_MUCH):
-        own = [(*(each * (1.0 - risks) for each in shares), risks) for risks in _SHARES_OF_RISKS if settings.has_risks]
+        of_risks = _SHARES_OF_RISKS if settings.risk_differences else ()
+        own = [(*(each * (1.0 - risks) for each in shares), risks) for risks in of_risks]
         found = [plan for each in own or [shares] for plan in _plans(settings, n_features, n_rows, each)]
         plans += [plan for plan in found if shares == SHARES or _is_clear(plan)]
-    if not settings.has_risks:
+    if not settings.risk_differences:
         return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error))
     return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error_of_risks))
 
@@ -199,7 +200,7 @@ def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
                 found.append(f"A budget that would do: {larger}.")
                 break
     with suppress(ParameterError):
-        of_all = replace(settings, interest=(), has_risks=False, inference_share=_SHARE_OF_ALL, mechanism="auto")
+        of_all = replace(settings, interest=(), risk_differences=False, inference_share=_SHARE_OF_ALL, mechanism="auto")
         min(plans_with_intervals(of_all, n_features, n_rows), key=breadth).intervals.check()
         found.append(
             f"Intervals for all coefficients can be had at this budget, for the target with the ridge: give "
@@ -253,7 +254,7 @@ def _with_interest(
     spreads = Spreads.plan(training, budgets[0])
     curvatures = Curvature.plan(training, budgets[1]), Curvature.plan(training, budgets[2])
     sums = DirectionSums.plan(training, len(settings.interest), budgets[3])
-    risks = RiskSums.plan(training, len(settings.interest), budgets[4]) if settings.has_risks else None
+    risks = RiskSums.plan(training, len(settings.interest), budgets[4]) if settings.risk_differences else None
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
     usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     whole = replace(training, event=training.problem.event(settings.budget))

@@ -404,7 +404,7 @@ def _may_match(draft: Draft) -> bool:
     Weights become 0 after the release with an l1 penalty. Intervals are those of the weights that were released.
     """
     asked, plan = draft.asked, draft.plan
-    is_of_counts = asked.matches and plan.budget.is_private and plan.problem.loss.constants.is_count
+    is_of_counts = asked.match_mean and plan.budget.is_private and plan.problem.loss.constants.is_count
     return is_of_counts and plan.problem.intercept > 0.0 and asked.l1_ratio == 0.0 and not asked.has_intervals
 
 

@@ -137,8 +137,8 @@ class Settings:
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
-    centres : whether a part of the budget may find the middle of the rows
-    matches : whether a part of the budget may make predicted counts right in the mean
+    centre : whether a part of the budget may find the middle of the rows
+    match_mean : whether a part of the budget may make predicted counts right in the mean
     beside_mu : explained in `Problem`
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
     prior : public weights towards which the ridge pulls; None for 0
@@ -151,7 +151,7 @@ class Settings:
     target_shift : the public number that is subtracted from all targets, and added to the released intercept
     set_aside : explained in `Problem`, for a release that is one of several
     interest : the coefficients for which a part of the budget is kept
-    has_risks : whether a part of it is kept for differences of risks too
+    risk_differences : whether a part of it is kept for differences of risks too
     given : the checked value of each parameter by its name, for what uses it as it is (`value`)
     """
 
@@ -174,8 +174,8 @@ class Settings:
     random_features: bool = False
     appends_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
-    centres: bool = False
-    matches: bool = False
+    centre: bool = False
+    match_mean: bool = False
     beside_mu: float = 0.0
     prior: Prior | None = None
     l1_ratio: float = 0.0
@@ -185,7 +185,7 @@ class Settings:
     own_penalty: StronglyConvex | None = None
     keeps_groups: bool = False
     interest: tuple[Combination, ...] = ()
-    has_risks: bool = False
+    risk_differences: bool = False
     given: tuple[tuple[str, object], ...] = ()
 
     def value(self, name: str) -> Any:
@@ -230,7 +230,7 @@ class Settings:
 
         The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
         """
-        return self.centres and self.prior is None
+        return self.centre and self.prior is None
 
     @property
     def has_intervals(self) -> bool:
@@ -277,9 +277,9 @@ class Settings:
             sums += [
                 replace(each, loss=ClippedSlopes(each.loss, each.loss.constants.lipschitz), order=1) for each in of_losses
             ]
-        if self.matches and losses.loss.constants.is_count:
+        if self.match_mean and losses.loss.constants.is_count:
             sums += [replace(each, loss=whole_slopes(losses.loss)) for each in of_losses[:1]]
-        bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centres else {}
+        bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centre else {}
         return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))
 
 
@@ -307,7 +307,7 @@ def with_own_penalty(settings: Settings, penalty: StronglyConvex) -> Settings:
         if minimised.nearly_squared is None:
             raise ParameterError("least squares with a penalty of your own needs a finite target_bound.")
         minimised = minimised.nearly_squared
-    return replace(settings, minimised=minimised, own_penalty=penalty, centres=False)
+    return replace(settings, minimised=minimised, own_penalty=penalty, centre=False)
 
 
 def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, *, of_two_classes: bool = False) -> Settings:
