@@ -34,10 +34,15 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "tolerance": plan.tolerance,
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
-        **({"centring": plan.centring.to_dict()} if plan.centring else {}),
-        **({"matching": plan.matching.to_dict()} if plan.matching else {}),
+        **({"centring": _document_of_sum(plan.centring) | {"mu": plan.centring.mu}} if plan.centring else {}),
+        **({"matching": _document_of_sum(plan.matching)} if plan.matching else {}),
         **({"descent": plan.descent.to_dict()} if plan.descent else {}),
     }
+
+
+def _document_of_sum(plan: Any) -> dict[str, Any]:
+    """A JSON form of a sum beside the weights."""
+    return {"share": plan.share, "deviation": plan.lattice.deviation, "grid_exponent": plan.lattice.exponent}
 
 
 def plan_text(plan: Any) -> str:

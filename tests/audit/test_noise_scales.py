@@ -400,7 +400,7 @@ def test_choices_and_tries_take_no_more_than_their_budget():
 
 # Each function that decides how large noise is, or how much a choice costs: the detectors above that watch it.
 PLACES = {
-    "centring.centring_plan": {"centre"},
+    "centring.CentreOfRows.distances": {"centre"},
     "tables.Counts.distances": {"counts, pure", "counts, pure, absent", "counts, approximate", "counts, concentrated"},
     "curvature.Curvature.distances": {"curvature, pure", "curvature, approximate", "curvature, concentrated"},
     "direction_sums.DirectionSums.distances": {
@@ -408,7 +408,7 @@ PLACES = {
     },
     "gradient.NoisyGradients.plan": {"gradients", "gradients, approximate"},
     "noisy_sum.least_noise": {"counts, pure", "counts, concentrated", "tables, pure", "curvature, approximate"},
-    "matching.matching_plan": {"mean of counts, pure", "mean of counts, concentrated"},
+    "matching.CountsAndResiduals.distances": {"mean of counts, pure", "mean of counts, concentrated"},
     "moments.Moments.distances": {"moments", "moments of three classes"},
     "moments.Moments.spherical": {"moments, spherical"},
     "noisy_sum.SumPlan.of": {"counts, pure", "counts, concentrated", "moments"},

@@ -56,7 +56,7 @@ def centred_plan(neighbours=REPLACE, budget=BUDGETS["approximate"], mechanism=OB
 
 def exact_sum(plan, rows, row_weights=None):
     """The sum that is released, without noise."""
-    row_sum = plan.row_sum
+    row_sum = plan.query.row_sum
     width = row_sum.n_weights(np.shape(rows)[1])
     return rows_and_labels(rows, None, row_weights).sum_over_rows(row_sum, np.zeros((1, width))).gradient[0]
 
@@ -217,7 +217,7 @@ def test_a_plan_whose_charge_does_not_cover_the_centre_is_not_released():
 
 def test_what_cannot_be_centred_is_refused_when_it_is_planned():
     """Pure budgets, and losses whose slopes are bounded by the lengths of rows."""
-    with pytest.raises(ParameterError, match="pure"):
+    with pytest.raises(ParameterError, match="pays for no gaussian noise"):
         centring_plan(facts(), PureDP(1.0), 0.02)
     with pytest.raises(ParameterError, match="rows of all lengths"):
         facts(row_bound=Centred.unmoved(BallBound(1.0), 2), loss=SquaredLoss(1.0, 1.0, by_length=True))
@@ -328,7 +328,7 @@ def test_slopes_of_centred_rows_are_clipped_to_their_length(layout):
 def test_the_sum_has_one_constant_and_no_curvature():
     """Slopes alone are summed: of rows that are replaced, and beside three tenths of a row where their number is private."""
     for neighbours, constant in ((REPLACE, 0.0), (ADD, 0.3 * 4.0)):
-        row_sum = centring_plan(facts(neighbours, row_norm=4.0), ZCDP(0.1), 0.02).row_sum
+        row_sum = centring_plan(facts(neighbours, row_norm=4.0), ZCDP(0.1), 0.02).query.row_sum
         assert (row_sum.order, row_sum.intercept, row_sum.largest_weight) == (1, pytest.approx(constant), 1.0)
 
 

@@ -22,8 +22,8 @@ from confide.privacy.matching import (
     COUNT_SCALE,
     LARGEST_FACTOR,
     USUAL_ERROR,
+    CountsAndResiduals,
     _is_paid,
-    _rounding,
     factor_of,
     matched,
     matching_plan,
@@ -247,14 +247,14 @@ def test_sums_are_made_once_and_within_the_radius(size, monkeypatch):
     """
     bound = 2.0**-290
     plan, silent = with_matching(), Silent(monkeypatch)
-    assert plan.matching.radius == pytest.approx(1000.0 / CONSTANT, rel=1e-9)
+    assert plan.matching.query.radius == pytest.approx(1000.0 / CONSTANT, rel=1e-9)
     weights = np.array([[0.0, 0.0, size * 1000.0 / CONSTANT]])
     asked = Asked(rows_and_labels(np.zeros((40, 2)), np.ones(40)))
     matched(plan, weights, asked, Entropy.seeded(0))
     (points,) = asked.points
     none = [0.0, 0.0, -1000.0 / CONSTANT]
     np.testing.assert_allclose(points, [weights[0] if size < 1.0 else none, none], rtol=1e-15)
-    assert (np.linalg.norm(points, axis=1) <= plan.matching.radius).all()
+    assert (np.linalg.norm(points, axis=1) <= plan.matching.query.radius).all()
     assert silent.sums.pop()[0, 1] == COUNT_SCALE * CONSTANT * 40.0
     tiny = facts(loss=PoissonLoss(bound, bound))
     at_none = rows_and_labels(np.zeros((40, 2)), np.ones(40)).sum_over_rows(sum_of_residuals(tiny), points[1:])
@@ -299,7 +299,7 @@ def test_whatever_was_released_gives_a_factor_between_a_half_and_two():
 def test_weights_beyond_the_radius_are_released_as_they_are():
     """Their sums would be made where nothing is proven of rounding. The two sums are drawn all the same."""
     plan = with_matching()
-    far = np.array([[0.0, 0.0, 2.0 * plan.matching.radius]])
+    far = np.array([[0.0, 0.0, 2.0 * plan.matching.query.radius]])
     rows = rows_and_labels(np.zeros((40, 2)), np.ones(40))
     assert matched(plan, far, rows, Entropy.seeded(0)) is far
 
@@ -435,7 +435,7 @@ def test_rounding_knows_no_ridge_and_no_prior():
     """For one row and counts of at most 1e-6, where a ridge of 1 or a prior would decide."""
     given = replace(facts(n=1, loss=PoissonLoss(1e-6, 1e-6)), prior=(3.0, 0.0, 1.0))
     plain = facts(n=1, loss=PoissonLoss(BOUND, BOUND))
-    found = _rounding(given, sum_of_residuals(given), 1000.0 / CONSTANT)
+    found = CountsAndResiduals(given).rounding
     assert found == pytest.approx(rounding_of(plain) * 1e-6 / BOUND, rel=1e-3, abs=0.0)
 
 
@@ -458,7 +458,7 @@ def test_the_share_of_epsilon_is_rounded_down_by_one_part_in_two_to_the_forty(sh
 def test_weights_count_as_near_up_to_a_part_in_a_million_below_the_radius(beyond, is_near):
     """The proof speaks of weights within the radius, and the norm that is computed is off by a few roundings."""
     plan = with_matching()
-    weights = np.array([[0.0, 0.0, plan.matching.radius * (1.0 + beyond)]])
+    weights = np.array([[0.0, 0.0, plan.matching.query.radius * (1.0 + beyond)]])
     asked = Asked(rows_and_labels(np.zeros((40, 2)), np.ones(40)))
     matched(plan, weights, asked, Entropy.seeded(0))
     assert (asked.points[0][0, -1] == weights[0, -1]) == is_near

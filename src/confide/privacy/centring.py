@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,50 +18,15 @@ from confide.erm.row_bounds import LARGEST_BOUND, LEAST_RADIUS, BallBound, Centr
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_of_row
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.gaussian import mu_within
-from confide.privacy.lattice import LatticeGaussian, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances
 
 _COUNT_SCALE = 0.3
 """The constant that counts rows, as a share of the norm of a row. Of 0.15, 0.3, 0.6 and 1 this one puts the centre closest
 to the mean, or at most a tenth further than the best, for 10 to 200 columns (benchmarks/centring.py --counts)."""
-_UP = 1.0 + 2.0**-40
-
-
-@dataclass(frozen=True, slots=True)
-class CentringPlan:
-    """How the sum of the rows is released. Everything is decided from public facts.
-
-    Attributes
-    ----------
-    share : part of the budget, as a share of the squared mu that the whole budget allows a Gaussian mechanism
-    row_sum : the sum over rows; its constant counts them where their number, or the sum of their weights, is private
-    n_rows_low, n_rows_high : public bounds on the number of rows
-    lattice : the noise
-    """
-
-    share: float
-    row_sum: RowSum
-    n_rows_low: int
-    n_rows_high: int
-    lattice: LatticeGaussian
-
-    @property
-    def mu(self) -> float:
-        """The release is a Gaussian mechanism of this shift over deviation for one row; rounded upwards."""
-        return 1.0 / self.lattice.multiplier * _UP
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form."""
-        return {
-            "share": self.share,
-            "mu": self.mu,
-            "deviation": self.lattice.deviation,
-            "grid_exponent": self.lattice.exponent,
-        }
 
 
 def sum_of_rows(row_bound: RowBound, neighbours: Neighbours, largest_weight: float) -> RowSum:
@@ -71,59 +35,75 @@ def sum_of_rows(row_bound: RowBound, neighbours: Neighbours, largest_weight: flo
     return RowSum(SumOfRows(), row_bound, _COUNT_SCALE * row_bound.l2_norm if is_counted else 0.0, 1, largest_weight)
 
 
-def centring_plan(problem: Problem, budget: Budget, share: float) -> CentringPlan:
+@dataclass(frozen=True, slots=True)
+class CentreOfRows(SumQuery):
+    """The sum of the rows of a problem, and their number, or the sum of their weights, where that is private."""
+
+    problem: Problem
+
+    @property
+    def row_sum(self) -> RowSum:
+        """The sum over rows."""
+        return sum_of_rows(self.problem.row_bound, self.problem.neighbours, self.problem.largest_weight)
+
+    @property
+    def size(self) -> int:
+        return self.row_sum.n_weights(self.problem.n_features)
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        """For Gaussian noise. proofs/centring.md, theorem 3: a row that comes, or two rows at once."""
+        problem, row_sum, weight = self.problem, self.row_sum, self.problem.largest_weight
+        norm = norm_with_intercept(row_sum.row_bound, row_sum.intercept)
+        longest = weight * norm
+        if problem.neighbours is Neighbours.REPLACE_ONE:
+            longest = max(longest, 2.0 * weight * row_sum.row_bound.l2_norm)
+        bounds, depth = row_sum.loss.constants.weighted(weight), problem.summation_depth
+        rounding = GradientRounding(bounds, norm, problem.n_rows_high, self.size, depth, 1.0).bound(0.0, 0.0, 0.0)
+        return computed_distances(longest, math.inf, rounding, self.size)
+
+    def summed(self, rows: RowSource) -> Array:
+        return rows.sum_over_rows(self.row_sum, np.zeros((1, self.size))).gradient
+
+    def decoded(self, plan: SumPlan[CentreOfRows], sums: Array) -> Centred:
+        """The bound on rows with the centre that follows."""
+        return centred_by(plan, sums)
+
+
+def centring_plan(problem: Problem, budget: Budget, share: float) -> SumPlan[CentreOfRows]:
     """The plan for the centre of the rows of a problem, at this share of the budget, which is not pure."""
-    of_row = budget_of_row(budget, problem.rows_per_person)
-    if not isinstance(of_row, ApproxDP | ZCDP):
-        raise ParameterError("a pure budget cannot pay for Gaussian noise.")
     if not problem.row_bound.l2_norm <= LARGEST_BOUND:
         raise ParameterError("a centre needs rows of a norm of at most 2^300.")
-    row_sum = sum_of_rows(problem.row_bound, problem.neighbours, problem.largest_weight)
-    weight, norm = problem.largest_weight, norm_with_intercept(row_sum.row_bound, row_sum.intercept)
-    # proofs/centring.md, theorem 3: a row that comes, or two rows at once.
-    longest = weight * norm
-    if problem.neighbours is Neighbours.REPLACE_ONE:
-        longest = max(longest, 2.0 * weight * row_sum.row_bound.l2_norm)
-    dimension, bounds = row_sum.n_weights(problem.n_features), row_sum.loss.constants.weighted(weight)
-    rounding = GradientRounding(bounds, norm, problem.n_rows_high, dimension, problem.summation_depth, 1.0)
-    sensitivity = (longest + 2.0 * rounding.bound(0.0, 0.0, 0.0)) * _UP
-    multiplier = 1.0 / (math.sqrt(share) * mu_within(of_row))
-    # The grid is finer than the noise where the noise is small.
-    exponent = lattice_exponent(sensitivity * min(1.0, multiplier), dimension)
-    lattice = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, multiplier)
-    return CentringPlan(share, row_sum, problem.n_rows_low, problem.n_rows_high, lattice)
+    return SumPlan.of(CentreOfRows(problem), budget, ("gaussian",), share)
 
 
 def with_centre(plan: Plan, source: RowSource, entropy: Entropy) -> Plan:
     """Release the centre, and give the plan of the weights with it. The event of the plan was charged before this call."""
     centring, problem = plan.centring, plan.problem
-    if type(centring) is not CentringPlan or not isinstance(problem.row_bound, Centred):
+    if type(centring) is not SumPlan or not isinstance(problem.row_bound, Centred):
         raise ParameterError(ANOTHERS)
-    inner = problem.row_bound.inner
-    row_sum = sum_of_rows(inner, problem.neighbours, problem.largest_weight)
-    if row_sum != centring.row_sum or not centring.mu <= problem.beside_mu:
+    row_sum = sum_of_rows(problem.row_bound.inner, problem.neighbours, problem.largest_weight)
+    if row_sum != centring.query.row_sum or not centring.mu <= problem.beside_mu:
         raise ParameterError(ANOTHERS)
     problem.check_source(source)
-    totals = source.sum_over_rows(row_sum, np.zeros((1, row_sum.n_weights(source.n_features))))
-    released = centring.lattice.release(totals.gradient, entropy)[0]
-    return replace(plan, problem=replace(problem, row_bound=centred_by(centring, released)))
+    return replace(plan, problem=replace(problem, row_bound=centring.release(source, entropy)))
 
 
-def centred_by(plan: CentringPlan, released: Array) -> Centred:
+def centred_by(plan: SumPlan[CentreOfRows], released: Array) -> Centred:
     """The bound on rows that follows from a released sum (D,). It uses no row."""
-    row_sum, lattice = plan.row_sum, plan.lattice
+    problem, row_sum = plan.query.problem, plan.query.row_sum
     inner, weight = row_sum.row_bound, row_sum.largest_weight
-    total, sums = float(plan.n_rows_low), released
+    total, sums = float(problem.n_rows_low), released
     if row_sum.intercept > 0.0:
-        least = float(plan.n_rows_low) if weight == 1.0 else weight
-        total = float(np.clip(released[-1] / row_sum.intercept, least, weight * plan.n_rows_high))
+        least = float(problem.n_rows_low) if weight == 1.0 else weight
+        total = float(np.clip(released[-1] / row_sum.intercept, least, weight * problem.n_rows_high))
         sums = released[:-1]
     norm = inner.l2_norm
     mean = BallBound(norm).clip(sums[None] / total)[0]
     # Of the squared length of the noisy mean, this much is expected to be that of the rows, and the rest noise. The mean is
     # shortened so that rows are as close to it as can be expected.
     whole = float(mean @ mean)
-    square = max(0.0, whole - mean.size * (lattice.deviation / total) ** 2)
+    square = max(0.0, whole - mean.size * (plan.lattice.deviation / total) ** 2)  # type: ignore[union-attr]  # a plan with noise
     shrinkage = square / whole if whole > 0.0 else 0.0
     radius = math.sqrt(max(0.0, norm**2 - shrinkage * square))
     return Centred(inner, tuple((shrinkage * mean).tolist()), min(norm, max(LEAST_RADIUS * norm, radius)))

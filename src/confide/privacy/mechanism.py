@@ -247,9 +247,9 @@ class Plan:
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
     descent : Descent or None
         How noisy gradients lead to weights. Then `lattice` is the noise of each sum, and the weights are on no grid.
-    centring : CentringPlan or None
+    centring : SumPlan or None
         How the centre of the rows is released before this plan, which then holds the bound with that centre.
-    matching : MatchingPlan or None
+    matching : SumPlan or None
         How the mean of predicted counts is released after this plan, and the intercept moved by it.
     reasons : tuple of str
         What `why` says.

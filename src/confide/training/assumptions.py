@@ -214,8 +214,8 @@ def _released_besides(plan: AnyPlan, intervals: IntervalsPlan | InterestPlan | N
     if matching is not None:
         sentences.append(
             f"After the weights, the sum of the counts and the sum of what predictions exceed them by, each difference "
-            f"within {matching.target_bound:.6g}, are released with noise; they cost {matching.share:.2g} of the budget, "
-            f"which covers both. The intercept was moved so that predictions are right in the mean."
+            f"within {matching.query.target_bound:.6g}, are released with noise; they cost {matching.share:.2g} of the "
+            f"budget, which covers both. The intercept was moved so that predictions are right in the mean."
         )
     return sentences
 

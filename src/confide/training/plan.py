@@ -23,12 +23,13 @@ from confide.expected_noise import noise_in_rows
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP
-from confide.privacy.centring import CentringPlan, centring_plan
+from confide.privacy.centring import CentreOfRows, centring_plan
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeLaplace
-from confide.privacy.matching import MatchingPlan, matching_plan
+from confide.privacy.matching import CountsAndResiduals, matching_plan
 from confide.privacy.mechanism import Plan
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.penalised_problem import NO_OBJECTIVE
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.alpha import USUAL_RADIUS, strength
@@ -76,7 +77,7 @@ class Draft:
     settings: Settings
     n_features: int
     n_rows: int | None
-    centring: CentringPlan | None = None
+    centring: SumPlan[CentreOfRows] | None = None
     made: AnyPlan | None = None
     said: tuple[tuple[str, str], ...] = ()
 
@@ -457,9 +458,10 @@ def _without(budget: Budget, share: float) -> Budget:
     return ApproxDP(left.epsilon, budget.delta) if isinstance(budget, ApproxDP) and isinstance(left, ApproxDP) else left
 
 
-def noise_in_the_mean(matching: MatchingPlan, plan: Plan) -> float:
+def noise_in_the_mean(matching: SumPlan[CountsAndResiduals], plan: Plan) -> float:
     """The deviation of the noise in the mean residual, as a share of the bound on counts."""
-    return matching.lattice.deviation / (plan.problem.intercept * matching.target_bound * plan.problem.n_rows_low)
+    noise: Any = matching.lattice
+    return float(noise.deviation) / (plan.problem.intercept * matching.query.target_bound * plan.problem.n_rows_low)
 
 
 def _share_of_mean(plan: Plan, budget: Budget, law: str) -> float | None:
