@@ -41,7 +41,7 @@ def test_the_forecast_compares_noise_with_usual_curvature():
     forecast, size = plan.intervals, 30
     # Theorem 1 of proofs/moments.md: sqrt(2) R^2, R^2 = 2; root mean square length sqrt(N (N + 1)) over the rate, by entry.
     entry = math.sqrt(2.0) * 2.0 / (0.3 * 0.99) * math.sqrt(size + 1)
-    unit = 0.25 / forecast.moments.curvature_scale
+    unit = 0.25 / forecast.moments.query.curvature_scale
     assert forecast.curvature_noise == pytest.approx(2.0 * entry * unit / math.sqrt(2.0) * math.sqrt(5.0), rel=0.03)
     assert forecast.usual_curvature == pytest.approx(10_000 * 0.125 / 3.0 / 4.0)
     assert forecast.ratio == forecast.curvature_noise / (forecast.usual_curvature + 10_000 * plan.alpha)

@@ -74,7 +74,7 @@ def test_the_threshold_of_the_automatic_loss_is_fifty():
         sizes = [int(1e4 * 1.01**k) for k in range(1500)]
         n_rows = sizes[bisect_left(sizes, wanted, key=strength)]
         assert strength(n_rows) == pytest.approx(wanted, rel=0.02)
-        assert LinearSVC(APPROXIMATE, schema=schema).plan(n_rows).problem.loss.name == name
+        assert LinearSVC(APPROXIMATE, schema=schema).plan(n_rows).problem.loss.constants.name == name
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_threshold_of_the_automatic_loss_is_fifty():
 def test_rows_of_a_schema_are_clipped_for_an_automatic_loss_alone(model, name):
     """Not where a loss was asked for, nor for intervals, whose coefficients speak of rows as they are."""
     plan = model.plan(100_000)
-    assert plan.problem.loss.name == name
+    assert plan.problem.loss.constants.name == name
     assert plan.problem.row_bound == Encoder(model.schema).row_bound
 
 
