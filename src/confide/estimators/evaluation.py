@@ -486,8 +486,9 @@ def _prepared(planned: PlannedEvaluation) -> tuple[_Release, Callable[..., Evalu
         return release, partial(_rated_tables, planned, planned.layout, tuple(map(str, known.domain)), target)
     histogram = ScoreHistogram(known.scoring, _edges(model, planned.n_bins))
     has_probabilities = hasattr(model, "predict_proba")
+    shown = ShownClass.of(known)
     return partial(_released_histogram, planned.plan, histogram), partial(
-        _rated_histogram, planned.plan, ShownClass.of(known), has_probabilities
+        _rated_histogram, planned.plan, shown.position == 0, str(shown), has_probabilities
     )
 
 
@@ -508,16 +509,16 @@ def _released_tables(
 
 
 def _rated_histogram(
-    plan: SumPlan[Counts], shown: ShownClass, has_probabilities: bool, released: Sequence[Array], *facts: Any
+    plan: SumPlan[Counts], is_first: bool, shown: str, has_probabilities: bool, released: Sequence[Array], *facts: Any
 ) -> Evaluation:
     """The rates, from the released counts; the facts are the number of rows, the level, and why there is no guarantee."""
     counts, (n_rows, level, void) = released[0].reshape(2, -1), facts
-    if shown.position == 0:
+    if is_first:
         counts = counts[::-1, ::-1].copy()
     if n_rows is not None:
         # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
         counts = counts + (n_rows - counts.sum()) / counts.size
-    return Evaluation(counts, plan, level, str(shown), n_rows, has_probabilities, void)
+    return Evaluation(counts, plan, level, shown, n_rows, has_probabilities, void)
 
 
 def _rated_tables(
