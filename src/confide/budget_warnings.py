@@ -73,8 +73,8 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     """
     if not budget.is_private:
         return ()
-    found = (_large_delta(getattr(budget, "delta", 0.0), n_rows_low, n_rows_high), _large_epsilon(budget))
-    return tuple(sentence for sentence in found if sentence is not None)
+    sentences = (_large_delta(getattr(budget, "delta", 0.0), n_rows_low, n_rows_high), _large_epsilon(budget))
+    return tuple(sentence for sentence in sentences if sentence is not None)
 
 
 def warn(sentences: tuple[str, ...], kind: type[Warning] = PrivacyWarning) -> None:

@@ -52,14 +52,14 @@ def module_of(frame: FrameType) -> str:
 
 def outer_fit() -> FrameType | None:
     """The outermost call of `fit` of a class of scikit-learn that is no pipeline and no search, or None."""
-    found = None
+    outermost = None
     for frame in _frames():
         owner, module = frame.f_locals.get("self"), module_of(frame)
         is_fit = module.startswith("sklearn.") and "fit" in frame.f_code.co_name and owner is not None
         is_search = module.startswith("sklearn.model_selection")
         if is_fit and not is_search and not isinstance(getattr(owner, "steps", None), list):
-            found = frame
-    return found
+            outermost = frame
+    return outermost
 
 
 def asked_again_by(what: str, *, counts_places: bool) -> str | None:
@@ -135,7 +135,7 @@ def learned_before(names_of_columns: Iterable[str] = ()) -> tuple[str, ...]:
 
     They are the earlier steps of pipelines on the stack, transformers of a target there, and what gave columns their names.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     positions: dict[int, int] = {}
     for frame in _frames():
         owner = frame.f_locals.get("self")
@@ -145,11 +145,11 @@ def learned_before(names_of_columns: Iterable[str] = ()) -> tuple[str, ...]:
         if isinstance(steps, list):
             # Inside of `_fit` an earlier step is fitted, and otherwise the last one.
             position = positions.setdefault(id(owner), int(frame.f_locals.get("step_idx", len(steps) - 1)))
-            found |= dict.fromkeys(name for _, step in steps[:position] for name in _learning(step))
+            names |= dict.fromkeys(name for _, step in steps[:position] for name in _learning(step))
         elif hasattr(owner, "regressor"):
-            found |= dict.fromkeys(_learning(getattr(owner, "transformer", None)))
+            names |= dict.fromkeys(_learning(getattr(owner, "transformer", None)))
     named = filter(None, map(_MAKE_NAMES.fullmatch, names_of_columns))
-    return tuple(found | dict.fromkeys(match[1] for match in named))
+    return tuple(names | dict.fromkeys(match[1] for match in named))
 
 
 def _learning(step: Any) -> Iterator[str]:
@@ -159,12 +159,12 @@ def _learning(step: Any) -> Iterator[str]:
     parts = next(filter(None, (getattr(step, name, None) for name in ("steps", "transformers", "transformer_list"))), None)
     if isinstance(parts, (list, tuple)):
         # Columns that a ColumnTransformer does not name go to its `remainder`, a word or a transformer.
-        for part in (*(each[1] for each in parts), getattr(step, "remainder", None)):
+        for part in (*(part[1] for part in parts), getattr(step, "remainder", None)):
             yield from _learning(part)
         return
     name, tags = type(step).__name__, getattr(step, "__sklearn_tags__", None)
     # Which levels are rare, and which columns have gaps, is seen in the rows alone.
-    looks = any(getattr(step, each, None) for each in ("min_frequency", "max_categories", "add_indicator"))
+    looks = any(getattr(step, attribute, None) for attribute in ("min_frequency", "max_categories", "add_indicator"))
     is_told = not looks and (
         getattr(step, "strategy", None) == "constant"
         or (name in ("OneHotEncoder", "OrdinalEncoder") and not isinstance(step.categories, str))

@@ -177,10 +177,10 @@ Planned = TypeVar("Planned")
 
 def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, ...]) -> Planned | None:
     """The plan at the first share at which the seal's noise is small, or else at the last at which it is not too large."""
-    found: Any = None
+    least: Any = None
     sizes = 0.0, 0.0
     for share in shares:
-        if found is not None and (_is_small(found, *sizes) or share > _LAST_RESORT):
+        if least is not None and (_is_small(least, *sizes) or share > _LAST_RESORT):
             break
         with suppress(InsufficientRegularisation):
             plan: Any = plan_at(share)
@@ -189,8 +189,8 @@ def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, .
             if seal * share > 2.0 * _LARGEST_SEAL_NOISE * noise * shares[-1]:
                 break
             if seal <= _LARGEST_SEAL_NOISE * noise:
-                found, sizes = plan, (seal, noise)
-    answer: Planned | None = found
+                least, sizes = plan, (seal, noise)
+    answer: Planned | None = least
     return answer
 
 

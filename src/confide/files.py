@@ -212,10 +212,10 @@ def _read_json(path: str | os.PathLike[str]) -> Any:
 
 def _with_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object, refused if a key is repeated: one value would be lost, and nobody could tell which one was meant."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError
-    return found
+    return members
 
 
 def _has_checksum(content: dict[str, Any], checksum: object) -> bool:

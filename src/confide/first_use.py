@@ -55,10 +55,10 @@ def _imported_for_type_checkers(file: str) -> dict[str, str]:
     Each import has a line of the form "from module import name as name". The lines are read as text, since parsing would
     take a third of the time of `import confide`.
     """
-    found = {}
+    commands = {}
     with open(file, encoding="utf-8") as lines:  # noqa: PTH123 - pathlib would take time too
         for line in lines:
             words = line.split()
             if line.startswith("    from ") and words[2] == "import" and words[4:] == ["as", words[3]]:
-                found[words[3]] = words[1]
-    return found
+                commands[words[3]] = words[1]
+    return commands

@@ -99,12 +99,12 @@ class Circumstances:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
         own |= {"n_rows": list(self.n_rows), "learned_steps": list(self.learned_steps)}
         for name, budget in (("ledger", "limit"), ("search", "budget_of_try")):
             part = own[name]
             if part is not None:
-                facts = {each.name: getattr(part, each.name) for each in fields(part)}
+                facts = {field.name: getattr(part, field.name) for field in fields(part)}
                 own[name] = facts | {budget: facts[budget].to_dict()}
         return own
 
@@ -116,10 +116,10 @@ class Circumstances:
         for name, kind, budget in (("ledger", NamedLedger, "limit"), ("search", Search, "budget_of_try")):
             if read[name] is not None:
                 read[name] = kind(**(read[name] | {budget: budget_from_dict(read[name][budget])}))
-        found = cls(**read)
-        if not found.is_possible:
+        guarantee = cls(**read)
+        if not guarantee.is_possible:
             raise ParameterError("the file says of its fit what no fit has, such as less than one row.")
-        return found
+        return guarantee
 
     @property
     def is_possible(self) -> bool:
@@ -278,7 +278,7 @@ class Guarantee:
         later = {"max_rows_per_person", "circumstances"}
         if value.get("version") not in range(1, STATEMENT_VERSION + 1) or not known - later <= set(value) <= known:
             raise ParameterError("the guarantee was written by another version of confide, which this version cannot read.")
-        found = value.get("circumstances")
+        circumstances = value.get("circumstances")
         return cls(
             budget=budget_from_dict(value["budget"]),
             neighbours=Neighbours.parse(value["neighbours"]),
@@ -286,7 +286,7 @@ class Guarantee:
             assumptions=tuple(map(str, value["assumptions"])),
             void=None if value["void"] is None else str(value["void"]),
             max_rows_per_person=int(value.get("max_rows_per_person", 1)),
-            circumstances=None if found is None else Circumstances.from_dict(found),
+            circumstances=None if circumstances is None else Circumstances.from_dict(circumstances),
         )
 
 

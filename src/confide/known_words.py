@@ -24,7 +24,7 @@ def plain_name(name: str) -> str:
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """The known name that was probably meant, or "": one that differs by case and separators, or else one like it."""
-    plain = {plain_name(each): each for each in known}
+    plain = {plain_name(word): word for word in known}
     wanted = plain_name(name)
     close = [wanted] if wanted in plain else difflib.get_close_matches(wanted, plain, n=1, cutoff=cutoff)
     return plain[close[0]] if wanted and close else ""
@@ -81,13 +81,13 @@ def listed_absent(absent: Iterable[str], present: Collection[object]) -> str:
 
     Other present names are not shown: where a file has no line of names, they are cells.
     """
-    plain = {plain_name(each): each for each in present if isinstance(each, str)}
+    plain = {plain_name(name): name for name in present if isinstance(name, str)}
 
     def hint(name: str) -> str:
-        found = plain.get(plain_name(name), "")
-        if found and unicodedata.normalize("NFC", found) == unicodedata.normalize("NFC", name):
+        match = plain.get(plain_name(name), "")
+        if match and unicodedata.normalize("NFC", match) == unicodedata.normalize("NFC", name):
             return " (it is there with its letters composed in another way; write both in Unicode form NFC)"
-        return f' (did you mean "{found}"?)' if found else ""
+        return f' (did you mean "{match}"?)' if match else ""
 
     return ", ".join(f'"{name}"{hint(name)}' for name in absent)
 

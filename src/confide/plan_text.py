@@ -193,14 +193,14 @@ def statistics_text(plan: Any) -> str:
 def search_text(plan: Any) -> str:
     """One fact a line, in two columns, of a plan for a search over candidates."""
     *training, held_out = plan.part_sizes
-    each = f"{min(training):,}" if min(training) == max(training) else f"{min(training):,} to {max(training):,}"
+    rows_of_part = f"{min(training):,}" if min(training) == max(training) else f"{min(training):,} to {max(training):,}"
     lines = {
         "method": plan.method,
         "budget": f"{plan.budget} ({plan.problem.neighbours})",
-        "rows": f"{plan.n_rows:,}, of which {each} to train a candidate and {held_out:,} held out",
+        "rows": f"{plan.n_rows:,}, of which {rows_of_part} to train a candidate and {held_out:,} held out",
     }
-    if found := (*cautions(plan.budget, plan.n_rows, plan.n_rows), *of_many_classes(*plan.plans)):
-        lines["caution"] = " ".join(found)
+    if sentences := (*cautions(plan.budget, plan.n_rows, plan.n_rows), *of_many_classes(*plan.plans)):
+        lines["caution"] = " ".join(sentences)
     if plan.repetition is not None:
         lines["tries"] = f"{plan.repetition.mean:.4g} in the mean, each with {plan.plans[0].budget}"
     else:
@@ -275,8 +275,8 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
         "budget": f"{_budget(plan)} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
         "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
     }
-    if found := (*cautions(plan.event.budget, low, high), *of_many_classes(plan)):
-        lines["caution"] = " ".join(found)
+    if sentences := (*cautions(plan.event.budget, low, high), *of_many_classes(plan)):
+        lines["caution"] = " ".join(sentences)
     if problem.rows_per_person > 1:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"
     if getattr(problem, "largest_weight", 1.0) != 1.0:

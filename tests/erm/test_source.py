@@ -9,7 +9,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.erm.source import kept_sums
+from confide.erm.source import memoised_sums
 
 RNG = np.random.default_rng(0)
 ROW_SUM = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
@@ -31,7 +31,7 @@ class Counting:
 def test_a_pass_gives_the_sums_of_the_source():
     """At the order that was asked for, whatever the order of the sum is."""
     source = Counting()
-    found = kept_sums(source, ROW_SUM, 3)(POINTS, 1)
+    found = memoised_sums(source, ROW_SUM, 3)(POINTS, 1)
     expected = source.rows.sum_over_rows(ROW_SUM, POINTS)
     np.testing.assert_array_equal(found.value, expected.value)
     np.testing.assert_array_equal(found.gradient, expected.gradient)
@@ -41,7 +41,7 @@ def test_a_pass_gives_the_sums_of_the_source():
 def test_looking_back_makes_no_pass_and_gives_gradients_alone():
     """For any of the weights of a past pass, in any order. Values were not kept, and are not numbers."""
     source = Counting()
-    sums = kept_sums(source, ROW_SUM, 3)
+    sums = memoised_sums(source, ROW_SUM, 3)
     expected = sums(POINTS, 2).gradient
     found = sums(POINTS[::-1], 1, look_back=True)
     np.testing.assert_array_equal(found.gradient, expected[::-1])
@@ -52,7 +52,7 @@ def test_looking_back_makes_no_pass_and_gives_gradients_alone():
 def test_without_looking_back_every_call_is_a_pass():
     """Also at the same weights."""
     source = Counting()
-    sums = kept_sums(source, ROW_SUM, 3)
+    sums = memoised_sums(source, ROW_SUM, 3)
     for _ in range(2):
         sums(POINTS, 1)
     assert source.orders == [1, 1]
@@ -61,7 +61,7 @@ def test_without_looking_back_every_call_is_a_pass():
 def test_a_pass_for_values_alone_is_not_remembered():
     """It has no gradients."""
     source = Counting()
-    sums = kept_sums(source, ROW_SUM, 3)
+    sums = memoised_sums(source, ROW_SUM, 3)
     sums(POINTS, 0)
     sums(POINTS, 1, look_back=True)
     assert source.orders == [0, 1]
@@ -70,7 +70,7 @@ def test_a_pass_for_values_alone_is_not_remembered():
 def test_four_passes_are_remembered():
     """The fifth pushes out the first; half-known weights cost a pass too."""
     source = Counting()
-    sums = kept_sums(source, ROW_SUM, 3)
+    sums = memoised_sums(source, ROW_SUM, 3)
     for shift in range(5):
         sums(POINTS + shift, 1)
     sums(POINTS + 1, 1, look_back=True)
@@ -81,7 +81,7 @@ def test_four_passes_are_remembered():
 
 def test_what_is_remembered_is_nobodys_to_change():
     """Weights are copied when they come, and gradients when they leave, at every look."""
-    sums, weights = kept_sums(Counting(), ROW_SUM, 3), POINTS.copy()
+    sums, weights = memoised_sums(Counting(), ROW_SUM, 3), POINTS.copy()
     first = sums(weights, 1).gradient
     expected = first.copy()
     weights[...], first[...] = 7.0, 0.0
@@ -108,7 +108,7 @@ class Faithless:
 def test_weights_are_read_once():
     """Sums and memory are of the same numbers, even where an object would give others at a second reading."""
     source, given = Counting(), Faithless()
-    sums = kept_sums(source, ROW_SUM, 3)
+    sums = memoised_sums(source, ROW_SUM, 3)
     found = sums(given, 1).gradient
     assert given.readings == 1
     np.testing.assert_array_equal(found, source.rows.sum_over_rows(ROW_SUM, POINTS).gradient)
@@ -120,5 +120,5 @@ def test_weights_of_another_width_are_refused(weights):
     """No pass is made of them."""
     source = Counting()
     with pytest.raises(ValueError, match="broadcast"):
-        kept_sums(source, ROW_SUM, 3)(weights, 1)
+        memoised_sums(source, ROW_SUM, 3)(weights, 1)
     assert source.orders == []

@@ -24,7 +24,7 @@ from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.table import RowsPerPerson
 from confide.intake import rows as given_rows
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.intake.targets import Classes, Numbers
 from tests.data.tables import SCHEMA, made_up
 from tests.intake.specifications import specification
@@ -81,7 +81,7 @@ def test_arrow_streams_that_can_be_read_again_are_fitted_as_their_rows_are():
     batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     table = pa.Table.from_batches([batch])
     for rows in (batch, Stream(table)):
-        assert rows_given(rows, None).n_rows_given() == 500
+        assert checked_input(rows, None).n_rows_given() == 500
         np.testing.assert_array_equal(model.fit(rows, frame["ill"]).coef_, expected)
         np.testing.assert_array_equal(model.predict(rows), model.predict(frame))
     with pytest.raises(InputError, match="read only once"):
@@ -92,12 +92,12 @@ def test_arrow_streams_that_can_be_read_again_are_fitted_as_their_rows_are():
 def test_each_kind_of_rows_has_its_way_in(tmp_path):
     """Arrays and frames from memory, mapped files from memory with stamps, and opened rows from where they lie."""
     arrays = ArrayRows(X, Y, ())
-    assert checked(rows_given(X, Y))[0].source.labels.tolist() == (2 * Y - 1).tolist()
-    assert type(checked(rows_given(X.tolist(), Y.tolist()))[0].source) is MemorySource
-    assert type(checked(rows_given(pd.DataFrame(X), Y))[0].source) is MemorySource
-    assert type(checked(rows_given(arrays, None))[0].source) is MemorySource
-    assert type(checked(rows_given(in_files(tmp_path), None))[0].source) is StampedSource
-    assert checked(rows_given(Recorded(), None), specification(encoder=Encoder(SCHEMA)))[0].source == "source"
+    assert checked(checked_input(X, Y))[0].source.labels.tolist() == (2 * Y - 1).tolist()
+    assert type(checked(checked_input(X.tolist(), Y.tolist()))[0].source) is MemorySource
+    assert type(checked(checked_input(pd.DataFrame(X), Y))[0].source) is MemorySource
+    assert type(checked(checked_input(arrays, None))[0].source) is MemorySource
+    assert type(checked(checked_input(in_files(tmp_path), None))[0].source) is StampedSource
+    assert checked(checked_input(Recorded(), None), specification(encoder=Encoder(SCHEMA)))[0].source == "source"
 
 
 def test_rows_that_bring_their_labels_take_no_others(tmp_path):
@@ -105,16 +105,16 @@ def test_rows_that_bring_their_labels_take_no_others(tmp_path):
     opened = Recorded()
     for rows in (opened, in_files(tmp_path)):
         with pytest.raises(ParameterError, match="leave y out"):
-            rows_given(rows, Y)
+            checked_input(rows, Y)
     with pytest.raises(InputError, match="sample_weight is for rows in memory"):
-        rows_given(opened, None, np.ones(6))
-    assert checked(rows_given(in_files(tmp_path), None, np.ones(6)))[0].has_weights
+        checked_input(opened, None, np.ones(6))
+    assert checked(checked_input(in_files(tmp_path), None, np.ones(6)))[0].has_weights
     assert opened.readings == []
 
 
 def test_nothing_is_read_before_it_is_asked_for():
     """An object that cannot be read is taken in, and refused when it is checked."""
-    given = rows_given(object(), object())
+    given = checked_input(object(), object())
     assert given.lies_here
     with pytest.raises(InputError):
         checked(given)
@@ -122,22 +122,22 @@ def test_nothing_is_read_before_it_is_asked_for():
 
 def test_rows_know_whether_they_lie_here(tmp_path):
     """Those in memory and in mapped files do; opened ones say it themselves."""
-    assert rows_given(X, Y).lies_here
-    assert rows_given(in_files(tmp_path), None).lies_here
-    assert rows_given(Recorded(lies_here=True), None).lies_here
-    assert not rows_given(Recorded(), None).lies_here
+    assert checked_input(X, Y).lies_here
+    assert checked_input(in_files(tmp_path), None).lies_here
+    assert checked_input(Recorded(lies_here=True), None).lies_here
+    assert not checked_input(Recorded(), None).lies_here
 
 
 def test_opened_rows_bring_their_schema():
     """The estimator may leave it out or repeat it, and not contradict it; rows in memory have none of their own."""
     other = confide.Schema(columns=SCHEMA.columns)
-    opened = rows_given(Recorded(), None)
+    opened = checked_input(Recorded(), None)
     assert opened.schema_for(None) is opened.schema_for(SCHEMA) is SCHEMA
     for rows, schema in ((Recorded(), other), (Recorded(schema=None), SCHEMA)):
         with pytest.raises(ParameterError, match="opened with another schema"):
-            rows_given(rows, None).schema_for(schema)
-    assert rows_given(X, Y).schema_for(other) is other
-    assert rows_given(X, Y).schema_for(None) is None
+            checked_input(rows, None).schema_for(schema)
+    assert checked_input(X, Y).schema_for(other) is other
+    assert checked_input(X, Y).schema_for(None) is None
 
 
 def test_rows_in_memory_are_read_once_for_all_fits(monkeypatch):
@@ -152,7 +152,7 @@ def test_rows_in_memory_are_read_once_for_all_fits(monkeypatch):
     monkeypatch.setattr(Classes, "read", counting("targets", Classes.read))
     first = specification(class_weight=((0, 1.0), (1, 2.0)), largest_sample_weight=3.0)
     mapped = replace(first, fourier_map=lambda n: FourierMap(n, 4, "rbf", 1.0, 0, False), n_threads=2)
-    found = checked(rows_given(X, Y, np.full(6, 3.0)), first, mapped, replace(first, class_weight=None))
+    found = checked(checked_input(X, Y, np.full(6, 3.0)), first, mapped, replace(first, class_weight=None))
     assert sorted(reads) == ["table_of", "targets", "weight_array"]
     assert [rows.source.blocks.n_features for rows in found] == [2, 4, 2]
     assert [rows.source.n_threads for rows in found] == [1, 2, 1]
@@ -166,12 +166,12 @@ def test_rows_in_memory_are_read_once_for_all_fits(monkeypatch):
 def test_what_comes_with_checked_rows_is_public():
     """Number of rows, classes, the sentence on labels and names; and whether rows were weighted."""
     frame = pd.DataFrame(X, columns=["east", "north"])
-    (rows,) = checked(rows_given(frame, Y))
+    (rows,) = checked(checked_input(frame, Y))
     assert (rows.n_rows, rows.domain, rows.has_weights) == (6, (0, 1), False)
     assert rows.coefficient_names.tolist() == ["east", "north"] == list(rows.columns.feature_names_in)
     assert "The labels 0 and 1 were declared" in rows.target_sentence
-    assert checked(rows_given(frame, Y, np.ones(6)))[0].has_weights
-    (numbers,) = checked(rows_given(frame, Y), specification(target=Numbers(sentence="clipped")))
+    assert checked(checked_input(frame, Y, np.ones(6)))[0].has_weights
+    (numbers,) = checked(checked_input(frame, Y), specification(target=Numbers(sentence="clipped")))
     assert (numbers.domain, numbers.target_sentence) == ((), "clipped")
 
 
@@ -184,7 +184,7 @@ def test_rows_beyond_a_persons_share_go_with_their_labels_and_weights():
         encoder=encoder, target=Classes.declared(None, schema), row_bound=encoder.row_bound,
         rows_per_person=RowsPerPerson(1, lambda n: np.arange(n)[::-1]), largest_sample_weight=9.0,
     )  # fmt: skip
-    (rows,) = checked(rows_given(frame, ["no", "yes", "yes", "no"], [1.0, 2.0, 3.0, 4.0]), asked)
+    (rows,) = checked(checked_input(frame, ["no", "yes", "yes", "no"], [1.0, 2.0, 3.0, 4.0]), asked)
     assert rows.n_rows == 4
     assert rows.source.labels.tolist() == [1, -1]
     assert rows.source.row_weights.tolist() == [2.0, 4.0]
@@ -195,7 +195,7 @@ def test_a_bound_that_cannot_clip_such_rows_is_refused_here():
     """Before anything is charged: groups of columns need a dense matrix of their own width."""
     bound = confide.GroupBound((2,), (1.0,))
     with pytest.raises(ParameterError, match="ball or a box"):
-        checked(rows_given(csr_array(X), Y), specification(row_bound=bound))
+        checked(checked_input(csr_array(X), Y), specification(row_bound=bound))
 
 
 def test_opened_rows_are_read_by_each_fit_and_cleared_away():
@@ -204,7 +204,7 @@ def test_opened_rows_are_read_by_each_fit_and_cleared_away():
     weighted = specification(
         encoder=encoder, target=Classes.declared(None, SCHEMA), class_weight=(("no", 1.0), ("yes", 2.0)), n_threads=3
     )
-    with rows_given(opened, None).checked((weighted, replace(weighted, class_weight=None, n_threads=1))) as found:
+    with checked_input(opened, None).checked((weighted, replace(weighted, class_weight=None, n_threads=1))) as found:
         assert opened.still_open == 2
     assert opened.still_open == 0
     (first, of_persons, threads), (second, _, _) = opened.readings
@@ -227,7 +227,7 @@ def test_opened_arrays_are_read_as_numbers():
         maps.append(FourierMap(n_inputs, 6, "rbf", 1.0, 0, False))
         return maps[-1]
 
-    (rows,) = checked(rows_given(opened, None), specification(fourier_map=fourier_map))
+    (rows,) = checked(checked_input(opened, None), specification(fourier_map=fourier_map))
     ((reading, _, _),) = opened.readings
     assert isinstance(reading, NumericReading)
     assert (reading.n_inputs, reading.fourier, maps[0].n_inputs) == (5, maps[0], 5)
@@ -239,7 +239,7 @@ def test_mapped_files_that_change_are_refused(tmp_path):
     """The stamps of both files go along with the rows."""
     rows = in_files(tmp_path)
     assert all(isinstance(stamp, Stamp) for stamp in rows.stamps)
-    (found,) = checked(rows_given(rows, None))
+    (found,) = checked(checked_input(rows, None))
     assert found.source.stamps == rows.stamps
 
 
@@ -248,7 +248,7 @@ def test_a_frame_is_encoded_by_the_schema():
     frame = made_up(50)
     encoder = Encoder(SCHEMA)
     asked = specification(encoder=encoder, target=Classes.declared(None, SCHEMA), row_bound=encoder.row_bound)
-    (rows,) = checked(rows_given(frame, frame["ill"]), asked)
+    (rows,) = checked(checked_input(frame, frame["ill"]), asked)
     assert rows.columns.n_features_in == 4
     assert rows.source.blocks.n_features == encoder.n_features
     assert rows.encoder is encoder
@@ -260,15 +260,15 @@ def test_labels_are_read_beside_the_columns_and_refused_after_them(n_threads):
     frame = made_up()
     y, encoder, target = frame["ill"], Encoder(SCHEMA), Classes(("no", "yes"), matched_as_text=True)
     asked = specification(encoder=encoder, row_bound=encoder.row_bound, target=target, n_threads=n_threads)
-    labels = checked(rows_given(frame, y), asked)[0].source.labels
-    assert labels.tolist() == checked(rows_given(frame, y), replace(asked, n_threads=1))[0].source.labels.tolist()
+    labels = checked(checked_input(frame, y), asked)[0].source.labels
+    assert labels.tolist() == checked(checked_input(frame, y), replace(asked, n_threads=1))[0].source.labels.tolist()
     wrong = np.full(len(frame), "neither")
     with pytest.raises(InputError, match="the labels: some are neither"):
-        checked(rows_given(frame, wrong), asked)
+        checked(checked_input(frame, wrong), asked)
     with pytest.raises(InputError, match="inconsistent numbers"):
-        checked(rows_given(frame, y[:-1]), asked)
+        checked(checked_input(frame, y[:-1]), asked)
     with pytest.raises(InputError, match="lacks columns"):
-        checked(rows_given(frame[["age"]], wrong), asked)
+        checked(checked_input(frame[["age"]], wrong), asked)
 
 
 def test_only_labels_that_a_schema_declares_are_read_by_another_thread():

@@ -12,7 +12,7 @@ import confide
 from confide import KernelSVC, LogisticRegression, Ridge, Schema
 from confide.estimators.linear_model import released_model
 from confide.features.encoder import Encoder
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.models.model import ReleasedModel
 from tests.intake.specifications import specification
 
@@ -36,7 +36,7 @@ def test_what_a_fit_releases_takes_its_facts_from_the_checked_rows():
     """Names, columns, classes and encoder; the rows themselves are left behind."""
     encoder = Encoder(SCHEMA)
     frame = pd.DataFrame({"age": [1.0, 2.0]})
-    with rows_given(frame, [0, 1]).checked([specification(encoder=encoder)]) as (checked,):
+    with checked_input(frame, [0, 1]).checked([specification(encoder=encoder)]) as (checked,):
         model = ReleasedModel.of("weights", None, 0.5, "guarantee", checked)
     assert (model.scoring, model.alpha, model.guarantee, model.evidence) == ("weights", 0.5, "guarantee", None)
     assert (model.domain, model.encoder, model.fourier) == ((0, 1), encoder, None)

@@ -13,7 +13,7 @@ from confide.data.federated import FederatedRows
 from confide.erm.row_bounds import BallBound
 from confide.errors import InputTypeError, ParameterError
 from confide.features.schema import Schema
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.intake.targets import Classes
 from confide.models.scores import LinearModel
 from confide.privacy.noise import Entropy
@@ -56,9 +56,9 @@ def test_every_row_lies_in_every_part_as_often():
 
 def test_rows_of_a_cluster_or_of_parties_are_not_divided():
     """They stay where they are; what this process reads is divided."""
-    refuse_undivided(rows_given(*rows_and_labels()))
+    refuse_undivided(checked_input(*rows_and_labels()))
     with pytest.raises(InputTypeError, match="stay where they are"):
-        refuse_undivided(rows_given(FederatedRows(SCHEMA, ()), None))
+        refuse_undivided(checked_input(FederatedRows(SCHEMA, ()), None))
 
 
 def test_a_private_number_of_rows_is_not_divided_into_public_sizes():
@@ -74,9 +74,9 @@ def test_mistakes_are_labels_that_the_model_does_not_predict():
     """Counted by NumPy, for two classes and for three."""
     X, y = rows_and_labels()
     two = LinearModel(np.array([[1.0, 0.3]]), np.array([0.1]), BallBound(1.0))
-    with rows_given(X, y).checked([specification()]) as (rows,):
+    with checked_input(X, y).checked([specification()]) as (rows,):
         assert mistakes(two, rows) == np.count_nonzero((X @ [1.0, 0.3] + 0.1 > 0.0) != y) > 0
     classes = np.arange(300) % 3
     three = LinearModel(np.random.default_rng(1).normal(size=(3, 2)), np.zeros(3), BallBound(1.0))
-    with rows_given(X, classes).checked([replace(specification(), target=Classes((0, 1, 2)))]) as (rows,):
+    with checked_input(X, classes).checked([replace(specification(), target=Classes((0, 1, 2)))]) as (rows,):
         assert mistakes(three, rows) == np.count_nonzero((X @ three.coef.T).argmax(axis=1) != classes) > 0

@@ -12,7 +12,7 @@ from confide.accounting.ledger import Ledger
 from confide.budget_warnings import cautions
 from confide.errors import InputError, NotCertified, ParameterError, PrivacyWarning
 from confide.inference.intervals import Evidence
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.privacy.budgets import ApproxDP, PureDP
 from confide.privacy.noise import Entropy
 from confide.training import fit
@@ -24,7 +24,7 @@ from tests.training.examples import RICH, least_squares, rows_and_labels, settin
 def trained(ledger, given=None, **changes):
     """The model of 300 rows."""
     X, y = rows_and_labels() if given is None else given
-    return fit.train(rows_given(X, y), specification(), settings(**changes), Charge(ledger, None, "fit"))
+    return fit.train(checked_input(X, y), specification(), settings(**changes), Charge(ledger, None, "fit"))
 
 
 def test_a_fit_is_charged_once_and_states_its_budget():

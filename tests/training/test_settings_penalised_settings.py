@@ -20,7 +20,7 @@ from confide.erm.losses import LogisticLoss
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm
 from confide.intake.penalties import checked_penalty, form_of
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.privacy.noise import Entropy
 from confide.report.verification import FAILED, verify
 from confide.training.alpha import usual_norm_of_rows
@@ -52,7 +52,7 @@ def fits(budget, mechanism, n, **others):
         **others,
     )  # fmt: skip
     settings = model._settings(None)
-    with rows_given(ROWS, LABELS).checked([model._specification(settings, None)]) as (rows,):
+    with checked_input(ROWS, LABELS).checked([model._specification(settings, None)]) as (rows,):
         plan, entropy = plan_for(settings, rows), Entropy.seeded(0)
         models = [model_of_columns(released(plan, rows.source, entropy).model, settings) for _ in range(n)]
     return np.array([np.r_[FACTOR.T @ each.coef[0], each.intercept / CONSTANT] for each in models]), plan
@@ -92,7 +92,7 @@ def shown_at_the_worst_pair(n, factor=1.0):
         )  # fmt: skip
         settings, labels = model._settings(None), np.resize([1, -1], 20)
         labels[0] = side
-        given = rows_given(np.r_[1.0, np.zeros(19)][:, None], labels)
+        given = checked_input(np.r_[1.0, np.zeros(19)][:, None], labels)
         with given.checked([model._specification(settings, None)]) as (rows,):
             plan, entropy = plan_for(settings, rows), Entropy.seeded(side % 7)
             plan = replace(plan, lattice=replace(plan.lattice, epsilon=plan.lattice.epsilon / factor))

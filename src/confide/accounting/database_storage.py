@@ -144,13 +144,13 @@ class RecordsInDatabase:
         with self._connection() as connection:
             # A reader sees the state at one moment. A writer sees everything that others committed before it got the lock.
             self._begin(connection, "READ COMMITTED READ WRITE" if writing else "REPEATABLE READ READ ONLY")
-            found = {row[0] for row in self.run(connection, _CATALOG)}
-            if not found:
+            columns = {row[0] for row in self.run(connection, _CATALOG)}
+            if not columns:
                 raise LedgerError(
                     f"{self.path} has no ledger. If it was moved, bring it back: a new one would not know what was spent. "
                     f"The first is made by confide.Ledger(url, limit=...) or `confide ledger init`, in a new schema."
                 )
-            if found != {text.format(self._schema) for text in _AS_CREATED}:
+            if columns != {text.format(self._schema) for text in _AS_CREATED}:
                 raise damaged(self.path, "its tables, triggers or functions are not those of a ledger")
             if writing:
                 self.run(connection, "SELECT FROM {0}.tip FOR UPDATE")
@@ -200,10 +200,10 @@ class RecordsInDatabase:
         try:
             connection.exec_driver_sql("COMMIT")
             query = f"SELECT hash FROM {self._schema}.records WHERE number = :number"  # noqa: S608 - a checked name
-            found = connection.execute(sqlalchemy.text(query), {"number": last.number}).scalar()
+            stored_hash = connection.execute(sqlalchemy.text(query), {"number": last.number}).scalar()
         except Exception:  # noqa: BLE001 - whatever it is, the answer to COMMIT is not known
-            found = None
-        if found != last.hash:
+            stored_hash = None
+        if stored_hash != last.hash:
             raise LedgerError(
                 f"{self.path} did not confirm what was sent to it, so this is in doubt: it may be recorded, and a recorded "
                 f"charge counts. Nothing was used. Look at the ledger's entries first: to charge again may charge twice."

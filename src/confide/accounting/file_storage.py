@@ -78,12 +78,12 @@ def belongs_to_ledger(path: Path) -> bool:
         If a file that is there cannot be read.
     """
     ledgers = [path.with_name(path.name.removesuffix(ending)) for ending in ("", "-wal", "-shm", "-journal")]
-    found = {place for place in ledgers if place.is_file()}
-    if not found:
+    existing = {place for place in ledgers if place.is_file()}
+    if not existing:
         return False
     # Where this process closes a file, the system drops the locks that another thread may have on it.
     with one_at_a_time:
-        beginnings = {place: _beginning(place) for place in found}
+        beginnings = {place: _beginning(place) for place in existing}
     kind = _APPLICATION_ID.to_bytes(4, "big")
     is_ledger = any(text[:16] == _MAGIC and text[68:] == kind for text in beginnings.values())
     return is_ledger or beginnings.get(path, b"")[:4] in _MAGIC_OF_LOGS
@@ -197,8 +197,8 @@ class RecordsInFile:
 
     def _content(self) -> list[tuple[int, int, int]]:
         """Marks of the file, and of its log if there is one. As long as they stay the same, nobody writes."""
-        found = [self._status(ending) for ending in ("", "-wal")]
-        return [(status.st_ino, status.st_mtime_ns, status.st_size) for status in found if status and status.st_size > 0]
+        statuses = [self._status(ending) for ending in ("", "-wal")]
+        return [(status.st_ino, status.st_mtime_ns, status.st_size) for status in statuses if status and status.st_size > 0]
 
     @contextmanager
     def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:

@@ -42,8 +42,8 @@ def lower_bound(hits: Any, n: int, confidence: float) -> Any:
     confidence : float in (0, 1)
         Of this bound and the upper one together.
     """
-    found = betaincinv(np.maximum(hits, 1e-300), n - np.asarray(hits) + 1.0, 0.5 - 0.5 * confidence)
-    return np.where(np.asarray(hits) <= 0, 0.0, found)[()]
+    bounds = betaincinv(np.maximum(hits, 1e-300), n - np.asarray(hits) + 1.0, 0.5 - 0.5 * confidence)
+    return np.where(np.asarray(hits) <= 0, 0.0, bounds)[()]
 
 
 def upper_bound(hits: Any, n: int, confidence: float) -> Any:
@@ -86,12 +86,12 @@ class Separation:
         p, q = self.low, self.high
         if p <= q:
             return 0.0
-        found = 0.0
+        epsilon = 0.0
         for one, other in ((p, q), (1.0 - q, 1.0 - p)):
             with np.errstate(divide="ignore", over="ignore"):
                 logs = np.logaddexp(_log_moment(one, other), _log_moment(1.0 - one, 1.0 - other))
-            found = max(found, float((logs / (_ORDERS - 1.0) / _ORDERS).max()))
-        return found
+            epsilon = max(epsilon, float((logs / (_ORDERS - 1.0) / _ORDERS).max()))
+        return epsilon
 
     @property
     def mu(self) -> float:
@@ -104,9 +104,9 @@ class Separation:
         return amount_shown(self, budget)
 
 
-def amount_shown(found: Any, budget: Budget) -> float:
+def amount_shown(spent: Any, budget: Budget) -> float:
     """What a result shows of the budget's own currency: epsilon at its delta, or rho."""
-    return float(found.rho if isinstance(budget, ZCDP) else found.epsilon(getattr(budget, "delta", 0.0)))
+    return float(spent.rho if isinstance(budget, ZCDP) else spent.epsilon(getattr(budget, "delta", 0.0)))
 
 
 def claimed(budget: Budget) -> float:
@@ -235,7 +235,7 @@ class AuditResult:
             "hits": [self.hits_first, self.hits_second],
             "probabilities": {"first_at_least": self.separation.low, "second_at_most": self.separation.high},
             "control": self.control,
-            "power": [list(each) for each in self.power],
+            "power": [list(ends) for ends in self.power],
             "failure": self.failure,
         }
 
@@ -253,16 +253,16 @@ class AuditResult:
         shown = f"the releases show at least {what} = {self.shown:.3f} ({100 * self.confidence:g}% confidence)"
         learned = f"found by {self.statistic} in {self.n_learned:,} releases from either data set"
         hits = f"holds for {self.hits_first:,} from the first and {self.hits_second:,} from the second"
-        found = [
+        sentences = [
             f"{self.name}: {verdict}. {claim}; {shown}.",
             f"The event, {learned}: of {self.n_counted:,} further releases it {hits}.",
             f"The same attack on two samples from one data set shows {self.control:.3f}, {control}.",
         ]
         if not self.refuted and self.power:
-            found.append(_power_sentence(self.visible_noise, self.power_at(0.8)))
+            sentences.append(_power_sentence(self.visible_noise, self.power_at(0.8)))
         elif not self.refuted:
-            found.append("The power is not known, because the releases are not vectors of numbers.")
-        return found
+            sentences.append("The power is not known, because the releases are not vectors of numbers.")
+        return sentences
 
     def plot(self, ax: Any = None) -> Any:
         """Draw how well the releases tell the data sets apart, beside what the claim allows.
@@ -283,7 +283,9 @@ class AuditResult:
         """
         ax = axes_for("plot", ax, (4.8, 4.4))
         x = [k / 200 for k in range(201)]
-        ax.plot(x, [self._allowed(each) for each in x], color="0.4", linestyle="--", label="most that the claim allows")
+        ax.plot(
+            x, [self._allowed(strength) for strength in x], color="0.4", linestyle="--", label="most that the claim allows"
+        )
         ax.plot(self.false_alarms, self.detections, color=BLUE, label="counted releases")
         ax.plot([self.separation.high], [self.separation.low], "o", color=ORANGE, label="bounds of the event")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
@@ -395,16 +397,16 @@ def claim_of(release: Any, budget: Budget | float | None) -> Budget:
 
 def outcomes_of(release: Any, data: Any, n: int) -> list[Any]:
     """What n releases from one data set give. An error is an outcome too."""
-    released, found = released_by(release), []
+    released, outcomes = released_by(release), []
     given = data if isinstance(data, tuple) else (data,)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(n):
             try:
-                found.append(released(*given))
+                outcomes.append(released(*given))
             except Exception as error:  # noqa: BLE001 - whatever the release raises is its outcome
-                found.append(Failed(f"{type(error).__name__}: {error}"))
-    return found
+                outcomes.append(Failed(f"{type(error).__name__}: {error}"))
+    return outcomes
 
 
 def result_of(
@@ -422,25 +424,25 @@ def result_of(
     one, other, are_vectors = vectors(first, second, half)
     samples = _Samples(one[:half], other[:half], one[half:], other[half:])
     setting = _Setting(budget, statistic, confidence)
-    found = _attacked(samples, setting)
+    result = _attacked(samples, setting)
     # The same attack where both sides are releases from the first data set: it must show nothing.
     quarter = len(one) // 4
     own = _attacked(_Samples(*(one[k * quarter : (k + 1) * quarter] for k in range(4))), setting)
-    failed = [side for side in (first, second) if all(isinstance(each, Failed) for each in side)]
+    failed = [side for side in (first, second) if all(isinstance(outcome, Failed) for outcome in side)]
     return AuditResult(
         name=name,
         budget=budget,
         confidence=confidence,
-        statistic=found.name,
+        statistic=result.name,
         n_learned=len(samples.first),
         n_counted=len(samples.counted_first),
-        hits_first=found.hits_first,
-        hits_second=found.hits_second,
-        separation=found.separation,
+        hits_first=result.hits_first,
+        hits_second=result.hits_second,
+        separation=result.separation,
         control=own.separation.spent(budget),
         power=_powers(samples, setting) if are_vectors and with_power else (),
-        false_alarms=tuple(found.curve[0].tolist()),
-        detections=tuple(found.curve[1].tolist()),
+        false_alarms=tuple(result.curve[0].tolist()),
+        detections=tuple(result.curve[1].tolist()),
         failure=failed[0][0].error if len(failed) == 2 else None,
     )
 
@@ -459,14 +461,14 @@ class _Samples:
         sides = []
         for learned_from, counted in ((self.first, self.counted_first), (self.second, self.counted_second)):
             mean = np.concatenate([learned_from, counted]).mean(axis=0)
-            sides.append([mean + factor * (each - mean) for each in (learned_from, counted)])
+            sides.append([mean + factor * (sample - mean) for sample in (learned_from, counted)])
         return _Samples(sides[0][0], sides[1][0], sides[0][1], sides[1][1])
 
     def with_details(self) -> _Samples:
         """The same with columns for the last bits and for what is missing, and without numbers that are not finite."""
         parts = (self.first, self.second, self.counted_first, self.counted_second)
         whole = bounded(with_bits(np.concatenate(parts)))
-        return _Samples(*np.split(whole, np.cumsum([len(each) for each in parts])[:-1]))
+        return _Samples(*np.split(whole, np.cumsum([len(part) for part in parts])[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,13 +553,13 @@ def _powers(samples: _Samples, setting: _Setting) -> tuple[tuple[float, float], 
 
     The part 0.8 is always among them, and so is the largest of `_FACTORS` at which the probability is at least 0.9.
     """
-    found: dict[float, float] = {}
+    chances: dict[float, float] = {}
 
     def power(factor: float) -> float:
-        if factor not in found:
+        if factor not in chances:
             shrunk, n = _attacked(samples.shrunk(factor), setting), len(samples.counted_first)
-            found[factor] = _chance(shrunk.hits_first / n, shrunk.hits_second / n, n, setting)
-        return found[factor]
+            chances[factor] = _chance(shrunk.hits_first / n, shrunk.hits_second / n, n, setting)
+        return chances[factor]
 
     power(0.8)
     low, high = 0, len(_FACTORS) - 1
@@ -565,7 +567,7 @@ def _powers(samples: _Samples, setting: _Setting) -> tuple[tuple[float, float], 
         middle = (low + high) // 2
         low, high = (low, middle) if power(_FACTORS[middle]) >= LIKELY else (middle + 1, high)
     power(_FACTORS[low])
-    return tuple(sorted(found.items(), reverse=True))
+    return tuple(sorted(chances.items(), reverse=True))
 
 
 def _chance(p: float, q: float, n: int, setting: _Setting) -> float:

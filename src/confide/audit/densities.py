@@ -91,8 +91,8 @@ def minimiser(plan: Plan, source: RowSource) -> Array:
     objective = problem.objective(source, plan.l2, zero_weights(problem))
     solver: Any = ProximalThenFallback() if hasattr(problem, "l1_ratio") else NewtonThenFallback()
     with np.errstate(all="ignore"):
-        found: Array = certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
-    return found
+        minimiser: Array = certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
+    return minimiser
 
 
 def likelihood_ratio(first: Density, second: Density) -> Callable[[Array], Array]:
@@ -209,16 +209,16 @@ def mechanisms() -> list[type]:
 
 def overheard(fit: Callable[[], Any]) -> list[Overheard]:
     """Every release of weights in a fit."""
-    found: list[Overheard] = []
+    overheard: list[Overheard] = []
 
     def noted(old: Callable[..., Release], mechanism: Any, plan: Plan, source: RowSource, *rest: Any) -> Release:
         release = old(mechanism, plan, source, *rest)
-        found.append(Overheard(plan, source, release))
+        overheard.append(Overheard(plan, source, release))
         return release
 
     with replaced([(kind, "release", noted) for kind in mechanisms()]):
         fit()
-    return found
+    return overheard
 
 
 # What is spent at one pair of neighbours, without chance: the density of released weights, integrated on a grid.
@@ -278,14 +278,14 @@ class ExactResult:
     @property
     def rho(self) -> float:
         """The rho of zero-concentrated privacy that this pair needs, over orders from 1.01 to 31."""
-        found = 0.0
+        epsilon = 0.0
         for one, losses in ((self.first, self.losses), (self.second, -self.losses)):
             kept = one > 0.0
             logs = np.log(one[kept])[None] + (_ORDERS[:, None] - 1.0) * losses[kept][None]
             top = logs.max(axis=1)
             divergences = (top + np.log(np.exp(logs - top[:, None]).sum(axis=1))) / (_ORDERS - 1.0)
-            found = max(found, float((divergences / _ORDERS).max()))
-        return found
+            epsilon = max(epsilon, float((divergences / _ORDERS).max()))
+        return epsilon
 
     @property
     def shown(self) -> float:
@@ -364,9 +364,9 @@ def exact(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...], *, n_
         )
     points, cell = _grid(densities, size, n_points or _POINTS[size])
     logs = [density.log(points) for density in densities]
-    top = max(float(each.max()) for each in logs)
-    masses = [np.exp(each - top) * cell for each in logs]
-    totals = [float(each.sum()) for each in masses]
+    top = max(float(log.max()) for log in logs)
+    masses = [np.exp(log - top) * cell for log in logs]
+    totals = [float(mass.sum()) for mass in masses]
     error = abs(math.log(totals[0] / totals[1]))
     if error > _LARGEST_ERROR:
         raise ParameterError(f"the grid is too coarse: its error is {error:.2g}. Give more n_points.")
@@ -387,5 +387,5 @@ def _grid(densities: list[Density], size: int, n: int) -> tuple[Array, float]:
                 step *= 1.5
             low, high = np.minimum(low, centre + step * direction), np.maximum(high, centre + step * direction)
     axes = [np.linspace(low[i], high[i], n) for i in range(size)]
-    points = np.stack([each.ravel() for each in np.meshgrid(*axes, indexing="ij")], axis=1)
+    points = np.stack([coordinate.ravel() for coordinate in np.meshgrid(*axes, indexing="ij")], axis=1)
     return points, float(np.prod((high - low) / (n - 1)))

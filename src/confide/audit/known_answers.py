@@ -79,13 +79,13 @@ def own_checks(n_releases: int = 1000, *, confidence: float = 0.999) -> tuple[Ow
 
     Source: the bugs are those that were found in published libraries; Mironov (2012) for noise in floating point.
     """
-    found = []
+    checks = []
     for name, (release, budget, expected) in _cases(Entropy.fresh()).items():
         result = attack(
             release, 0.0, 1.0, budget=budget, n_releases=n_releases, confidence=confidence, name=name, with_power=False
         )
-        found.append(OwnCheck(name, result, expected))
-    return tuple(found)
+        checks.append(OwnCheck(name, result, expected))
+    return tuple(checks)
 
 
 def _answer(entropy: Entropy, value: float, epsilon: float) -> str:
@@ -109,8 +109,8 @@ def _cases(entropy: Entropy) -> dict[str, tuple[Callable[[float], Any], Budget, 
         def release(value: float) -> Array:
             if not drawn:
                 drawn.extend(grid.integers(_AT_ONCE, entropy))
-            found: Array = grid.release(np.array([[value]]), entropy, [drawn.pop()])[0]
-            return found
+            released: Array = grid.release(np.array([[value]]), entropy, [drawn.pop()])[0]
+            return released
 
         return release
 

@@ -126,13 +126,15 @@ def leaks(estimator: Any, X: Any, y: Any = None, *, neighbour: tuple[Any, ...] |
     given = (first,) if y is None else (first, y)
     other = neighbour if neighbour is not None else ((second,) if y is None else (second, y))
     needles = _needles([*values, *more])
-    found = _by_replay(estimator, given, other) if is_own(estimator) else _by_repetition(estimator, given, other)
-    texts, differences = found
+    outcome = _by_replay(estimator, given, other) if is_own(estimator) else _by_repetition(estimator, given, other)
+    texts, differences = outcome
     hidden = [
-        Leak(where, "it holds a value of a row") for where, text in texts.items() if any(each in text for each in needles)
+        Leak(where, "it holds a value of a row")
+        for where, text in texts.items()
+        if any(needle in text for needle in needles)
     ]
     refusal = _refusal(estimator, first, y)
-    if any(each in refusal for each in needles):
+    if any(needle in refusal for needle in needles):
         hidden.append(Leak("error", "its message holds a value of a row"))
     return LeaksResult((*hidden, *differences), (*sorted({where.split(".")[0] for where in texts}), "error"))
 
@@ -159,12 +161,12 @@ def _planted(X: Any, canary: float) -> tuple[Any, list[float]]:
 
 def _needles(values: Iterable[float]) -> list[bytes]:
     """What a value looks like in text and in memory."""
-    found = []
+    needles = []
     for value in values:
         digits = f"{abs(value):.15g}".replace(".", "").lstrip("0")[:_DIGITS]
         if len(digits) == _DIGITS and len(set(digits)) > 2:
-            found += [f"{abs(value):.15g}"[: _DIGITS + 1].encode(), struct.pack("<d", value), struct.pack("<f", value)]
-    return found
+            needles += [f"{abs(value):.15g}"[: _DIGITS + 1].encode(), struct.pack("<d", value), struct.pack("<f", value)]
+    return needles
 
 
 def _by_replay(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[dict[str, bytes], list[Leak]]:
@@ -194,16 +196,16 @@ def _by_repetition(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ..
             model, spoken = _listened(lambda data=data: unfitted(estimator).fit(*data))  # type: ignore[misc]
             fits.append(shown(model) | spoken)
         sides.append(fits)
-    found = []
+    leaks = []
     for where in dict.fromkeys(where for fits in sides for fit in fits for where in fit):
         values = [{fit.get(where) for fit in fits} for fits in sides]
         if (
             where.split(".")[0] not in ("pickle", "repr", "html")
-            and all(len(each) == 1 for each in values)
+            and all(len(value) == 1 for value in values)
             and values[0] != values[1]
         ):
-            found.append(Leak(where, "it is the same in every fit and differs between neighbours, so it has no noise"))
-    return sides[0][0], found
+            leaks.append(Leak(where, "it is the same in every fit and differs between neighbours, so it has no noise"))
+    return sides[0][0], leaks
 
 
 def _listened(fit: Callable[[], Any]) -> tuple[Any, dict[str, bytes]]:
@@ -221,21 +223,21 @@ def _listened(fit: Callable[[], Any]) -> tuple[Any, dict[str, bytes]]:
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-    texts = {"logs": records.getvalue(), "warnings": "\n".join(str(each.message) for each in warned)}
+    texts = {"logs": records.getvalue(), "warnings": "\n".join(str(warning.message) for warning in warned)}
     return made, {where: text.encode() for where, text in (texts | {"printed": printed.getvalue()}).items()}
 
 
 def shown(fitted: Any) -> dict[str, bytes]:
     """Everything that a fitted estimator shows, by its place."""
-    found = {f"attributes.{path}".rstrip("."): repr(value).encode() for path, value in leaves(plain(vars(fitted)))}
-    found["repr"] = repr(fitted).encode()
+    texts = {f"attributes.{path}".rstrip("."): repr(value).encode() for path, value in leaves(plain(vars(fitted)))}
+    texts["repr"] = repr(fitted).encode()
     if hasattr(fitted, "_repr_html_"):
         html = str(fitted._repr_html_())
         # scikit-learn numbers its pictures of estimators through.
-        found["html"] = re.sub(r"(sk-[a-z-]*)-\d+", r"\1", html).encode()
+        texts["html"] = re.sub(r"(sk-[a-z-]*)-\d+", r"\1", html).encode()
     if hasattr(fitted, "guarantee_"):
-        found["statement"] = fitted.guarantee_.statement().encode()
-    found["pickle"] = contents(fitted)
+        texts["statement"] = fitted.guarantee_.statement().encode()
+    texts["pickle"] = contents(fitted)
     with tempfile.TemporaryDirectory() as folder:
         for name, writes in (
             ("save", "model.json"),
@@ -250,10 +252,10 @@ def shown(fitted: Any) -> dict[str, bytes]:
                         warnings.simplefilter("ignore")
                         getattr(fitted, name)(path)
                 except Exception as error:  # noqa: BLE001 - what cannot be written is refused, with a message
-                    found[f"files.{writes}"] = str(error).encode()
+                    texts[f"files.{writes}"] = str(error).encode()
                 else:
-                    found[f"files.{writes}"] = path.read_bytes() if path.exists() else b""
-    return found
+                    texts[f"files.{writes}"] = path.read_bytes() if path.exists() else b""
+    return texts
 
 
 def _refusal(estimator: Any, X: Any, y: Any) -> bytes:

@@ -82,11 +82,11 @@ def plain(value: Any, depth: int = 4) -> Any:
     if depth == 0:
         return type(value).__name__
     if isinstance(value, dict):
-        return {str(key): plain(each, depth - 1) for key, each in value.items()}
+        return {str(key): plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(each, depth - 1) for each in value]
+        return [plain(item, depth - 1) for item in value]
     if hasattr(value, "__dict__") and not callable(value):
-        return {name: plain(each, depth - 1) for name, each in vars(value).items()}
+        return {name: plain(item, depth - 1) for name, item in vars(value).items()}
     return type(value).__name__
 
 
@@ -116,12 +116,12 @@ def named(text: str) -> Any:
     if not name:
         raise ParameterError(f"{text} names no release. Give the path of a file that ends with .py, or module:name.")
     try:
-        found: Any = importlib.import_module(module)
+        member: Any = importlib.import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            member = getattr(member, part)
     except (ImportError, AttributeError) as error:
         raise FileError(f"{text} cannot be imported: {error}.") from error
-    return found() if isinstance(found, type) else found
+    return member() if isinstance(member, type) else member
 
 
 def _module_at(path: Path) -> ModuleType:
@@ -236,9 +236,9 @@ class Columns:
                 column += 1
         for row, outcome in zip(rows, outcomes, strict=True):
             for path, value in leaves(outcome):
-                found = places.get(path) if isinstance(value, float) else of_text.get((path, value))
-                if found is not None:
-                    row[found] = value if isinstance(value, float) else 1.0
+                position = places.get(path) if isinstance(value, float) else of_text.get((path, value))
+                if position is not None:
+                    row[position] = value if isinstance(value, float) else 1.0
         return rows
 
 
@@ -247,9 +247,9 @@ def vectors(first: Sequence[Any], second: Sequence[Any], learned_from: int) -> t
 
     The columns follow from the first `learned_from` outcomes of either sample.
     """
-    arrays = all(isinstance(each, np.ndarray) and each.dtype.kind == "f" for each in (*first, *second))
-    if arrays and len({each.shape for each in (*first, *second)}) == 1:
-        return np.array([each.ravel() for each in first]), np.array([each.ravel() for each in second]), True
+    arrays = all(isinstance(numbers, np.ndarray) and numbers.dtype.kind == "f" for numbers in (*first, *second))
+    if arrays and len({numbers.shape for numbers in (*first, *second)}) == 1:
+        return np.array([numbers.ravel() for numbers in first]), np.array([numbers.ravel() for numbers in second]), True
     columns = Columns.of([*first[:learned_from], *second[:learned_from]])
     one, other = columns.matrix(first), columns.matrix(second)
     complete = columns.are_numbers and bool(np.isfinite(one).all() and np.isfinite(other).all())
@@ -261,7 +261,7 @@ def with_bits(matrix: Array) -> Array:
 
     Noise that is added in floating point shows in them, see Mironov (2012).
     """
-    found = [matrix]
+    blocks = [matrix]
     for column in matrix.T if matrix.shape[1] <= _MOST_WITH_BITS else ():
         known = column[np.isfinite(column)]
         if known.size and not np.array_equal(known, np.rint(known)):
@@ -269,8 +269,8 @@ def with_bits(matrix: Array) -> Array:
             digits = np.abs(np.ldexp(mantissas, 53)).astype(np.int64)
             lowest = np.where(digits == 0, 54.0, np.log2(np.maximum(1, digits & -digits)))
             # The place of the last bit that is not 0, as a power of two.
-            found += [np.column_stack([lowest, exponents - 53.0 + lowest, digits & 3])]
-    return np.column_stack(found)
+            blocks += [np.column_stack([lowest, exponents - 53.0 + lowest, digits & 3])]
+    return np.column_stack(blocks)
 
 
 def bounded(matrix: Array) -> Array:
@@ -334,10 +334,10 @@ def _classifiers(n_columns: int) -> dict[str, Callable[[], Any]]:
             max_iter=25, max_leaf_nodes=8, learning_rate=0.2, early_stopping=False, random_state=0
         )
 
-    found: dict[str, Callable[[], Any]] = {"linear rule": rule}
+    rules: dict[str, Callable[[], Any]] = {"linear rule": rule}
     if n_columns <= _WIDEST_SQUARES:
-        found["quadratic rule"] = lambda: rule(PolynomialFeatures(2, include_bias=False))
-    return found | {"trees": trees}
+        rules["quadratic rule"] = lambda: rule(PolynomialFeatures(2, include_bias=False))
+    return rules | {"trees": trees}
 
 
 def _taught(make: Callable[[], Any], first: Array, second: Array) -> Any:

@@ -202,8 +202,8 @@ def _changes(tape: Tape) -> list[tuple[type, str, Callable[..., Any]]]:
 
 
 def _with_context(tape: Tape, old: Callable[..., Any], *given: Any) -> Any:
-    plan = next(each for each in given if hasattr(each, "lattice"))
-    source = next((each for each in given if hasattr(each, "sum_over_rows")), None)
+    plan = next(argument for argument in given if hasattr(argument, "lattice"))
+    source = next((argument for argument in given if hasattr(argument, "sum_over_rows")), None)
     tape.contexts.append((plan, source))
     try:
         return old(*given)
@@ -303,7 +303,7 @@ def _name(plan: Any) -> str:
 
 def _choose(tape: Tape, old: Callable[..., Any], selection: Selection, mistakes: Any, entropy: Entropy) -> Any:
     """A private choice: the numbers of mistakes of two runs differ by at most 1."""
-    exact = [float(each) for each in mistakes]
+    exact = [float(mistake) for mistake in mistakes]
 
     def compare(recorded: list[float]) -> list[Step]:
         return [Step("numbers of mistakes", _distance(np.subtract(exact, recorded), "max"), float(tape.rows_changed))]
@@ -435,23 +435,23 @@ def replay(release: Any, *data: Any, neighbour: Any, rows_changed: int = 1) -> R
 
 def replayed(release: Any, data: tuple[Any, ...], neighbour: tuple[Any, ...], rows_changed: int) -> tuple[Any, Any, Any]:
     """The result of a replay, and what either run gave; None for a run that went another way."""
-    tape, found = Tape(rows_changed), []
+    tape, releases = Tape(rows_changed), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for given in (data, neighbour):
             try:
                 with running(tape):
-                    found.append(unfitted(release).fit(*given) if hasattr(release, "fit") else release(*given))
+                    releases.append(unfitted(release).fit(*given) if hasattr(release, "fit") else release(*given))
             except (ControlFlowDiffers, NotCertified):
                 if tape.difference is None:
                     raise
-                found.append(None)
+                releases.append(None)
             if not tape.is_replayed:
                 tape.is_replayed, tape.depth = True, 0
     if tape.difference is None and tape.position < len(tape.entries):
         tape.difference = f"the run on the neighbour has {len(tape.entries) - tape.position} steps fewer than the first run."
-    is_same = tape.difference is None and contents(found[0]) == contents(found[1])
-    return ReplayResult(tuple(tape.steps), tape.difference, is_same), found[0], found[1]
+    is_same = tape.difference is None and contents(releases[0]) == contents(releases[1])
+    return ReplayResult(tuple(tape.steps), tape.difference, is_same), releases[0], releases[1]
 
 
 # Attacks on the order of rows: a table is sorted by what it holds, so one row may move all others.

@@ -125,13 +125,13 @@ def _targets(estimator: Any, schema: Any) -> tuple[Label, ...]:
 
 def _cells(schema: Schema, *, first: bool) -> dict[str, Label]:
     """One cell for each column: its first or last category, its least or greatest number."""
-    found: dict[str, Label] = {}
+    cells: dict[str, Label] = {}
     for column in schema.columns:
         if hasattr(column, "categories"):
-            found[column.name] = column.categories[0 if first else -1]
+            cells[column.name] = column.categories[0 if first else -1]
         else:
-            found[column.name] = float(column.low if first else column.high)
-    return found
+            cells[column.name] = float(column.low if first else column.high)
+    return cells
 
 
 def turned(norm: float, degrees: float) -> tuple[Array, Array]:
@@ -205,19 +205,19 @@ def worst_neighbours(estimator: Any, n_rows: int | None = None) -> Pair:
         return max(_suspects(estimator, n_rows or 60), key=lambda pair: _by_pilot(estimator, pair))
     made = unfitted(estimator)
     problem: ConfideError | None = None
-    found: list[tuple[float, Pair]] = []
+    pairs: list[tuple[float, Pair]] = []
     for size in _sizes(estimator, n_rows):
-        if found and (size < _MANY or found[0][1].statistic is None):
+        if pairs and (size < _MANY or pairs[0][1].statistic is None):
             continue
         for pair in candidates(made, size):
             try:
-                found.append(_judged(made, pair))
+                pairs.append(_judged(made, pair))
             except ConfideError as error:
                 problem = error
-        if found and size >= _MANY:
+        if pairs and size >= _MANY:
             break
-    if found:
-        return max(found, key=lambda judged: judged[0])[1]
+    if pairs:
+        return max(pairs, key=lambda judged: judged[0])[1]
     raise ParameterError(f"no fit of {type(estimator).__name__} with these parameters could be audited: {problem}")
 
 
@@ -265,8 +265,8 @@ def _judged(estimator: Any, pair: Pair) -> tuple[float, Pair]:
         for data in (pair.first, pair.second):
             made = unfitted(estimator)
             heard.append(overheard(lambda made=made, data=data: shown.append(fitted_values(made, data))))  # type: ignore[misc]
-    if all(len(each) == 1 and _is_what_left(each[0], value) for each, value in zip(heard, shown, strict=True)):
-        one, other = (Density(each[0].plan, each[0].source) for each in heard)
+    if all(len(noises) == 1 and _is_what_left(noises[0], value) for noises, value in zip(heard, shown, strict=True)):
+        one, other = (Density(noise_and_release[0].plan, noise_and_release[0].source) for noise_and_release in heard)
         ratio, plan = likelihood_ratio(one, other), heard[0][0].plan
         ends = [float(ratio(minimiser(side.plan, side.source))[0]) for side in (one, other)]
         return ends[0] - ends[1], Pair(pair.name, pair.first, pair.second, lambda shown: ratio(_raw(plan, shown)))
@@ -422,11 +422,15 @@ def audited(target: Any, budget: Budget | None, n_releases: int, confidence: flo
     ParameterError
         If it does not hold what is needed.
     """
-    found = named(target) if isinstance(target, str) else target
-    release = getattr(found, "release", None) if isinstance(target, str) and target.endswith(".py") else found
+    release_of_target = named(target) if isinstance(target, str) else target
+    release = (
+        getattr(release_of_target, "release", None)
+        if isinstance(target, str) and target.endswith(".py")
+        else release_of_target
+    )
     if release is None:
         raise ParameterError(f"{target} has no name release: a callable of a data set, or an estimator.")
-    first, second = (getattr(found, name, None) for name in ("first", "second"))
+    first, second = (getattr(release_of_target, name, None) for name in ("first", "second"))
     if first is not None and second is not None:
         name = str(target) if isinstance(target, str) else None
         return attack(release, first, second, budget=budget, n_releases=n_releases, confidence=confidence, name=name)

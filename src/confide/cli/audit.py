@@ -63,16 +63,16 @@ def audit(
     given = None if (epsilon, delta, rho) == (None, None, None) else chosen_budget(epsilon, delta, rho)
     target = release if release is not None else options.estimator(chosen_budget(epsilon, delta, rho), schema_of(schema))
     with output.working("attacking"):
-        found = audited(target, given, releases, confidence)
+        report = audited(target, given, releases, confidence)
     if plot is not None:
         with new_file(plot, overwrite=force) as unfinished:
-            found.plot().figure.savefig(unfinished, format=plot.suffix.lstrip(".") or "svg")
+            report.plot().figure.savefig(unfinished, format=plot.suffix.lstrip(".") or "svg")
     if output_format == "json":
-        output.print_json(found.to_dict())
+        output.print_json(report.to_dict())
     else:
-        verdict, *rest = found.sentences()
+        verdict, *rest = report.sentences()
         screen.heading(verdict)
         for sentence in rest:
             screen.text(sentence)
-    if found.refuted or not found.is_sound:
+    if report.refuted or not report.is_sound:
         raise typer.Exit(NO_GUARANTEE)

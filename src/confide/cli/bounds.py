@@ -104,16 +104,16 @@ def bounds(
     screen = output.Screen() if output_format == "text" else None
     with spending.charged(charges, "schema"):
         with output.working(f"reading {data}"):
-            found = private_bounds(
+            bounds = private_bounds(
                 files, columns, budget=budget, quantiles=quantiles, schema=described, ledger=charges.ledger,
                 neighbours=neighbours, max_rows_per_person=max_rows_per_person, random_state=seed,
             )  # fmt: skip
-        charges.write(found.to_toml(), out, overwrite=force, released="schema")
+        charges.write(bounds.to_toml(), out, overwrite=force, released="schema")
         if screen is None:
-            output.print_json(_document(found) | {"schema": str(out), "charge": charges.document()})
+            output.print_json(_document(bounds) | {"schema": str(out), "charge": charges.document()})
         else:
-            _show(screen, found, charges, out)
-    exit_if_void(found.void)
+            _show(screen, bounds, charges, out)
+    exit_if_void(bounds.void)
 
 
 def _described(
@@ -123,7 +123,7 @@ def _described(
     from confide.features.schema import Schema
 
     schema = None if path is None else Schema.from_toml(path)
-    known = {} if schema is None else {each.name: each for each in schema.columns}
+    known = {} if schema is None else {column.name: column for column in schema.columns}
     columns: dict[str, Any] = {}
     for text in named:
         name, own, own_scale = _with_own_bounds(text)
@@ -146,38 +146,39 @@ def _described(
 def _with_own_bounds(text: str) -> tuple[str, tuple[float, float] | None, str | None]:
     """The name of a column, and its outer bounds and its scale if they stand behind it. A name may hold colons."""
     number = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-    found = re.fullmatch(rf"(.+?):({number}):({number})(?::(linear|log|log10))?", text)
-    return (text, None, None) if found is None else (found[1], (float(found[2]), float(found[3])), found[4])
+    match = re.fullmatch(rf"(.+?):({number}):({number})(?::(linear|log|log10))?", text)
+    return (text, None, None) if match is None else (match[1], (float(match[2]), float(match[3])), match[4])
 
 
-def _document(found: PrivateBounds) -> dict[str, Any]:
+def _document(bounds: PrivateBounds) -> dict[str, Any]:
     """What was released, for programs."""
     return {
-        "columns": {column.name: column.to_dict() for column in found.columns},
-        "quantiles": {name: {f"{q:g}": value for q, value in values.items()} for name, values in found.quantiles.items()},
-        "rows_off": {"level": _LEVEL, "rows": found.rows_off(_LEVEL)},
-        "rows_needed": found.rows_needed,
-        "void": found.void,
-        "interrupted": list(found.interrupted),
+        "columns": {column.name: column.to_dict() for column in bounds.columns},
+        "quantiles": {name: {f"{q:g}": value for q, value in values.items()} for name, values in bounds.quantiles.items()},
+        "rows_off": {"level": _LEVEL, "rows": bounds.rows_off(_LEVEL)},
+        "rows_needed": bounds.rows_needed,
+        "void": bounds.void,
+        "interrupted": list(bounds.interrupted),
     }
 
 
-def _show(screen: Screen, found: PrivateBounds, charges: Charges, out: Path) -> None:
-    if found.void is not None:
-        screen.text(f"NOT PRIVATE. {found.void}", style="bold red")
+def _show(screen: Screen, bounds: PrivateBounds, charges: Charges, out: Path) -> None:
+    if bounds.void is not None:
+        screen.text(f"NOT PRIVATE. {bounds.void}", style="bold red")
     screen.heading("Released bounds")
-    low, high = (f"quantile {share:g}" for share in found.release.quantiles)
+    low, high = (f"quantile {share:g}" for share in bounds.release.quantiles)
     rows = [
         (column.name, f"{column.low:.10g}", f"{column.high:.10g}", f"{old.low:.10g} to {old.high:.10g}")
-        for column, old in zip(found.columns, found.described, strict=True)
+        for column, old in zip(bounds.columns, bounds.described, strict=True)
     ]
     screen.table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
     screen.text(
-        f"With probability {_LEVEL:g} none of them is off by more than {found.rows_off(_LEVEL):,.0f} rows, counted by rank, "
-        f"beside the distance between neighbouring candidates. In a table of fewer than {found.rows_needed:,} rows a bound "
+        f"With probability {_LEVEL:g} none of them is off by more than {bounds.rows_off(_LEVEL):,.0f} rows, counted by "
+        "rank, "
+        f"beside the distance between neighbouring candidates. In a table of fewer than {bounds.rows_needed:,} rows a bound "
         f"may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
     )
     screen.heading("Done")
-    for sentence in (*found.interrupted, charges.closing_sentence()):
+    for sentence in (*bounds.interrupted, charges.closing_sentence()):
         screen.text(sentence)
     screen.verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")

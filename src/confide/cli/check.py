@@ -68,14 +68,14 @@ def check(
         output.check_path(out, [*files, schema], (".html", ".htm", ".json"), overwrite=force)
     described = _schema_of(schema, target)
     with output.working(f"reading {data}"):
-        found = check_table(files, described, rows_per_person=max_rows_per_person, show_values=show_values)
-    findings = findings_of(found)
+        check = check_table(files, described, rows_per_person=max_rows_per_person, show_values=show_values)
+    findings = findings_of(check)
     if out is not None:
-        _write(found, findings, data, out, force=force)
+        _write(check, findings, data, out, force=force)
     if output_format == "json":
-        output.print_json(check_document(found, findings))
+        output.print_json(check_document(check, findings))
     else:
-        _show(found, findings, out)
+        _show(check, findings, out)
     if any(finding.refused for finding in findings):
         raise typer.Exit(BAD_INPUT)
 
@@ -96,32 +96,32 @@ def _schema_of(path: Path, target: str | None) -> Schema:
     return replace(schema, target=unbounded)
 
 
-def _write(found: TableCheck, findings: list[Finding], data: str, out: Path, *, force: bool) -> None:
+def _write(check: TableCheck, findings: list[Finding], data: str, out: Path, *, force: bool) -> None:
     import json
 
     from confide.files import write_text
     from confide.studies.table_check import check_document, check_page
 
     if out.suffix.lower() == ".json":
-        text = json.dumps(check_document(found, findings), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(check_document(check, findings), indent=2, ensure_ascii=False) + "\n"
     else:
-        text = check_page(found, findings, f"Check of {Path(data).name}")
+        text = check_page(check, findings, f"Check of {Path(data).name}")
     write_text(out, text, overwrite=force)
 
 
-def _show(found: TableCheck, findings: list[Finding], out: Path | None) -> None:
+def _show(check: TableCheck, findings: list[Finding], out: Path | None) -> None:
     from confide.cli import output
     from confide.studies.table_check import HEADS, NOT_FOR_RELEASE, rows_of_table, unlisted_levels, verdict
 
     screen = output.Screen()
     screen.text(NOT_FOR_RELEASE, style="bold red")
-    screen.text(f"{verdict(findings)} {found.n_rows:,} rows were read.", style="bold")
+    screen.text(f"{verdict(findings)} {check.n_rows:,} rows were read.", style="bold")
     for finding in findings:
         screen.text(f" - {'REFUSED: ' if finding.refused else ''}{finding.text}")
-    if found.n_rows and found.counted:
+    if check.n_rows and check.counted:
         screen.heading("Shares of the cells")
-        screen.table(HEADS, rows_of_table(found))
-    levels = unlisted_levels(found)
+        screen.table(HEADS, rows_of_table(check))
+    levels = unlisted_levels(check)
     if levels:
         screen.heading("Unlisted levels, with the number of their rows")
         for name, counts in levels.items():

@@ -83,19 +83,19 @@ def describe(
     charges = spending.charges(out, max_rows_per_person)
     with spending.charged(charges, "description"):
         with output.working(f"reading {data}"):
-            found = described(
+            description = described(
                 files, known, budget=budget, columns=column or None, cross_tables=_pairs(cross or [], known),
                 quantiles=tuple(quantile or (0.25, 0.5, 0.75)), level=level, ledger=charges.ledger, neighbours=neighbours,
                 max_rows_per_person=max_rows_per_person, random_state=seed,
             )  # fmt: skip
-        document = found.to_dict()
+        document = description.to_dict()
         text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         charges.write(text, out, overwrite=force, released="description")
         if output_format == "json":
             output.print_json(document | {"file": str(out), "charge": charges.document()})
         else:
-            _show(output.Screen(), found, charges, out)
-    exit_if_void(found.void)
+            _show(output.Screen(), description, charges, out)
+    exit_if_void(description.void)
 
 
 def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
@@ -106,8 +106,8 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
     pairs = []
     for text in given:
         ends = [place for place, sign in enumerate(text) if sign == ":"]
-        found = [(text[:place], text[place + 1 :]) for place in ends if {text[:place], text[place + 1 :]} <= names]
-        if len(found) != 1:
+        divisions = [(text[:place], text[place + 1 :]) for place in ends if {text[:place], text[place + 1 :]} <= names]
+        if len(divisions) != 1:
             unknown = [name for name in text.split(":") if name not in names]
             raise ParameterError(
                 f"--cross must name two columns of the schema with a colon between them, such as sex:income. No columns are "
@@ -115,29 +115,36 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
                 if unknown
                 else "--cross must name two columns of the schema with a colon between them, such as sex:income."
             )
-        pairs += found
+        pairs += divisions
     return pairs
 
 
-def _show(screen: Screen, found: Description, charges: Charges, out: Path) -> None:
-    if found.void is not None:
-        screen.text(f"NOT PRIVATE. {found.void}", style="bold red")
-    rows = f"{found.n_rows:,.0f} rows" if found.n_rows_is_public else f"about {found.n_rows:,.0f} rows, a noisy number"
-    screen.heading(f"Description of {rows}, with intervals at {found.level:g}")
-    if found.numbers:
-        screen.table(("column", "number", "value", "low", "high"), [row for each in found.numbers for row in each.cells()])
-    for category in found.categories:
+def _show(screen: Screen, description: Description, charges: Charges, out: Path) -> None:
+    if description.void is not None:
+        screen.text(f"NOT PRIVATE. {description.void}", style="bold red")
+    rows = (
+        f"{description.n_rows:,.0f} rows"
+        if description.n_rows_is_public
+        else f"about {description.n_rows:,.0f} rows, a noisy number"
+    )
+    screen.heading(f"Description of {rows}, with intervals at {description.level:g}")
+    if description.numbers:
+        screen.table(
+            ("column", "number", "value", "low", "high"), [row for number in description.numbers for row in number.cells()]
+        )
+    for category in description.categories:
         screen.heading(category.name)
         screen.table(("level", "rows", "share", "low", "high"), category.cells())
-    for table in found.cross_tables:
+    for table in description.cross_tables:
         screen.heading(f"{table.names[0]} by {table.names[1]}")
         screen.table((table.names[0], *table.levels[1]), _cells(table))
     screen.heading("Guarantee")
     screen.text(
-        f"All of it is one release, with {found.plan.budget} ({found.plan.neighbours}). Each count has noise of standard "
-        f"deviation {found.plan.deviation:.3g}. Intervals are about these rows; they say nothing about a population."
+        f"All of it is one release, with {description.plan.budget} ({description.plan.neighbours}). Each "
+        f"count has noise of standard "
+        f"deviation {description.plan.deviation:.3g}. Intervals are about these rows; they say nothing about a population."
     )
-    for sentence in (*found.interrupted, charges.closing_sentence()):
+    for sentence in (*description.interrupted, charges.closing_sentence()):
         screen.text(sentence)
     screen.verbatim(f"Wrote {out}.")
 

@@ -87,15 +87,15 @@ def evaluate(
     if output_format == "text":
         output.Screen().text(evaluation.expected_of_planned(planned, opened, level))
     with charges.reported_on_failure("evaluation"), output.working("evaluating"):
-        found = evaluation.evaluate(
+        result = evaluation.evaluate(
             model, opened, budget=budget, ledger=charges.ledger, level=level, neighbours=neighbours,
             max_rows_per_person=max_rows_per_person, allow_hidden=allow_hidden, random_state=seed, **asked,
         )  # fmt: skip
-    document = {"model": str(model_file), **({} if other is None else {"other": str(other)}), **found.to_dict()}
-    document |= _shown(found, document, charges, output_format)
+    document = {"model": str(model_file), **({} if other is None else {"other": str(other)}), **result.to_dict()}
+    document |= _shown(result, document, charges, output_format)
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
-    exit_if_void(found.void)
+    exit_if_void(result.void)
 
 
 def _note_same_rows(charges: Charges, model: Any, model_file: Path) -> None:
@@ -107,14 +107,14 @@ def _note_same_rows(charges: Charges, model: Any, model_file: Path) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def _shown(found: Evaluation, document: dict[str, Any], charges: Charges, output_format: str) -> dict[str, Any]:
+def _shown(result: Evaluation, document: dict[str, Any], charges: Charges, output_format: str) -> dict[str, Any]:
     """Show the evaluation and what it charged; give what it charged. It is paid for, and a full disk must not lose it."""
     from confide.cli import output
 
     with charges.reported_on_failure("evaluation", place="above"):
         if output_format == "json":
             return _printed(document, charges)
-        show_rates(output.Screen(), found)
+        show_rates(output.Screen(), result)
         output.Screen().text(charges.closing_sentence())
         return {"charge": charges.document()}
 
@@ -141,49 +141,50 @@ def _model(path: Path) -> Any:
     return model
 
 
-def show_rates(screen: Screen, found: Any) -> None:
+def show_rates(screen: Screen, result: Any) -> None:
     """The rates and their guarantee."""
-    if not hasattr(found, "auc"):
-        _show_tables(screen, found)
+    if not hasattr(result, "auc"):
+        _show_tables(screen, result)
         return
-    rows = "private rows" if found.n_rows is None else f"{found.n_rows:,} private rows"
-    screen.heading(f"Rates on {rows}, with intervals at {found.level:g}")
+    rows = "private rows" if result.n_rows is None else f"{result.n_rows:,} private rows"
+    screen.heading(f"Rates on {rows}, with intervals at {result.level:g}")
     names = ("accuracy", "sensitivity", "specificity", "auc")
-    screen.table(("rate", "value", "low", "high"), [(name, *_cells(getattr(found, name))) for name in names])
+    screen.table(("rate", "value", "low", "high"), [(name, *_cells(getattr(result, name))) for name in names])
     screen.text(
-        f"Positive is {found.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that of "
+        f"Positive is {result.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that "
+        f"of "
         f"negative rows."
     )
     screen.heading("Shares of all rows, by class and prediction")
     confusion = [
-        (f"{true}, predicted {predicted}", *_cells(found.confusion[i][j]))
+        (f"{true}, predicted {predicted}", *_cells(result.confusion[i][j]))
         for i, true in enumerate(("negative", "positive"))
         for j, predicted in enumerate(("negative", "positive"))
     ]
     screen.table(("rows", "value", "low", "high"), confusion)
-    if found.has_probabilities:
+    if result.has_probabilities:
         screen.heading("Calibration: of rows with such a probability, the share that is positive")
-        screen.table(("probability", "share", "low", "high", ""), _calibration(found), words=("",), optional=("",))
+        screen.table(("probability", "share", "low", "high", ""), _calibration(result), words=("",), optional=("",))
     screen.heading("Guarantee")
-    promise = " ".join(str(found).split("\n")[-1 - len(found.interrupted) :])
-    screen.text(in_words_of_options(promise), style="bold red" if found.void else "")
-    screen.text(f"It is made of {2 * found.n_bins} counts with noise of standard deviation {found.plan.deviation:.4g}.")
+    promise = " ".join(str(result).split("\n")[-1 - len(result.interrupted) :])
+    screen.text(in_words_of_options(promise), style="bold red" if result.void else "")
+    screen.text(f"It is made of {2 * result.n_bins} counts with noise of standard deviation {result.plan.deviation:.4g}.")
 
 
-def _show_tables(screen: Screen, found: TablesEvaluation) -> None:
-    for table in found.shown_tables():
+def _show_tables(screen: Screen, result: TablesEvaluation) -> None:
+    for table in result.shown_tables():
         screen.heading(table.title)
         screen.table(table.columns, table.rows)
     screen.heading("Guarantee")
-    screen.text(in_words_of_options(found.guarantee_in_words()), style="bold red" if found.void else "")
-    screen.text(found.noise_in_words())
+    screen.text(in_words_of_options(result.guarantee_in_words()), style="bold red" if result.void else "")
+    screen.text(result.noise_in_words())
 
 
-def _calibration(found: Evaluation) -> list[tuple[str, ...]]:
-    edges = [position / found.n_bins for position in range(found.n_bins + 1)]
+def _calibration(result: Evaluation) -> list[tuple[str, ...]]:
+    edges = [position / result.n_bins for position in range(result.n_bins + 1)]
     return [
         (f"{low:.4g} to {high:.4g}", *_cells(rate), "" if rate.value is None else "#" * round(_BAR_WIDTH * rate.value))
-        for low, high, rate in zip(edges, edges[1:], found.calibration, strict=False)
+        for low, high, rate in zip(edges, edges[1:], result.calibration, strict=False)
     ]
 
 

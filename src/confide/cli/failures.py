@@ -92,7 +92,13 @@ def _message(error: BaseException) -> str:
         text = str(error.format_message()).replace("Value error, ", "")  # type: ignore[attr-defined]
         if wrong := getattr(error, "option_name", None):
             known = (
-                [name for each in context.command.params for name in (*each.opts, *each.secondary_opts)] if context else []
+                [
+                    name
+                    for parameter_of_command in context.command.params
+                    for name in (*parameter_of_command.opts, *parameter_of_command.secondary_opts)
+                ]
+                if context
+                else []
             )
             text = f"no such option: {wrong}{suggestion(wrong, known)}"
         if choice := re.search(r"'([^']*)' is not one of (.*?)\.?$", text):

@@ -58,7 +58,7 @@ def family(
         if path.stem in given:
             raise ParameterError("two analyses have the same name: rename a file, or give the p-value another name.")
         given[path.stem] = path
-    found = family_of(
+    tests = family_of(
         given,
         ledger=ledger,
         purpose=purpose,
@@ -67,10 +67,10 @@ def family(
         level=level,
     )
     if output_format == "json":
-        output.print_json(found.to_dict())
+        output.print_json(tests.to_dict())
         return
     screen = output.Screen()
-    screen.heading(f"A family of {len(found.hypotheses)} tests, with intervals of {found.level:g} together")
-    screen.table(found.headings, found.cells, words=("coefficient", "unit"), wrapped="coefficient", optional=("unit",))
-    for note in found.notes:
+    screen.heading(f"A family of {len(tests.hypotheses)} tests, with intervals of {tests.level:g} together")
+    screen.table(tests.headings, tests.cells, words=("coefficient", "unit"), wrapped="coefficient", optional=("unit",))
+    for note in tests.notes:
         screen.text(note)

@@ -158,8 +158,8 @@ def new_estimator(kind: str, budget: Budget, schema: Schema | None, **parameters
     """
     predicts_numbers = predicts_a_number(schema)
     _check_suited(kind, schema, predicts_numbers=predicts_numbers)
-    found = classes_of_kinds()[kind]
-    chosen = found[-1] if predicts_numbers else found[0]
+    classes = classes_of_kinds()[kind]
+    chosen = classes[-1] if predicts_numbers else classes[0]
     unknown = [name for name in parameters if name not in inspect.signature(chosen).parameters]
     if unknown:
         what = "numbers" if predicts_numbers else "labels"
@@ -192,8 +192,8 @@ def models_with(parameter: str) -> list[str]:
     """The kinds of models that have a parameter."""
     return [
         kind
-        for kind, found in classes_of_kinds().items()
-        if any(parameter in inspect.signature(each).parameters for each in found)
+        for kind, classes in classes_of_kinds().items()
+        if any(parameter in inspect.signature(class_).parameters for class_ in classes)
     ]
 
 
@@ -332,18 +332,18 @@ def in_words_of_options(message: str) -> str:
     """The message of a refusal, with the names of options. URLs stay as they are: theirs are the words of a server."""
     urls = iter(_URL.findall(message))
     message = _renamed(_URL.sub(_IN_PLACE_OF_A_URL, message))
-    return re.sub(_IN_PLACE_OF_A_URL, lambda found: next(urls, found[0]), message)
+    return re.sub(_IN_PLACE_OF_A_URL, lambda match: next(urls, match[0]), message)
 
 
 def _renamed(message: str) -> str:
     for phrase, words in _PHRASES.items():
         message = message.replace(phrase, words)
-    message = _ANY_VALUE.sub(lambda found: found[1].replace("_", "-"), message)
-    message = _CLASS.sub(lambda found: _CLASSES[found[1]], message)
-    message = _IN_BACKTICKS.sub(lambda found: OPTION_OF[found[1]], message)
-    message = _VALUE.sub(lambda found: f"{OPTION_OF[found[1]]} {found[2] or found[3] or found[4]}", message)
-    message = _PARAMETER.sub(lambda found: OPTION_OF[found[1]] + (" " if found[0].endswith("=") else ""), message)
-    return _SUBJECT.sub(lambda found: f"{found[1]}{OPTION_OF[found[2]]}", message)
+    message = _ANY_VALUE.sub(lambda match: match[1].replace("_", "-"), message)
+    message = _CLASS.sub(lambda match: _CLASSES[match[1]], message)
+    message = _IN_BACKTICKS.sub(lambda match: OPTION_OF[match[1]], message)
+    message = _VALUE.sub(lambda match: f"{OPTION_OF[match[1]]} {match[2] or match[3] or match[4]}", message)
+    message = _PARAMETER.sub(lambda match: OPTION_OF[match[1]] + (" " if match[0].endswith("=") else ""), message)
+    return _SUBJECT.sub(lambda match: f"{match[1]}{OPTION_OF[match[2]]}", message)
 
 
 # The options that state a budget, and the budget that they state.

@@ -92,13 +92,13 @@ def sentences_of_interactions(chosen: Schema | None) -> list[str]:
     """For people: which interactions a model has."""
     if chosen is None:
         return []
-    found = []
+    sentences = []
     if named := [" x ".join(interaction.columns) for interaction in chosen.interact if not interaction.is_curve]:
         more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
-        found.append(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
+        sentences.append(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
     if chosen.random_features is not None:
-        found.append(f"Interactions of all columns together, by {chosen.random_features.number:,} random features.")
-    return found
+        sentences.append(f"Interactions of all columns together, by {chosen.random_features.number:,} random features.")
+    return sentences
 
 
 def _numbers(schema: Schema) -> list[NumberColumn]:
@@ -107,7 +107,11 @@ def _numbers(schema: Schema) -> list[NumberColumn]:
 
 def _beside(schema: Schema) -> dict[str, int]:
     """The numbers of knots of curves beside straight lines."""
-    return {each.columns[0]: each.knots for each in schema.interact if each.is_curve and each.knots}
+    return {
+        interaction.columns[0]: interaction.knots
+        for interaction in schema.interact
+        if interaction.is_curve and interaction.knots
+    }
 
 
 def _row(column: NumberColumn, beside: int | None) -> tuple[str, str, str]:
@@ -283,23 +287,25 @@ class Screen:
 
     def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
         """The released coefficients in units of the table: all, or the `max_shown` that matter most and the intercepts."""
-        found = ReleasedCoefficients.of(model)
-        shown = [one for one in found.coefficients if one.unit != RANDOM_FEATURE]
+        coefficients = ReleasedCoefficients.of(model)
+        shown = [one for one in coefficients.coefficients if one.unit != RANDOM_FEATURE]
         title = "Released coefficients"
         by_size = sorted((one for one in shown if one.unit), key=lambda one: -abs(one.estimate * one.span))
         if max_shown is not None and len(by_size) > max_shown:
             title = f"The {max_shown} largest of {len(by_size)} released coefficients"
             shown = [*by_size[:max_shown], *(one for one in shown if not one.unit)]
-        self.heading(f"{title}, in {found.outcome}")
-        headings = ("column", "unit", "coefficient", *([found.ratio] if found.ratio else []))
+        self.heading(f"{title}, in {coefficients.outcome}")
+        headings = ("column", "unit", "coefficient", *([coefficients.ratio] if coefficients.ratio else []))
         rows = [
-            (one.name, one.unit, readable(one.estimate), *([_shown_ratio(one.ratio)] if found.ratio else []))
+            (one.name, one.unit, readable(one.estimate), *([_shown_ratio(one.ratio)] if coefficients.ratio else []))
             for one in shown
         ]
         self.table(headings, rows, words=("unit",))
         if max_shown is not None and len(by_size) > max_shown and not has_intervals(model):
             self.text("The noise alone may make coefficients of this size, above all for levels that few rows have.")
-        if n_features := len(found.coefficients) - sum(one.unit != RANDOM_FEATURE for one in found.coefficients):
+        if n_features := len(coefficients.coefficients) - sum(
+            one.unit != RANDOM_FEATURE for one in coefficients.coefficients
+        ):
             self.text(f"The weights of {n_features} random features are not shown: they mean nothing one by one.")
 
     def coefficients(self, model: PrivateLinearModel, adjust: str | None = None) -> None:
@@ -334,13 +340,13 @@ class Screen:
         if not has_effects(released_model(model)):
             return
         effects = effects_of(model)
-        found = list(effects.with_bands())
-        if all(len(effect.curve) == 2 for effect in found if effect.is_curve):
+        curves = list(effects.with_bands())
+        if all(len(effect.curve) == 2 for effect in curves if effect.is_curve):
             return
         self.heading(f"Effects on the {effects.outcome}, on one scale, from the low of each number to its high")
-        limits = common_limits(found)
+        limits = common_limits(curves)
         prefix = {label: f"{label}: " if label is not None else "" for label in effects.labels}
-        rows = [(prefix[each.label] + each.name, sparkline(each, limits), *extremes(each)) for each in found]
+        rows = [(prefix[effect.label] + effect.name, sparkline(effect, limits), *extremes(effect)) for effect in curves]
         self.table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
         if not has_intervals(model):
             self.text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
@@ -544,9 +550,9 @@ def separator_sentences(files: Sequence[Path], kinds: Collection[str]) -> list[s
     """
     if suffix_of(files[0]) != ".csv":
         return []
-    found = sorted({SEPARATORS[separator_of(path, kinds)] for path in files} - {SEPARATORS[","]})
+    separators = sorted({SEPARATORS[separator_of(path, kinds)] for path in files} - {SEPARATORS[","]})
     what = "The file is" if len(files) == 1 else "Files are"
-    return [f"{what} separated by {' and '.join(found)}, as the line of names shows."] if found else []
+    return [f"{what} separated by {' and '.join(separators)}, as the line of names shows."] if separators else []
 
 
 def write_table(table: Any, path: Path, *, overwrite: bool = False) -> None:

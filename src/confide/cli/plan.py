@@ -123,9 +123,9 @@ class _Planned:
             verdict = verdict_of(model, rows, features, plan=decided, **asked)
             forecasts = [
                 verdict.forecast
-                if each == budget and verdict.forecast is not None
-                else simulate(options.estimator(each, columns), rows, features, **guesses or {})
-                for each in budgets
+                if candidate == budget and verdict.forecast is not None
+                else simulate(options.estimator(candidate, columns), rows, features, **guesses or {})
+                for candidate in budgets
             ]
             # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
             if with_alternatives and budget.is_private and isinstance(decided, Plan):
@@ -234,7 +234,7 @@ def sample_size(
     require_one(features, schema, "--features or --schema, which states the number of columns")
     model = options.estimator(budget, schema_of(schema))
     with output.working("looking for a number of rows"):
-        found = sufficient(
+        sufficient_rows = sufficient(
             model,
             features,
             excess=excess,
@@ -243,13 +243,13 @@ def sample_size(
             population=population,
             by=by.replace("-", "_"),
         )
-    plan = found.plan
+    plan = sufficient_rows.plan
     if output_format == "json":
-        bound = {name: getattr(found.bound, name) for name in found.bound.__dataclass_fields__}
-        output.print_json({"rows": found.n_rows, "alpha": plan.alpha, "mechanism": plan.mechanism, "bound": bound})
+        bound = {name: getattr(sufficient_rows.bound, name) for name in sufficient_rows.bound.__dataclass_fields__}
+        output.print_json({"rows": sufficient_rows.n_rows, "alpha": plan.alpha, "mechanism": plan.mechanism, "bound": bound})
         return
     screen = output.Screen()
-    screen.heading(f"{found.n_rows:,} rows suffice")
-    screen.text(str(found.bound))
+    screen.heading(f"{sufficient_rows.n_rows:,} rows suffice")
+    screen.text(str(sufficient_rows.bound))
     screen.text("It holds for a fit with these options:")
     screen.verbatim(f"  --alpha {plan.alpha:.6g} --mechanism {plan.mechanism} --no-centre")

@@ -119,7 +119,7 @@ def _with_predictions(
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always", SchemaWarning)
         table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
-    outside = next((each.message for each in given if isinstance(each.message, SchemaWarning)), None)
+    outside = next((warning.message for warning in given if isinstance(warning.message, SchemaWarning)), None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # it was given for the same rows
         ends = None if interval is None else model.predict_interval(X, interval)

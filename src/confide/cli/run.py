@@ -85,11 +85,11 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
     document.update(output.model_document(model))
     if screen is not None and started.prepared is not None:
         show_release(screen, model, plan, started.prepared.charges, with_intervals=started.options.intervals is not None)
-    found = started.evaluated(model)
+    result = started.evaluated(model)
     rates = started.state.evaluation
     document["evaluation"] = None if rates is None else rates.result
-    if screen is not None and found is not None:
-        show_rates(screen, found)
+    if screen is not None and result is not None:
+        show_rates(screen, result)
         screen.text(started.paid)
     elif screen is not None and rates is not None and rates.result is not None:
         _show_released_rates(screen, rates.result)

@@ -110,8 +110,8 @@ def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
     texts: dict[str, list[str]] = {}
     for entry in given:
         name, equals, values = entry.partition("=")
-        found = {name: [value.strip() for value in values.split(",")]} if equals else _of_file(Path(entry))
-        for option, values_of_option in found.items():
+        table = {name: [value.strip() for value in values.split(",")]} if equals else _of_file(Path(entry))
+        for option, values_of_option in table.items():
             field = option.strip().removeprefix("--").replace("-", "_")
             if field in texts:
                 raise ParameterError(f"--grid names {option} twice; give all its values at once.")
@@ -128,14 +128,14 @@ def _of_file(path: Path) -> dict[str, list[str]]:
     if path.suffix.lower() != ".toml":
         raise ParameterError("--grid must be a name with values, as in --grid alpha=.001,.01, or the path of a TOML file.")
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     except ValueError:
         raise FileError(f"{path} is not TOML; write lines such as alpha = [0.001, 0.01].") from None
-    if not all(isinstance(values, list) and values for values in found.values()):
+    if not all(isinstance(values, list) and values for values in table.values()):
         raise FileError(f"{path} must have a list of values for each option, such as alpha = [0.001, 0.01].")
-    return {name: [str(value) for value in values] for name, values in found.items()}
+    return {name: [str(value) for value in values] for name, values in table.items()}
 
 
 def _fit(searched: PrivateSearchCV, files: Any, columns: Any, screen: Screen | None) -> None:

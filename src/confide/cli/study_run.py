@@ -57,16 +57,16 @@ def options_of(study: Study) -> ModelOptions:
         If a key is unknown or its value is of the wrong kind. The message names the key.
     """
     known = tuple(key for key in MODEL_OPTIONS if key not in OF_BUDGET)
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for key, value in study.model.items():
         if key in OF_BUDGET:
             raise StudyError(f"{study.path}: [model] {key}: belongs in [budget]; move it there.")
         if key not in known:
             near = suggestion(key, known)
             raise StudyError(f'{study.path}: [model]: unknown key "{key}"{near}. Known are: {", ".join(known)}.')
-        found[key] = _option(study, key, typed(MODEL_OPTIONS[key]), value)
+        options[key] = _option(study, key, typed(MODEL_OPTIONS[key]), value)
     budget = study.budget
-    return ModelOptions(**found, **{name: getattr(budget, name) for name in OF_BUDGET})
+    return ModelOptions(**options, **{name: getattr(budget, name) for name in OF_BUDGET})
 
 
 def in_words_of_keys(study: Study, error: Exception) -> str:
@@ -74,7 +74,7 @@ def in_words_of_keys(study: Study, error: Exception) -> str:
     keys = {key.replace("_", "-"): f"[model] {key}" for key in MODEL_OPTIONS}
     keys |= {"model": "[model] kind", "schema": "[data] schema", "ledger": "[ledger] file"}
     keys |= {name.replace("_", "-"): f"[budget] {name}" for name in ("epsilon", "delta", "rho", *OF_BUDGET)}
-    words = re.sub(r"--([a-z][a-z-]*)", lambda found: keys.get(found[1], found[0]), in_words_of_options(str(error)))
+    words = re.sub(r"--([a-z][a-z-]*)", lambda match: keys.get(match[1], match[0]), in_words_of_options(str(error)))
     return f"{study.path}: {words}"
 
 
@@ -117,8 +117,8 @@ def _text(study: Study, key: str, value: Any) -> str:
         return repr(value)
     if isinstance(value, dict):
         return ",".join(f"{_name(study, key, name)}:{_name(study, key, item)}" for name, item in value.items())
-    if isinstance(value, list) and all(isinstance(each, list) for each in value):
-        return ",".join(":".join(_name(study, key, name) for name in each) for each in value)
+    if isinstance(value, list) and all(isinstance(item, list) for item in value):
+        return ",".join(":".join(_name(study, key, name) for name in item) for item in value)
     raise StudyError(f"{study.path}: [model] {key}: must be text, a number, a list of lists of names, or a table of names.")
 
 
@@ -287,7 +287,7 @@ class StudyRun:
             charges.ledger.dated_like = self.prepared.charges.time
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
-            found: Evaluation = evaluate(
+            result: Evaluation = evaluate(
                 model,
                 rows,
                 budget=_budget(study.evaluation),
@@ -296,10 +296,10 @@ class StudyRun:
                 max_rows_per_person=study.budget.max_rows_per_person,
                 allow_hidden=self._allows_hidden,
             )
-            with charges.rescued_on_failure(json.dumps(found.to_dict(), indent=2), study.state_path, "evaluation"):
-                self._note(self.state.with_result("evaluation", result=found.to_dict()))
+            with charges.rescued_on_failure(json.dumps(result.to_dict(), indent=2), study.state_path, "evaluation"):
+                self._note(self.state.with_result("evaluation", result=result.to_dict()))
         self.paid = charges.closing_sentence()
-        return found
+        return result
 
     def reported(self, model: PrivateLinearModel) -> Path | None:
         """The report, if it was written now."""

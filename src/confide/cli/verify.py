@@ -48,10 +48,10 @@ def verify(
     )
     is_verified = verification.is_verified(findings)
     if output_format == "json":
-        found = [
+        outcomes = [
             {"outcome": finding.outcome, "sentence": finding.sentence, "parts": list(finding.parts)} for finding in findings
         ]
-        output.print_json({"model": str(model_file), "verified": is_verified, "findings": found})
+        output.print_json({"model": str(model_file), "verified": is_verified, "findings": outcomes})
     else:
         screen = output.Screen()
         for outcome in (verification.FAILED, verification.VERIFIED, verification.UNCHECKED):

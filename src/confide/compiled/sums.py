@@ -483,10 +483,10 @@ def _scaled_apart(
     if block is None:
         return np.nan
     sums = []
-    for each in (block, _scaled_rows_with(module, block)):
+    for part in (block, _scaled_rows_with(module, block)):
         totals = row_sum.start(1, rows.shape[1])
         try:
-            row_sum.add_block(totals, each, labels, weights, row_weights)
+            row_sum.add_block(totals, part, labels, weights, row_weights)
         except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
             return np.nan
         sums.append(totals.gradient)

@@ -125,7 +125,7 @@ def received(connection: Connection, *names: str, n_numbers: int, may_end: bool 
 
 def _unpacked(message: bytes) -> dict[str, Any]:
     """The arrays of an archive. Raises one of several errors if it is not one that `packed` makes."""
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     _refuse_long_directory(message)
     with ZipFile(io.BytesIO(message)) as archive:
         members = archive.infolist()
@@ -135,10 +135,10 @@ def _unpacked(message: bytes) -> dict[str, Any]:
         for member in members:
             if member.compress_type != ZIP_STORED or not member.filename.endswith(_ENDING):
                 raise ValueError
-            found[member.filename.removesuffix(_ENDING)] = _array(archive.read(member))
-        if len(found) != len(members):
+            arrays[member.filename.removesuffix(_ENDING)] = _array(archive.read(member))
+        if len(arrays) != len(members):
             raise ValueError
-    return found
+    return arrays
 
 
 def _refuse_long_directory(message: bytes) -> None:
@@ -222,7 +222,7 @@ class FederatedRows(OpenedRows):
             for connection in self.connections:
                 party = received(connection, "n_rows", "agreed", n_numbers=0, may_end=False)
                 n_rows.append(_int(party["n_rows"]))
-                agreed.append(frozenset(str(each) for each in party["agreed"].ravel()))
+                agreed.append(frozenset(str(fact) for fact in party["agreed"].ravel()))
                 passing.used(n_rows[-1])
             if not n_rows or min(n_rows) < 1:
                 raise InputError("there must be at least one party, and every party must hold at least one row.")

@@ -69,10 +69,10 @@ class Stamp:
         """The stamp of a file as it is now."""
         refuse_address(path)
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError as error:
             raise FileError(f"cannot read {path}: {error.strerror}.") from None
-        return cls(path.absolute(), found.st_size, found.st_mtime_ns, found.st_ino)
+        return cls(path.absolute(), status.st_size, status.st_mtime_ns, status.st_ino)
 
     def check(self) -> None:
         """Raise FileError if the file is no longer the one that was stamped."""
@@ -248,7 +248,7 @@ def files_of(paths: Any) -> tuple[Path, ...]:
         If there is no file, a file comes twice, or files are of several kinds.
     """
     if is_path(paths):
-        found = files_named(os.fspath(paths))
+        files = files_named(os.fspath(paths))
     elif hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "columns"):
         raise ParameterError(
             "open_rows takes paths of files. A frame or an Arrow table goes to fit as it is, with y. An Arrow stream, such "
@@ -256,17 +256,17 @@ def files_of(paths: Any) -> tuple[Path, ...]:
             "and give the path, or read it into memory (pyarrow: read_all)."
         )
     elif isinstance(paths, Iterable):
-        found = tuple(_one_file(path) for path in paths)
-        if not found:
+        files = tuple(_one_file(path) for path in paths)
+        if not files:
             raise ParameterError("open_rows was given no file; give at least one.")
     else:
         raise ParameterError(_NO_PATHS)
-    if len({path.resolve() for path in found}) < len(found):
+    if len({path.resolve() for path in files}) < len(files):
         # Each row must be counted only once.
         raise ParameterError("these files name the same file twice; give each once.")
-    if len({suffix_of(path) for path in found}) > 1:
+    if len({suffix_of(path) for path in files}) > 1:
         raise ParameterError("the files are of several kinds; give files of one kind.")
-    return found
+    return files
 
 
 def _one_file(path: Any) -> Path:
@@ -289,10 +289,10 @@ def files_named(text: str) -> tuple[Path, ...]:
     if not is_pattern:
         return (Path(text),)
     # Path.glob does not take a pattern that begins at the root.
-    found = tuple(Path(name) for name in sorted(glob(text)))  # noqa: PTH207
-    if not found:
+    paths = tuple(Path(name) for name in sorted(glob(text)))  # noqa: PTH207
+    if not paths:
         raise FileError(f"no file matches {text}; give the path of a table, a pattern or a list of paths.")
-    return found
+    return paths
 
 
 def csv_types(kinds: Mapping[str, Kind]) -> dict[str, Any]:
@@ -317,9 +317,9 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
     # Only the kind of the complaint, the number of a column and whether there is a date are used; the rest may be data.
     if re.match(r"CSV parse error: (Row #[0-9]+: )?Expected [0-9]+ columns, got [0-9]+", complaint):
         return InputError(f"{path}: some rows have more or fewer cells than the first line has names; correct them.")
-    found = re.match(r"In CSV column #([0-9]+): ", complaint)
+    match = re.match(r"In CSV column #([0-9]+): ", complaint)
     header = header_of(path, types)
-    name = header[int(found[1])] if found and int(found[1]) < len(header) else None
+    name = header[int(match[1])] if match and int(match[1]) < len(header) else None
     if name is not None and types.get(name) == pa.float64():
         is_date = re.search(f"invalid value '{DATE}", complaint) is not None
         return InputError(f'{path}: column "{name}" holds {DATES if is_date else NOT_NUMBERS}')

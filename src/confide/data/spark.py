@@ -155,8 +155,8 @@ def _packed(outcome: Outcome) -> bytes:
         sums["used"] = np.array(sorted(outcome.used))
     stream = io.BytesIO()
     records = outcome.partitions
-    fingerprints = np.frombuffer(b"".join(each.fingerprint for each in records), np.uint8).reshape(len(records), SIZE)
-    sizes = np.array([(each.partition, each.n_rows) for each in records])
+    fingerprints = np.frombuffer(b"".join(record.fingerprint for record in records), np.uint8).reshape(len(records), SIZE)
+    sizes = np.array([(record.partition, record.n_rows) for record in records])
     np.savez(stream, partitions=sizes, fingerprints=fingerprints, **sums)
     return stream.getvalue()
 

@@ -231,9 +231,9 @@ def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
     schema, codes = pieces[0].codes.schema, [piece.codes for piece in pieces]
     numbers, others = (
         tuple(np.concatenate(parts) for parts in zip(*columns, strict=True))
-        for columns in ([each.numbers for each in codes], [each.others for each in codes])
+        for columns in ([code.numbers for code in codes], [code.others for code in codes])
     )
-    used = frozenset[str]().union(*(each.used for each in codes))
+    used = frozenset[str]().union(*(code.used for code in codes))
     weights = [piece.weights for piece in pieces if piece.weights is not None]
     labels = np.concatenate([piece.labels for piece in pieces])
     return LabelledCodes(Codes(schema, numbers, others, used=used), labels, np.concatenate(weights) if weights else None)

@@ -84,20 +84,22 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
     if units not in (*_UNITS, None):
         raise ParameterError(f"units must be one of {words_of(_UNITS, units)}.")
     over_bounds = units == "bounds" or (units is None and released.encoder is not None)
-    found = ReleasedCoefficients.of(model, "original" if over_bounds else units)
-    known = _with_intervals(model, found.units, level)
-    size = len(found.coefficients) // len(released.scoring.coef)
+    released_coefficients = ReleasedCoefficients.of(model, "original" if over_bounds else units)
+    known = _with_intervals(model, released_coefficients.units, level)
+    size = len(released_coefficients.coefficients) // len(released.scoring.coef)
     start = released.domain.index(label) * size if several else 0
-    outcome = f"class {label}" if several else str(ShownClass.of(released)) if released.domain else found.outcome
+    outcome = (
+        f"class {label}" if several else str(ShownClass.of(released)) if released.domain else released_coefficients.outcome
+    )
     lines = [
         (
-            abs(each.estimate) * each.span,
-            _line(each, known.get(each.name), label, released.schema if over_bounds else None),
+            abs(coefficient.estimate) * coefficient.span,
+            _line(coefficient, known.get(coefficient.name), label, released.schema if over_bounds else None),
         )
-        for each in found.coefficients[start : start + size - 1]
+        for coefficient in released_coefficients.coefficients[start : start + size - 1]
     ]
     lines.sort(key=lambda line: -line[0])
-    return [line for _, line in lines], outcome, found.ratio
+    return [line for _, line in lines], outcome, released_coefficients.ratio
 
 
 def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema: Schema | None) -> DrawnCoefficient:
@@ -106,7 +108,7 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
     `known` is its line in the table. With softmax the mean over classes is subtracted there, as from its interval.
     """
     name, unit, span = _without(label, of.name), of.unit, 1.0
-    number = next((each for each in _numbers(schema) if each.name == name), None)
+    number = next((number for number in _numbers(schema) if number.name == name), None)
     if number is not None:
         unit, span = with_unit(f"from {number.low:,.6g} to {number.high:,.6g}", number.unit), of.span
     elif schema is not None and of.span != 1.0:
@@ -117,7 +119,7 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
 
 
 def _numbers(schema: Schema | None) -> list[NumberColumn]:
-    return [] if schema is None else [each for each in schema.columns if each.is_number]
+    return [] if schema is None else [column for column in schema.columns if column.is_number]
 
 
 def _without(label: Any, name: str) -> str:
@@ -128,7 +130,7 @@ def _with_intervals(model: Any, units: str, level: float) -> dict[str, Coefficie
     """The lines of the table of coefficients by their names; none where nothing was released for intervals."""
     if not released_model(model).has_intervals:
         return {}
-    return {each.name: each for each in model.summary(level=level, units=units).coefficients}
+    return {coefficient.name: coefficient for coefficient in model.summary(level=level, units=units).coefficients}
 
 
 class CoefficientsDisplay(Display):
@@ -229,8 +231,8 @@ class CoefficientsDisplay(Display):
         """
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
             raise ParameterError("most must be a whole number of at least 1.")
-        found, outcome, ratio = coefficients_to_draw(estimator, units, level, label)
-        display = cls(found[:most], outcome=outcome, ratio=ratio, level=level, n_coefficients=len(found))
+        drawn, outcome, ratio = coefficients_to_draw(estimator, units, level, label)
+        display = cls(drawn[:most], outcome=outcome, ratio=ratio, level=level, n_coefficients=len(drawn))
         return display.plot(ax=ax)
 
     def _drawn(self, ax: Any) -> list[Any]:
@@ -246,7 +248,7 @@ class CoefficientsDisplay(Display):
     def _title(self) -> str:
         shown, number = len(self.coefficients), self.n_coefficients
         which = f"Coefficients ({shown} of {number})" if shown < number else "Coefficients"
-        has_bars = any(each.low is not None for each in self.coefficients)
+        has_bars = any(coefficient.low is not None for coefficient in self.coefficients)
         return f"{which}, intervals at {self.level:g} for sampling and noise" if has_bars else which
 
     def _add_ratios(self, ax: Any) -> None:
@@ -260,10 +262,10 @@ class CoefficientsDisplay(Display):
         above.set_xlabel(self.ratio, fontsize="small", loc="right")
 
 
-def _axes(what: str, ax: Any, lines: Sequence[DrawnCoefficient], each: float, around: float) -> Any:
+def _axes(what: str, ax: Any, lines: Sequence[DrawnCoefficient], inches: float, around: float) -> Any:
     """Axes with a line at 0, wide enough for the longest title, and with so many inches for each line and around them."""
     longest = max(len(line.title) for line in lines)
-    ax = axes_for(what, ax, (4.6 + 0.075 * min(longest, _LONGEST_NAME), each * len(lines) + around))
+    ax = axes_for(what, ax, (4.6 + 0.075 * min(longest, _LONGEST_NAME), inches * len(lines) + around))
     ax.axvline(0.0, color="0.5", linewidth=0.8)
     return ax
 
@@ -378,7 +380,11 @@ class ComparisonDisplay(Display):
         if kind not in _KINDS:
             raise ParameterError(f"kind must be one of {words_of(_KINDS, kind)}.")
         if kind == "auto":
-            kind = "effects" if all(has_effects(released_model(each)) for each in estimators.values()) else "coefficients"
+            kind = (
+                "effects"
+                if all(has_effects(released_model(estimator)) for estimator in estimators.values())
+                else "coefficients"
+            )
         drawn: Mapping[str, tuple[Any, ...]]
         if kind == "effects":
             drawn, outcome = _common_effects(estimators, columns, level, label)
@@ -415,23 +421,26 @@ def _common_effects(
     estimators: Mapping[str, Any], columns: Any, level: float, label: Any
 ) -> tuple[dict[str, tuple[Effect, ...]], str]:
     """The effects of the same columns of each model, and what larger effects favour."""
-    found = {name: effects_of(model) for name, model in estimators.items()}
+    effects_by_model = {name: effects_of(model) for name, model in estimators.items()}
     described = {
-        name: {each.name: each for each in map(_without_knots, of.encoder.schema.columns)} for name, of in found.items()
+        name: {shown_column.name: shown_column for shown_column in map(_without_knots, of.encoder.schema.columns)}
+        for name, of in effects_by_model.items()
     }
     first = next(iter(described.values()))
-    shared = [column for column in first if all(each.get(column) == first[column] for each in described.values())]
+    shared = [column for column in first if all(columns.get(column) == first[column] for columns in described.values())]
     wanted = shared if columns is None else [columns] if isinstance(columns, str) else list(columns)
     if not wanted or any(name not in shared for name in wanted):
         which = f"These are {listed(shared)}." if shared else "They have none."
         raise ParameterError(f"columns must be those that all models describe in the same way, but for knots. {which}")
-    outcome = _one_outcome(of.outcome for of in found.values())
+    outcome = _one_outcome(of.outcome for of in effects_by_model.values())
     drawn = {}
-    for name, of in found.items():
+    for name, of in effects_by_model.items():
         of.check_label(label)
-        by_name = {each.name: each for each in of.with_bands(level) if len(each.columns) == 1 and each.label == label}
+        by_name = {
+            effect.name: effect for effect in of.with_bands(level) if len(effect.columns) == 1 and effect.label == label
+        }
         drawn[name] = tuple(by_name[column] for column in wanted)
-    return drawn, outcome if label is None else f"{next(iter(found.values())).unit} of class {label}"
+    return drawn, outcome if label is None else f"{next(iter(effects_by_model.values())).unit} of class {label}"
 
 
 def _without_knots(column: Column) -> Column:
@@ -442,15 +451,17 @@ def _common_coefficients(
     estimators: Mapping[str, Any], units: str | None, level: float, label: Any, most: int
 ) -> tuple[dict[str, tuple[DrawnCoefficient, ...]], str]:
     """The same coefficients of each model, in the order of the first, and what larger ones favour."""
-    found, outcomes = {}, []
+    lines_by_model, outcomes = {}, []
     for name, model in estimators.items():
         lines, outcome, _ = coefficients_to_draw(model, units, level, label)
-        found[name] = {(each.name, each.unit): each for each in lines}
+        lines_by_model[name] = {(line.name, line.unit): line for line in lines}
         outcomes.append(outcome)
-    shared = [key for key in next(iter(found.values())) if all(key in each for each in found.values())][:most]
+    shared = [key for key in next(iter(lines_by_model.values())) if all(key in lines for lines in lines_by_model.values())][
+        :most
+    ]
     if not shared:
         raise ParameterError("the models have no coefficient of the same name and unit.")
-    return {name: tuple(each[key] for key in shared) for name, each in found.items()}, _one_outcome(outcomes)
+    return {name: tuple(lines[key] for key in shared) for name, lines in lines_by_model.items()}, _one_outcome(outcomes)
 
 
 def _one_outcome(outcomes: Iterable[str]) -> str:

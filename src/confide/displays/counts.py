@@ -171,7 +171,13 @@ class CalibrationDisplay(CountsDisplay):
                 ax.plot([middle] * 2, [band.low, band.high], color=BLUE, alpha=0.4, linewidth=1.0)
             ax.plot([middle] * 2, [rate.low, rate.high], color=BLUE, alpha=0.4, linewidth=5.0, solid_capstyle="butt")
         label = f"this model, intervals and band at {self.evaluation.level:g}"
-        ax.plot([each[0] for each in known], [each[1].value for each in known], color=BLUE, marker="o", label=label)
+        ax.plot(
+            [count_known[0] for count_known in known],
+            [count_known[1].value for count_known in known],
+            color=BLUE,
+            marker="o",
+            label=label,
+        )
         ax.set_xlabel(plain(across))
         ax.set_ylabel(plain(up))
         ax.set_xlim(low, high)

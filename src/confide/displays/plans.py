@@ -49,7 +49,7 @@ class PrivacyAccuracyDisplay(Display):
     """
 
     def __init__(self, forecasts: Sequence[Forecast], *, budget: Budget) -> None:
-        self.forecasts = tuple(sorted(forecasts, key=lambda each: first_amount(each.plan.event.budget)))
+        self.forecasts = tuple(sorted(forecasts, key=lambda forecast: first_amount(forecast.plan.event.budget)))
         self.budget = budget
 
     @classmethod
@@ -98,30 +98,37 @@ class PrivacyAccuracyDisplay(Display):
                 "model without privacy would make: PrivacyAccuracyDisplay.from_estimator(model, n_rows=10_000, error=0.2)."
             )
         chosen = as_budget(estimator.budget)
-        found = budgets_around(chosen) if budgets is None else [as_budget(each) for each in budgets]
-        if not found or len({type(each) for each in [chosen, *found]}) > 1:
+        around = budgets_around(chosen) if budgets is None else [as_budget(budget) for budget in budgets]
+        if not around or len({type(candidate) for candidate in [chosen, *around]}) > 1:
             raise ParameterError("budgets must be one or more budgets of the kind that the estimator has.")
         forecasts = [
-            simulate(estimator_with(estimator, budget=each), n_rows, n_features, error=error, positive_rate=positive_rate)
-            for each in found
+            simulate(
+                estimator_with(estimator, budget=candidate), n_rows, n_features, error=error, positive_rate=positive_rate
+            )
+            for candidate in around
         ]
         return cls(forecasts, budget=chosen).plot(ax=ax)
 
     def _drawn(self, ax: Any) -> list[Any]:
         ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
-        amounts = [first_amount(each.plan.event.budget) for each in self.forecasts]
+        amounts = [first_amount(forecast.plan.event.budget) for forecast in self.forecasts]
         first = self.forecasts[0]
         ax.fill_between(
             amounts,
-            [1.0 - each.high for each in self.forecasts],
-            [1.0 - each.low for each in self.forecasts],
+            [1.0 - forecast.high for forecast in self.forecasts],
+            [1.0 - forecast.low for forecast in self.forecasts],
             color=BLUE,
             alpha=0.2,
             linewidth=0.0,
             label=f"where it probably lies ({COVERAGE:.0%} of cells on public data sets)",
         )
         ax.plot(
-            amounts, [1.0 - each.error for each in self.forecasts], color=BLUE, marker="o", linewidth=2.0, label="forecast"
+            amounts,
+            [1.0 - forecast.error for forecast in self.forecasts],
+            color=BLUE,
+            marker="o",
+            linewidth=2.0,
+            label="forecast",
         )
         ax.axhline(
             1.0 - first.non_private_error, color="0.4", linestyle="--", linewidth=1.0, label="assumed without privacy"
@@ -236,8 +243,8 @@ class LedgerDisplay(Display):
         """Number, day and purpose of each charge, or of some of them where there are many."""
         step = max(1, -(-n // _MOST_NAMES))
         shown = [entry for entry, _ in self.spending[::step]]
-        purposes = [shortened(each.purpose or "(no purpose)", _LONGEST_NAME) for each in shown]
-        texts = [f"{each.number}  {each.time[:10]}\n{purpose}" for each, purpose in zip(shown, purposes, strict=True)]
-        ax.set_xticks([each.number for each in shown], texts, rotation=30, ha="right", rotation_mode="anchor")
+        purposes = [shortened(entry.purpose or "(no purpose)", _LONGEST_NAME) for entry in shown]
+        texts = [f"{entry.number}  {entry.time[:10]}\n{purpose}" for entry, purpose in zip(shown, purposes, strict=True)]
+        ax.set_xticks([entry.number for entry in shown], texts, rotation=30, ha="right", rotation_mode="anchor")
         ax.tick_params(labelsize="small")
         ax.set_xlabel("charge, with its day (UTC) and purpose" if shown else "no charge yet", fontsize="small")

@@ -76,7 +76,7 @@ class Points:
         first = encodings[0]
         if not first.is_number:
             return _of_category(first.column)
-        numbers = {value for each in encodings if each.is_number for value in _ends_and_knots(each.column)}
+        numbers = {value for encoding in encodings if encoding.is_number for value in _ends_and_knots(encoding.column)}
         return _of_number(_column_of(first), tuple(sorted(numbers)))
 
     @property
@@ -240,7 +240,7 @@ def decomposition(encoder: Encoder, weights: Array) -> Decomposition:
     names = encoder.schema.column_names
     points = points_of(encoder)
     constant = np.zeros(weights.shape[1])
-    found: dict[tuple[str, ...], Array] = {}
+    parts: dict[tuple[str, ...], Array] = {}
     for ordered, effects in effects_of_groups(encoder, points, weights):
         for kept in product((True, False), repeat=len(ordered)):
             part = effects
@@ -250,16 +250,19 @@ def decomposition(encoder: Encoder, weights: Array) -> Decomposition:
             key = tuple(name for name, keeps in zip(ordered, kept, strict=True) if keeps)
             part = part.reshape(*(len(points[name].weights) for name in key), -1)
             if key:
-                found[key] = found[key] + part if key in found else part
+                parts[key] = parts[key] + part if key in parts else part
             else:
                 constant = constant + part
-    ordered_keys = sorted(found, key=lambda key: (len(key), [names.index(name) for name in key]))
-    return Decomposition(constant, tuple(Term(key, tuple(points[name] for name in key), found[key]) for key in ordered_keys))
+    ordered_keys = sorted(parts, key=lambda key: (len(key), [names.index(name) for name in key]))
+    return Decomposition(constant, tuple(Term(key, tuple(points[name] for name in key), parts[key]) for key in ordered_keys))
 
 
 def members_of_groups(encoder: Encoder) -> list[tuple[str, ...]]:
     """The names of the columns of each group of encoded columns: one, or those of an interaction."""
-    return [*((name,) for name in encoder.schema.column_names), *(each.columns for each in encoder.schema.interact)]
+    return [
+        *((name,) for name in encoder.schema.column_names),
+        *(interaction.columns for interaction in encoder.schema.interact),
+    ]
 
 
 def points_of(encoder: Encoder) -> dict[str, Points]:
@@ -268,7 +271,7 @@ def points_of(encoder: Encoder) -> dict[str, Points]:
     for members, factors in zip(members_of_groups(encoder), encoder.factors, strict=True):
         for name, encoding in zip(members, factors, strict=True):
             encodings[name].append(encoding)
-    return {name: Points.of(found) for name, found in encodings.items()}
+    return {name: Points.of(encoding) for name, encoding in encodings.items()}
 
 
 def effects_of_groups(
@@ -543,7 +546,7 @@ class Effects:
         unit = getattr(term.points[0].column, "unit", None)
         if self.released.evidence is None:
             return Contrast(column, first, second, estimate, None, None, level, outcome, unit)
-        weights_of = next(each.effects for each in self._maps if each.columns == (column,))
+        weights_of = next(effect_map.effects for effect_map in self._maps if effect_map.columns == (column,))
         errors = self._errors_of((mixture @ weights_of)[None])[score]
         middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
         interval = (middle - margin, middle + margin)
@@ -684,9 +687,11 @@ def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tu
         The columns in the order of the schema, then interactions, and the intercept last.
     """
     names, points = encoder.schema.column_names, points_of(encoder)
-    in_interactions = {name for each in encoder.schema.interact if not each.is_curve for name in each.columns}
-    axes = {name: _axis_of(each, has_interactions=name in in_interactions) for name, each in points.items()}
-    found: dict[tuple[str, ...], Array] = {}
+    in_interactions = {
+        name for interaction in encoder.schema.interact if not interaction.is_curve for name in interaction.columns
+    }
+    axes = {name: _axis_of(point, has_interactions=name in in_interactions) for name, point in points.items()}
+    parts: dict[tuple[str, ...], Array] = {}
     constant = np.asarray(intercepts, dtype=np.float64)
     for ordered, effects in effects_of_groups(encoder, points, weights):
         for kept in product((True, False), repeat=len(ordered)):
@@ -697,12 +702,12 @@ def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tu
             key = tuple(name for name, keeps in zip(ordered, kept, strict=True) if keeps)
             part = part.reshape(-1, part.shape[-1])
             if key:
-                found[key] = found[key] + part if key in found else part
+                parts[key] = parts[key] + part if key in parts else part
             else:
                 constant = constant + part[0]
-    keys = sorted(found, key=lambda key: (len(key), [names.index(name) for name in key]))
+    keys = sorted(parts, key=lambda key: (len(key), [names.index(name) for name in key]))
     units = [unit for key in keys for unit in _named(key, [axes[name] for name in key])]
-    return (*units, NamedUnit(INTERCEPT, "", ())), np.concatenate([*(found[key] for key in keys), constant[None]])
+    return (*units, NamedUnit(INTERCEPT, "", ())), np.concatenate([*(parts[key] for key in keys), constant[None]])
 
 
 def checked_units(units: str | None, encoder: Encoder | None, *, is_mapped: bool = False) -> str:
@@ -732,13 +737,13 @@ def checked_units(units: str | None, encoder: Encoder | None, *, is_mapped: bool
 
 def encoded_units(encoder: Encoder) -> tuple[str, ...]:
     """(n_features,): what a weight of each encoded column is for, in words."""
-    found: list[str] = []
+    units: list[str] = []
     for members, factors in zip(members_of_groups(encoder), encoder.factors, strict=True):
         if len(members) == 1:
-            found += _units_of_encoded(factors[0])
+            units += _units_of_encoded(factors[0])
         else:
-            found += ["product of encoded columns"] * math.prod(len(factor.names) for factor in factors)
-    return tuple(found)
+            units += ["product of encoded columns"] * math.prod(len(factor.names) for factor in factors)
+    return tuple(units)
 
 
 def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
@@ -806,7 +811,9 @@ def _base_of_line(column: NumberColumn, everywhere: Array, *, has_interactions: 
 
 
 def _named(key: tuple[str, ...], axes: list[_Axis]) -> list[NamedUnit]:
-    parts = (product(*each) for each in zip(*((axis.names, axis.units, axis.spans) for axis in axes), strict=True))
+    parts = (
+        product(*combination) for combination in zip(*((axis.names, axis.units, axis.spans) for axis in axes), strict=True)
+    )
     return [
         NamedUnit(" x ".join(names), ", ".join(units), key, math.prod(spans))
         for names, units, spans in zip(*parts, strict=True)

@@ -137,12 +137,12 @@ def _by_least_squares(scoring: LinearModel, steps: list[tuple[Indices, float]]) 
 
 def _steps(encoder: Encoder, directions: Mapping[str, float]) -> list[tuple[Indices, float]]:
     """For each monotone column, the places of its weights that are in order, and 1 or -1."""
-    found = []
+    constraints = []
     for column, group in zip(encoder.schema.columns, encoder.groups, strict=False):
         if column.name in directions and column.is_number:
             places = np.arange(group.start, group.start + group.size - bool(column.missing))
-            found.append((places, directions[column.name]))
-    return found
+            constraints.append((places, directions[column.name]))
+    return constraints
 
 
 def _in_metric_of_noise(

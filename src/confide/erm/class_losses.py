@@ -99,8 +99,8 @@ class OneVsRest(Loss):
 
     def _bends(self, slope: Array) -> Array:
         of_one = self.loss.constants
-        each = np.minimum(slope / math.sqrt(self.n_outputs), of_one.lipschitz)
-        return self.n_outputs * of_one.curvature_at_slope(each)
+        share = np.minimum(slope / math.sqrt(self.n_outputs), of_one.lipschitz)
+        return self.n_outputs * of_one.curvature_at_slope(share)
 
     def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
         return replace(self, loss=self.loss.with_joint(half_width))

@@ -66,7 +66,7 @@ class CodedLayout:
         if any(stop - start < 1 for start, stop in intervals) or any(stop - start < 2 for start, stop in self.pairs):
             raise ParameterError("an interval of a CodedLayout has at least one column, and two for a pair of entries.")
         object.__setattr__(self, "width", len(self.singles) + 2 * len(self.pairs))
-        numbers = [self.n_features, len(self.singles), *(end for each in (*self.singles, *self.pairs) for end in each)]
+        numbers = [self.n_features, len(self.singles), *(end for single in (*self.singles, *self.pairs) for end in single)]
         object.__setattr__(self, "key", np.array(numbers, np.int64).tobytes())
 
     def parts(self, stored: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

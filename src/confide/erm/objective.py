@@ -21,7 +21,7 @@ from confide.erm.penalties import StronglyConvex, least_subgradients, slopes_of,
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.solver import Evaluation
-from confide.erm.source import RowSource, SummableRows, kept_sums
+from confide.erm.source import RowSource, SummableRows, memoised_sums
 from confide.erm.transformed_losses import asked
 
 Source = TypeVar("Source", bound=RowSource)
@@ -48,12 +48,12 @@ class Objective(Generic[Source]):
     linear: Weights
     largest_weight: float = 1.0
     _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
-    """See `kept_sums`."""
+    """See `memoised_sums`."""
 
     def __post_init__(self) -> None:
         # An objective that is made by replacing a part of another one, such as its rows, remembers no sums of that one.
         row_sum = RowSum(self.loss, self.row_bound, self.intercept, 1, self.largest_weight)
-        object.__setattr__(self, "_sums", kept_sums(self.source, row_sum, self.linear.shape[1]))
+        object.__setattr__(self, "_sums", memoised_sums(self.source, row_sum, self.linear.shape[1]))
 
     @property
     def loss_bounds(self) -> LossConstants:
@@ -184,14 +184,14 @@ class PenalisedObjective(Objective[Source]):
 
     def _hessians(self, weights: Weights) -> Array:
         """The Hessians (k, D, D) of the penalty, nearly."""
-        found = np.zeros((*weights.shape, weights.shape[1]))
-        for matrix, point in zip(found, weights, strict=True):
+        hessians = np.zeros((*weights.shape, weights.shape[1]))
+        for matrix, point in zip(hessians, weights, strict=True):
             step = _STEP * (1.0 + float(np.abs(point).max()))
             moves = step * np.eye(len(point))
             ahead, behind = self._slopes(point + moves), self._slopes(point - moves)
             differences = (ahead - behind) / (2.0 * step)
             matrix[...] = 0.5 * (differences + differences.T)
-        return found
+        return hessians
 
 
 # Objectives in the norm of a quadratic form, over rows as they are. Proof: privacy/proofs/penalty.md, section 8.
@@ -311,8 +311,8 @@ class ObjectiveWithRidges(Objective[Source]):
     @property
     def ridges(self) -> Array:
         """The ridge of each weight, (D,)."""
-        found: Array = self.l2 * self.factors
-        return found
+        diagonal: Array = self.l2 * self.factors
+        return diagonal
 
     def lent(self) -> ObjectiveWithRidges[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""

@@ -92,7 +92,7 @@ class StronglyConvex:
 
 def values_of(penalty: StronglyConvex, weights: Weights) -> Array:
     """N (k,) at (k, d) weights; NaN where it cannot be computed."""
-    return np.array([_called(penalty.value, each, ()) for each in weights], dtype=np.float64)
+    return np.array([_called(penalty.value, point, ()) for point in weights], dtype=np.float64)
 
 
 def slopes_of(penalty: StronglyConvex, weights: Weights) -> Weights:
@@ -100,13 +100,13 @@ def slopes_of(penalty: StronglyConvex, weights: Weights) -> Weights:
 
     An error of the user's code is not passed on, since its message might show weights without noise.
     """
-    return np.array([_called(penalty.gradient, each, each.shape) for each in weights], dtype=np.float64)
+    return np.array([_called(penalty.gradient, point, point.shape) for point in weights], dtype=np.float64)
 
 
 def _called(function: Any, weights: Array, shape: tuple[int, ...]) -> Array:
     """One value or gradient. The weights are a copy, so the function can change nothing."""
-    found: Array | None = asked(lambda: function(np.array(weights)), shape)
-    return np.full(shape, np.nan) if found is None else found
+    answer: Array | None = asked(lambda: function(np.array(weights)), shape)
+    return np.full(shape, np.nan) if answer is None else answer
 
 
 # The least subgradients of objectives with an l1 penalty. Proof: privacy/proofs/elastic_net.md, lemma 1.
@@ -118,5 +118,5 @@ def least_subgradients(weights: Weights, gradients: Array, l1: Array) -> Array:
     Where a weight is 0, the penalty has every slope from -l1 to l1, and the one that leaves least is taken.
     """
     slopes = np.where(weights == 0.0, -np.clip(gradients, -l1, l1), np.sign(weights) * l1)
-    found: Array = gradients + slopes
-    return found
+    slopes_with_penalty: Array = gradients + slopes
+    return slopes_with_penalty

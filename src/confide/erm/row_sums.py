@@ -228,14 +228,14 @@ class RowSum:
 
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
-    found: Array
+    sums: Array
     if type(left) in WITH_PRODUCTS:
-        found = left.times(right)
+        sums = left.times(right)
     elif type(right) in WITH_PRODUCTS:
-        found = right.weighted_sums(left.T)
+        sums = right.weighted_sums(left.T)
     else:
-        found = left @ right if issparse(left) or issparse(right) else np.dot(left, right)
-    return found
+        sums = left @ right if issparse(left) or issparse(right) else np.dot(left, right)
+    return sums
 
 
 def mirrored(totals: Totals) -> Totals:

@@ -48,8 +48,8 @@ def _coded(layout: CodedLayout, columns: NDArray[np.int32], entries: Array) -> C
     """Coded rows with their own copy of the layout: that of the encoder says where the entries of all its blocks are."""
     # The constructors would check the same numbers a second time. The fields of a layout are numbers, tuples and bytes.
     coded, own = object.__new__(CodedRows), object.__new__(CodedLayout)
-    for each in fields(CodedLayout):
-        object.__setattr__(own, each.name, getattr(layout, each.name))
+    for field in fields(CodedLayout):
+        object.__setattr__(own, field.name, getattr(layout, field.name))
     for name, value in (("layout", own), ("columns", columns), ("entries", entries)):
         object.__setattr__(coded, name, value)
     return coded
@@ -254,7 +254,7 @@ _PASSES_KEPT = 4
 """The sums of so many passes are kept. Of many problems some are finished a few passes before the last one."""
 
 
-def kept_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., Totals]:
+def memoised_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., Totals]:
     """A function that makes sums of one kind over rows, and remembers the gradients of its last passes.
 
     Called with weights (k, width) and an order, the function makes a pass. Called with `look_back`, it returns the gradients
@@ -265,13 +265,13 @@ def kept_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., T
     kept: deque[tuple[Weights, Array]] = deque(maxlen=_PASSES_KEPT)
 
     def remembered(points: Weights) -> Array | None:
-        found = np.empty_like(points)
-        for sums_, point in zip(found, points, strict=True):
+        sums = np.empty_like(points)
+        for sums_, point in zip(sums, points, strict=True):
             past = [known[same.argmax()] for at, known in tuple(kept) if (same := (at == point).all(axis=1)).any()]
             if not past:
                 return None
             sums_[...] = past[-1]
-        return found
+        return sums
 
     def sums(weights: Weights, order: int, look_back: bool = False) -> Totals:
         # Weights are written into an array that is made here: numbers enter, and nothing else. An object that came in might
@@ -279,8 +279,8 @@ def kept_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., T
         points = np.empty((len(weights), width))
         points[...] = weights
         order = int(order)
-        if look_back and (found := remembered(points)) is not None:
-            return Totals(np.full(len(points), np.nan), found, np.empty((len(points), 0, 0)))
+        if look_back and (known := remembered(points)) is not None:
+            return Totals(np.full(len(points), np.nan), known, np.empty((len(points), 0, 0)))
         totals = source.sum_over_rows(replace(row_sum, order=order), points)
         if order >= 1:
             kept.append((points, totals.gradient.copy()))

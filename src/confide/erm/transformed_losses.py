@@ -81,10 +81,10 @@ def asked(answer: Any, shape: tuple[int, ...] | None) -> Any:
     """
     try:
         with np.errstate(all="ignore"):
-            found = answer()
+            answers = answer()
             if shape is None:
-                return found
-            numbers: Array = np.asarray(found, dtype=np.float64)
+                return answers
+            numbers: Array = np.asarray(answers, dtype=np.float64)
             return numbers if numbers.shape == shape else None
     except KeyboardInterrupt:
         is_interrupted = True
@@ -160,10 +160,10 @@ class DeclaredLoss(Loss):
         steepest = 0.0 if self.monotone else self.lipschitz
 
         def clipped(name: str, low: float, high: float) -> Array:
-            found: Array | None = asked(lambda: getattr(self.loss, name)(*given), given[0].shape)
-            if found is None:
+            answers: Array | None = asked(lambda: getattr(self.loss, name)(*given), given[0].shape)
+            if answers is None:
                 raise self._failed()
-            return np.fmin(np.fmax(found.reshape(scores.shape), low), high)
+            return np.fmin(np.fmax(answers.reshape(scores.shape), low), high)
 
         return Terms(
             clipped("value", 0.0, np.inf) if order == 0 else None,

@@ -120,7 +120,9 @@ class EffectsDisplay(Display):
         if not wanted or any(name not in names for name in wanted):
             raise ParameterError(f"columns must be some of the model's columns, which are {listed(names)}.")
         effects.check_label(label)
-        by_name = {each.name: each for each in effects.with_bands(level) if len(each.columns) == 1 and each.label == label}
+        by_name = {
+            effect.name: effect for effect in effects.with_bands(level) if len(effect.columns) == 1 and effect.label == label
+        }
         outcome = effects.outcome if label is None else f"{effects.unit} of class {label}"
         display = cls((by_name[name] for name in wanted), outcome=outcome, level=level)
         return display.plot(ax=ax)
@@ -412,11 +414,11 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         name = checked_choice("loss", self.loss, ("auto", "logistic", "logistic_hinge"))
-        found = self._loss_named(name, encoder)
+        score_loss = self._loss_named(name, encoder)
         if not self.monotone:
-            return found
+            return score_loss
         # Each of several classes has a score, and none of them speaks for the order of the others.
-        return replace(found, one_vs_rest=None, softmax=False, only_two=_MONOTONE_FOR_TWO)
+        return replace(score_loss, one_vs_rest=None, softmax=False, only_two=_MONOTONE_FOR_TWO)
 
     def _loss_named(self, name: str, encoder: Encoder | None) -> ScoreLoss:
         if name == "logistic":

@@ -226,7 +226,11 @@ class CoefficientIntervals:
             named = self._encoded_coefficients()
             named = named if len(known.estimates) == self._n_scores * len(named) else named[:-1]
         if self._n_scores > 1:
-            named = [replace(each, name=f"{label}: {each.name}") for label in self.classes_.tolist() for each in named]
+            named = [
+                replace(coefficient, name=f"{label}: {coefficient.name}")
+                for label in self.classes_.tolist()
+                for coefficient in named
+            ]
         return CoefficientTable.of(
             known,
             units=named,
@@ -369,7 +373,7 @@ class CoefficientIntervals:
             combinations = np.eye(len(shown))
             if self._known_evidence().intercept == 0.0:
                 shown, combinations = shown[:-1], combinations[:-1]
-        names = [each.name for each in shown]
+        names = [coefficient.name for coefficient in shown]
         return pd.DataFrame(self._errors_of(combinations, target or _USUAL_TARGET)[0].covariance, index=names, columns=names)
 
     @property
@@ -479,32 +483,32 @@ def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Se
         return ()
     if isinstance(given, str):
         raise ParameterError(f'interest must be a list of names of columns, also for one: ["{given}"].')
-    if not isinstance(given, tuple | list) or not all(isinstance(each, str) for each in given):
+    if not isinstance(given, tuple | list) or not all(isinstance(name, str) for name in given):
         raise ParameterError('interest must be a list of names of columns, for example ["treatment"].')
     if len(set(given)) < len(given):
         raise ParameterError("interest names a column twice; name it once.")
     known = list(map(str, names())) if encoder is None else list(encoder.schema.column_names)
-    unknown = [each for each in given if each not in known]
+    unknown = [name for name in given if name not in known]
     if unknown:
         what = "is no column" if len(unknown) == 1 else "are no columns"
         raise ParameterError(
             f"interest names {listed_unknown(unknown, known)}, which {what}. The columns are {listed(known)}."
         )
     if encoder is None:
-        found = [Combination(each, "per 1, as given", (each,), 1.0, ((known.index(each), 1.0),)) for each in given]
+        chosen_sums = [Combination(name, "per 1, as given", (name,), 1.0, ((known.index(name), 1.0),)) for name in given]
     else:
-        found = [one for each in given for one in _of_column(each, encoder)]
-    if len(found) > _MOST:
+        chosen_sums = [one for name in given for one in _of_column(name, encoder)]
+    if len(chosen_sums) > _MOST:
         raise ParameterError(
-            f"interest is for at most {_MOST} coefficients, and these columns have {len(found)}. Name fewer columns."
+            f"interest is for at most {_MOST} coefficients, and these columns have {len(chosen_sums)}. Name fewer columns."
         )
-    return tuple(found)
+    return tuple(chosen_sums)
 
 
 def _of_column(name: str, encoder: Encoder) -> list[Combination]:
     """The coefficients of one column in units of the table: one for a number, one for each level of a category."""
     column = encoder.schema.columns[encoder.schema.column_names.index(name)]
-    if any(name in each.columns for each in encoder.schema.interact):
+    if any(name in interaction.columns for interaction in encoder.schema.interact):
         raise ParameterError(
             f'interest names "{name}", whose effect depends on other columns: the schema has an interaction with it. Leave '
             f"out the interaction, or the name."
@@ -516,7 +520,7 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
         )
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
-    found, has_levels = [], not column.is_number
+    named, has_levels = [], not column.is_number
     own, base = _places_of_levels(name, encoder, combinations[-1]) if has_levels else ((), ())
     n_levels = sum(unit.columns == (name,) for unit in units) + 1
     for unit, row in zip(units, combinations, strict=True):
@@ -524,7 +528,7 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
             continue
         places = np.flatnonzero(row).tolist()
         factors = tuple((-1 if place == encoder.n_features else place, float(row[place])) for place in places)
-        found.append(
+        named.append(
             Combination(
                 unit.name,
                 unit.unit,
@@ -537,7 +541,7 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
                 base,
             )
         )
-    return found
+    return named
 
 
 def _places_of_levels(name: str, encoder: Encoder, intercept: Any) -> tuple[tuple[int, ...], tuple[tuple[int, float], ...]]:

@@ -59,15 +59,15 @@ class _Layout:
     def sizes(self) -> tuple[int, ...]:
         """The number of cells of each table."""
         single = [
-            len(each.levels) if isinstance(each, CategoryTable) else len(each.edges) - 1 + each.has_missing
-            for each in self.tables
+            len(table.levels) if isinstance(table, CategoryTable) else len(table.edges) - 1 + table.has_missing
+            for table in self.tables
         ]
         return (*single, *(single[first] * single[second] for first, second in self.cross))
 
     @property
     def n_moments(self) -> int:
         """The number of columns of numbers."""
-        return sum(isinstance(each, NumberTable) for each in self.tables)
+        return sum(isinstance(table, NumberTable) for table in self.tables)
 
 
 @with_suggestions
@@ -224,13 +224,13 @@ def _listed_pairs(cross_tables: Any) -> list[Any]:
 
 
 def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int, int]:
-    found = [names.index(name) for name in pair if name in names] if is_list(pair) else []
-    if len(found) != 2 or len(list(pair)) != 2 or found[0] == found[1]:
+    positions = [names.index(name) for name in pair if name in names] if is_list(pair) else []
+    if len(positions) != 2 or len(list(pair)) != 2 or positions[0] == positions[1]:
         raise ParameterError("each of cross_tables must name two different columns among those that are described.")
-    for place in found:
+    for place in positions:
         if chosen[place].is_number:
             raise ParameterError(f'column "{chosen[place].name}" is a number; cross tables count rows by categories.')
-    return found[0], found[1]
+    return positions[0], positions[1]
 
 
 def _column_of_target(schema: Schema) -> Column:
@@ -267,8 +267,8 @@ def _sums(plan: SumPlan[Tables], layout: _Layout, read: ReadColumns, entropy: En
                 moments[place] += moments_of(line.stretched(values.astype(np.float64)))
                 place += 1
         pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in layout.cross]
-        for found, of_rows in zip(counts, (*cells, *pairs), strict=True):
-            found += counted(of_rows, found.size)
+        for totals, of_rows in zip(counts, (*cells, *pairs), strict=True):
+            totals += counted(of_rows, totals.size)
     released: ReleasedTables = plan.release((counts, moments), entropy)
     return released
 
@@ -280,5 +280,5 @@ def _cells(table: CategoryTable | NumberTable, values: Any) -> NDArray[np.int64]
         return np.where(values < 0, len(table.levels) - 1, values).astype(np.int64)
     numbers = values.astype(np.float64)
     bins = len(table.edges) - 1
-    found = np.clip(np.searchsorted(np.array(table.edges), numbers, side="right") - 1, 0, bins - 1)
-    return np.where(np.isnan(numbers), bins if table.has_missing else 0, found).astype(np.int64)
+    positions = np.clip(np.searchsorted(np.array(table.edges), numbers, side="right") - 1, 0, bins - 1)
+    return np.where(np.isnan(numbers), bins if table.has_missing else 0, positions).astype(np.int64)

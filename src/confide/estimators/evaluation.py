@@ -46,7 +46,7 @@ from confide.inference.forecast import expected_precision, refuse_hidden
 from confide.inference.intervals import checked_level
 from confide.inference.rates import Evaluation, NoisyTable
 from confide.intake import parameters
-from confide.intake.rows import GivenRows, rows_given
+from confide.intake.rows import GivenRows, checked_input
 from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
 from confide.known_words import suggestion, with_suggestions
@@ -102,7 +102,7 @@ class PlannedEvaluation:
     @property
     def reads_twice(self) -> bool:
         """Whether the two models read rows in different ways, so that each reads them by itself."""
-        return any(_reading(each) != _reading(self.scorers[0]) for each in self.scorers)
+        return any(_reading(scorer) != _reading(self.scorers[0]) for scorer in self.scorers)
 
 
 def planned_evaluation(
@@ -137,7 +137,7 @@ def planned_evaluation(
         bins = checked_bins(USUAL_BINS if n_bins is None else n_bins)
         counts = SumPlan.of(Counts(2 * bins, neighbours, rows_per_person), budget)
         return PlannedEvaluation(models, counts, None, bins, chosen, ())
-    scorers = tuple(_scorer(each, column, len(chosen.names)) for each in models)
+    scorers = tuple(_scorer(model, column, len(chosen.names)) for model in models)
     bins = _bins_of_tables(n_bins, is_pair=other is not None, has_groups=groups is not None)
     layout = _layout(models, scorers, bins, len(chosen.names), limit)
     if sum(sizes_of(layout)) > _MOST_CELLS:
@@ -241,10 +241,10 @@ def _checked_pair(model: Any, other: Any) -> tuple[PrivateLinearModel, ...]:
         if first.classes_.tolist() != second.classes_.tolist():
             raise ParameterError("model and other must have the same classes, or their rates cannot be compared.")
     elif isinstance(first, LinearRegressor) and isinstance(second, LinearRegressor):
-        ranges = [each._target_range(each._encoder) for each in (first, second)]
+        ranges = [model._target_range(model._encoder) for model in (first, second)]
         if (ranges[0].low, ranges[0].high) != (ranges[1].low, ranges[1].high) or first._has_counts != second._has_counts:
             raise ParameterError("model and other must clip targets to the same range, or their errors cannot be compared.")
-    schemas = [released_model(each).schema for each in (first, second)]
+    schemas = [released_model(model).schema for model in (first, second)]
     people = [None if schema is None else (schema.person, schema.target) for schema in schemas]
     if people[0] != people[1]:
         raise ParameterError("model and other must have schemas with the same target and the same column of persons.")
@@ -263,7 +263,7 @@ def _groups(model: PrivateLinearModel, groups: Any) -> tuple[Groups, CategoryCol
     if isinstance(groups, CategoryColumn) and columns.get(groups.name, groups) != groups:
         raise ParameterError("the model's schema describes this column in another way; give groups its name alone.")
     if not isinstance(column, CategoryColumn):
-        near = suggestion(groups, [name for name, each in columns.items() if not each.is_number])
+        near = suggestion(groups, [name for name, column in columns.items() if not column.is_number])
         raise ParameterError(
             'groups must be the name of a column of categories of the model\'s schema, such as "sex", or a CategoryColumn '
             f"for a column that the model does not use{near}."
@@ -279,9 +279,9 @@ def levels_shown(column: CategoryColumn, taken: tuple[str, ...] = ()) -> tuple[s
     levels = [str(category) for category in column.categories]
     others = ["(other)"] * (column.other is True) + ["(missing)"] * bool(column.missing)
     others += [NOT_LISTED] * (column.other is False)
-    if found := [each for each in levels if each in {*others, NOT_LISTED, *taken}]:
+    if both := [level for level in levels if level in {*others, NOT_LISTED, *taken}]:
         raise ParameterError(
-            f'column "{column.name}" lists the category "{found[0]}", and so are other rows called here, such as those '
+            f'column "{column.name}" lists the category "{both[0]}", and so are other rows called here, such as those '
             f"without a listed category. Give it another name."
         )
     return (*levels, *others)
@@ -456,7 +456,7 @@ def evaluate(
     checksums = tuple(map(checksum_of_model, planned.models))
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
     names_persons = known.schema is not None and known.schema.person is not None
-    given = rows_given(X, y)
+    given = checked_input(X, y)
     _refuse_unscorable(given, planned)
     before_charge(charge, allowed, [planned.plan.lattice])
     # Rows and labels are checked before the charge, and scored after it.
@@ -467,11 +467,11 @@ def evaluate(
         deciding = (checksums, planned.n_bins, planned.groups, clip, allowed, relation, persons, n_rows)
         charge = charge.of_release(planned.plan.event, lambda: deciding)
         interrupted = attempts_sentence(charge.attempt)
-        release_rows = partial(release, [each.source for each in rows])
+        release_rows = partial(release, [row.source for row in rows])
         released = charge_and_release(release_rows, planned.plan.event, relation, charge)
-    found = rated(released, n_rows, float(level), void)
+    evaluation = rated(released, n_rows, float(level), void)
     identity = None if charge.ledger is None else charge.ledger.identity
-    return replace(found, model_checksums=checksums, charged_to=identity, interrupted=interrupted)
+    return replace(evaluation, model_checksums=checksums, charged_to=identity, interrupted=interrupted)
 
 
 def _prepared(planned: PlannedEvaluation) -> tuple[_Release, Callable[..., Evaluated]]:
@@ -598,7 +598,7 @@ def check_rows_to_score(X: Any, schema: Schema, *, max_rows_per_person: int = 1)
         fourier_map=lambda _: None,
         accepts_sparse=False,
     )
-    with rows_given(X, None).checked([specification]):
+    with checked_input(X, None).checked([specification]):
         pass
 
 
@@ -622,8 +622,8 @@ def _refuse_unscorable(given: GivenRows, planned: PlannedEvaluation) -> None:
             "the two models encode rows in different ways, and rows on a cluster can be read in one way alone. Give rows in "
             "memory, or files opened without a client."
         )
-    reads = [each.read_by for each in planned.scorers] or [released_model(planned.models[0]).encoder]
-    if not all(given.is_described_by(None if each is None else each.schema) for each in reads):
+    reads = [scorer.read_by for scorer in planned.scorers] or [released_model(planned.models[0]).encoder]
+    if not all(given.is_described_by(None if read is None else read.schema) for read in reads):
         raise ParameterError(
             "the rows were opened with another schema than the model was fitted with. Open them with the schema that the "
             "model was fitted with, which also says how labels are read; if `groups` describes a column that the model does "

@@ -53,7 +53,7 @@ from confide.inference.predictions import SCORES_AT_ONCE, ends_of_log_odds, ends
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
 from confide.intake.penalties import GivenForm, checked_penalty, form_of, refuse_without_functions
-from confide.intake.rows import GivenRows, rows_given
+from confide.intake.rows import GivenRows, checked_input
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind, domain_sentence
 from confide.known_words import names_by_position, suggestion, with_suggestions
@@ -134,15 +134,15 @@ class PredictedMeans(CoefficientIntervals):
 
     def _ends_of_means(self, rows: Array, level: float, target: str) -> Array:
         """The intervals of rows as they enter the score, the constant 1 of the intercept last."""
-        found, link = self._errors_of(rows, target), self._link
-        if len(found) == 1:
-            return link.mean(ends_of_scores(found[0], level))
+        errors, link = self._errors_of(rows, target), self._link
+        if len(errors) == 1:
+            return link.mean(ends_of_scores(errors[0], level))
         if not link.has_probabilities:
-            return np.stack([ends_of_scores(each, level) for each in found], axis=1)
+            return np.stack([ends_of_scores(errors_of_class, level) for errors_of_class in errors], axis=1)
         evidence = self._evidence
         depend = isinstance(evidence, Evidence) and not evidence.separable
-        log_odds, derivatives = link.log_odds(scores_of(found))
-        answer: Array = expit(ends_of_log_odds(found, log_odds, derivatives, depend=depend, level=level))
+        log_odds, derivatives = link.log_odds(scores_of(errors))
+        answer: Array = expit(ends_of_log_odds(errors, log_odds, derivatives, depend=depend, level=level))
         return answer
 
     @property
@@ -344,16 +344,16 @@ def given_prior(value: Any, of_model: Callable[[Any], Prior | None]) -> Prior | 
     if type(value) is PublicPrior:
         if value.model is None:
             raise ParameterError(_WRONG)
-        found = given_prior(value.model, of_model)
-        return None if found is None else found.declared_public()
+        prior = given_prior(value.model, of_model)
+        return None if prior is None else prior.declared_public()
     if isinstance(value, (str, os.PathLike)):
         return _read(value).as_prior()
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return Prior.of_numbers(*value)
-    found = of_model(value)
-    if found is None:
+    prior = of_model(value)
+    if prior is None:
         raise ParameterError(_WRONG)
-    return found
+    return prior
 
 
 def _read(path: str | os.PathLike[str]) -> ReleasedModel:
@@ -420,7 +420,7 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
 
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
-        given = rows_given(X, y, sample_weight)
+        given = checked_input(X, y, sample_weight)
         encoder = parameters.checked_schema(self._schema_of(given))
         chosen = self._with_chosen_features(encoder, given.n_rows_given)
         settings = chosen._settings(encoder, names=given.column_names)
@@ -650,17 +650,17 @@ class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee
 
     def _interest_in(self, encoder: Encoder | None, names: NamesOfColumns | None) -> tuple[Combination, ...]:
         """The combinations of weights that the parameter `interest` stands for; empty without it."""
-        found = checked_interest(
+        combinations = checked_interest(
             getattr(self, "interest", ()), encoder, names or partial(_no_names, "interest names columns, so it")
         )
-        if found:
+        if combinations:
             parameters.refuse_with_interest(
                 has_share=getattr(self, "inference_share", 0.0) != 0.0,
                 has_prior=self.prior is not None,
                 has_penalty=getattr(self, "penalty", None) is not None,
                 has_features=encoder is not None and encoder.appended is not None,
             )
-        return found
+        return combinations
 
     def _form(self, encoder: Encoder | None, names: NamesOfColumns | None) -> QuadraticForm | None:
         """The quadratic form that the parameter `penalty` stands for; None for |w|^2 and for functions of the user's."""

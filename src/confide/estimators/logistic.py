@@ -159,8 +159,8 @@ class LogisticRegression(
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         multiclass = checked("multiclass", self.multiclass)
         loss = LogisticLoss()
-        found = ScoreLoss(loss, one_vs_rest=loss, softmax=multiclass == "softmax")
+        score_loss = ScoreLoss(loss, one_vs_rest=loss, softmax=multiclass == "softmax")
         if encoder is None or self.centre is False:
-            return found
+            return score_loss
         # If the noise is large, rows are clipped to their typical norm, and then centred.
-        return replace(found, if_noisy=loss, bound_if_noisy=BallBound(usual_norm_of_rows(encoder)))
+        return replace(score_loss, if_noisy=loss, bound_if_noisy=BallBound(usual_norm_of_rows(encoder)))

@@ -117,7 +117,7 @@ def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
         Two sentences: that the parameter is not there, and what to write in its place.
     """
     ours, advice = _OURS.get(name, ((), ""))
-    if any(each in parameters for each in ours):
+    if any(name in parameters for name in ours):
         return f"{name}= is not a parameter of {kind}: {advice}."
     if name in _NOT_HERE:
         return f"{name}= is not a parameter of {kind}: {_NOT_HERE[name]}."
@@ -230,8 +230,8 @@ class SparsityParameter:
         It follows from `coef_`, so it costs no privacy.
         """
         check_is_fitted(self)
-        found: NDArray[np.bool_] = (np.atleast_2d(self.coef_) != 0.0).any(axis=0)  # type: ignore[attr-defined]  # fitted
-        return found
+        selected: NDArray[np.bool_] = (np.atleast_2d(self.coef_) != 0.0).any(axis=0)  # type: ignore[attr-defined]  # fitted
+        return selected
 
 
 @estimator

@@ -9,7 +9,7 @@ from confide.data.partitions import refuse_persons
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.features.encoder import Encoder
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.known_words import with_suggestions
 
 
@@ -47,7 +47,7 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     schema before you take part.
     """
     try:
-        given = rows_given(X, y)
+        given = checked_input(X, y)
         schema = given.schema_for(estimator.schema)
         if schema is not None and estimator._chosen_in(schema, rows_of_parties_are_not_counted) != schema:
             # The choice depends on the budget, which is the coordinator's alone.

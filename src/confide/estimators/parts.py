@@ -27,7 +27,7 @@ from confide.expected_noise import wasted
 from confide.guarantee import Guarantee
 from confide.inference.intervals import checked_level
 from confide.intake import parameters
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.intake.specification import CheckedRows
 from confide.known_words import with_suggestions
 from confide.parameters import checked
@@ -172,7 +172,7 @@ def intervals_from_parts(
     """
     charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "intervals_from_parts")
     _check_parameters(estimator, n_parts)
-    given = rows_given(X, y, sample_weight)
+    given = checked_input(X, y, sample_weight)
     refuse_undivided(given)
     if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
         raise ParameterError(f"{type(estimator).__name__} does not take weights of rows; leave sample_weight out.")

@@ -196,6 +196,6 @@ def _with_weights(classifier: Any, classes: Any, coef: Array, intercept: Array) 
 def _one_against_rest(classes: Any, coef: Array, intercept: Array) -> Any:
     """A logistic regression for each class against all others. Their probabilities are divided by their sum."""
     made = OneVsRestClassifier(LogisticRegression()).fit(np.zeros((len(classes), coef.shape[1])), classes)
-    for each, weights, constant in zip(made.estimators_, coef, intercept, strict=True):
-        each.coef_, each.intercept_ = weights[None].copy(), np.array([constant])
+    for estimator, weights, constant in zip(made.estimators_, coef, intercept, strict=True):
+        estimator.coef_, estimator.intercept_ = weights[None].copy(), np.array([constant])
     return made

@@ -66,14 +66,14 @@ class PrivateBounds:
     @property
     def columns(self) -> tuple[NumberColumn, ...]:
         """The columns with their released bounds; each says what the release cost."""
-        found = zip(self.described, self.plan.candidates, self._values, strict=True)
-        return tuple(_with_bounds(column, grid, values, self.release) for column, grid, values in found)
+        released = zip(self.described, self.plan.candidates, self._values, strict=True)
+        return tuple(_with_bounds(column, grid, values, self.release) for column, grid, values in released)
 
     @property
     def quantiles(self) -> dict[str, dict[float, float]]:
         """For each column the released numbers, by the quantile asked for."""
-        found = zip(self.described, self._values, strict=True)
-        return {column.name: dict(zip(self.shares, values, strict=True)) for column, values in found}
+        released = zip(self.described, self._values, strict=True)
+        return {column.name: dict(zip(self.shares, values, strict=True)) for column, values in released}
 
     @property
     def schema(self) -> Schema:
@@ -88,10 +88,10 @@ class PrivateBounds:
     @property
     def _values(self) -> tuple[tuple[float, ...], ...]:
         """The quantiles of each column, with the outer bounds where the quantiles 0 and 1 were asked for."""
-        found = zip(self.described, self.chosen, strict=True)
+        released = zip(self.described, self.chosen, strict=True)
         return tuple(
             (*((column.low,) * (self.shares[0] == 0.0)), *values, *((column.high,) * (self.shares[-1] == 1.0)))
-            for column, values in found
+            for column, values in released
         )
 
     def rows_off(self, level: float = 0.95) -> float:
@@ -231,8 +231,8 @@ def private_bounds(
     charge = charge.of_release(plan.event, lambda: (described, grids, inner, allowed, relation, persons, person, n_rows))
     release, interrupted = replace(release, attempts=charge.attempt), attempts_sentence(charge.attempt)
     before_charge(charge, allowed, (), wasted=waste)
-    found = charge_and_release(partial(_chosen, plan, ready.read), plan.event, relation, charge)
-    return PrivateBounds(described, shares, found, plan, release, schema, interrupted)
+    released = charge_and_release(partial(_chosen, plan, ready.read), plan.event, relation, charge)
+    return PrivateBounds(described, shares, released, plan, release, schema, interrupted)
 
 
 def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
@@ -240,10 +240,10 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
     of_schema: dict[str, Column] = {} if schema is None else {column.name: column for column in schema.columns}
     if isinstance(columns, Mapping):
         given = {name: _one_described(name, outer, of_schema.get(name)) for name, outer in columns.items()}
-        found: tuple[Any, ...] = columns_of(given)
+        columns_found: tuple[Any, ...] = columns_of(given)
     elif is_list(columns):
-        found = tuple(of_schema.get(each) if isinstance(each, str) else each for each in columns)
-        unknown = [each for each, column in zip(columns, found, strict=True) if column is None]
+        columns_found = tuple(of_schema.get(name) if isinstance(name, str) else name for name in columns)
+        unknown = [name for name, column in zip(columns, columns_found, strict=True) if column is None]
         if unknown:
             raise ParameterError(
                 f'column "{unknown[0]}" has no outer bounds: give them as {{"{unknown[0]}": (low, high)}}, from public '
@@ -251,12 +251,12 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
             )
     else:
         raise ParameterError("columns must map names to outer bounds (low, high), or list names of columns of the schema.")
-    if not found or not all(column.is_number for column in found):
+    if not columns_found or not all(column.is_number for column in columns_found):
         raise ParameterError("columns must name one or more columns of numbers; categories have no bounds.")
-    for column in found:
+    for column in columns_found:
         if column.released is not None:
             raise _released_before(column.name)
-    names = [column.name for column in found]
+    names = [column.name for column in columns_found]
     if len(set(names)) < len(names):
         raise ParameterError("columns must name each column once.")
     taken = {} if schema is None else {schema.person: "person"}
@@ -264,7 +264,7 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
         taken[getattr(getattr(schema, what, None), "column", None)] = what
     for name in taken.keys() & names:
         raise ParameterError(f'column "{name}" is the {taken[name]} of the schema; bounds are for its other columns.')
-    return found
+    return columns_found
 
 
 def _one_described(name: Any, outer: Any, known: Column | None) -> dict[str, Any]:
@@ -343,7 +343,7 @@ def _refuse_unusable(
                 f'column "{column.name}": its outer bounds are too close to each other for their size, or it has too many '
                 f"knots. Choose wider outer bounds, or fewer knots."
             ) from None
-        narrowest.append(min(made, key=lambda each: each.high - each.low))
+        narrowest.append(min(made, key=lambda interval: interval.high - interval.low))
     _schema_with(tuple(_with_bounds(c, (c.low, c.high), (c.low, c.high), release) for c in narrowest), schema).to_toml()
 
 

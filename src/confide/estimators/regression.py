@@ -208,10 +208,10 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         target_bound = self._target_range(encoder).bound
         # For counts the scores are logarithms of means, so they are of about the same size in any units of the target.
         score_size = _SIZE_OF_LOG_COUNTS if self._has_counts else target_bound
-        found = self._loss(target_bound)
-        if isinstance(found, Thresholds):
-            return ScoreLoss(usual_loss(found), thresholds=found, score_size=score_size, raises_alpha=self._has_counts)
-        return ScoreLoss(found, score_size=score_size, raises_alpha=self._has_counts)
+        loss = self._loss(target_bound)
+        if isinstance(loss, Thresholds):
+            return ScoreLoss(usual_loss(loss), thresholds=loss, score_size=score_size, raises_alpha=self._has_counts)
+        return ScoreLoss(loss, score_size=score_size, raises_alpha=self._has_counts)
 
     def _constant_of(self, row_bound: RowBound) -> Any:
         if not (isinstance(self.intercept_scaling, str) and self.intercept_scaling == "auto"):

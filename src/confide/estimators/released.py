@@ -83,18 +83,18 @@ class ReleasedCoefficients:
         else:
             named, values = _encoded(released), np.concatenate([weights.T, intercepts[None]])
         ratio, labels = ratio_of_scores(model), released.domain if len(weights) > 1 else (None,)
-        found = tuple(
+        coefficients = tuple(
             ReleasedCoefficient(
-                each.name if label is None else f"{label}: {each.name}",
-                each.unit,
+                coefficient.name if label is None else f"{label}: {coefficient.name}",
+                coefficient.unit,
                 value,
-                exponential(value) if ratio and each.unit else None,
-                each.span,
+                exponential(value) if ratio and coefficient.unit else None,
+                coefficient.span,
             )
             for label, column in zip(labels, values.T.tolist(), strict=True)
-            for each, value in zip(named, column, strict=True)
+            for coefficient, value in zip(named, column, strict=True)
         )
-        return cls(found, shown, ratio, outcome_of(model))
+        return cls(coefficients, shown, ratio, outcome_of(model))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

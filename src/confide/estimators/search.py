@@ -27,7 +27,7 @@ from confide.estimators.parameters import AdviceOnParameters, advice_on, estimat
 from confide.expected_noise import wasted
 from confide.guarantee import Circumstances, Guarantee, Search
 from confide.intake import parameters
-from confide.intake.rows import rows_given
+from confide.intake.rows import checked_input
 from confide.intake.specification import CheckedRows
 from confide.intake.targets import declared_domain
 from confide.known_words import with_suggestions
@@ -337,7 +337,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
         seed, ledger = checked("random_state", self.random_state), parameters.checked_ledger(self.ledger)
         labels, are_positions = labels_given(y, candidates[0].classes, candidates[0].schema)
-        given = rows_given(X, labels, sample_weight_of(weights_of_rows))
+        given = checked_input(X, labels, sample_weight_of(weights_of_rows))
         refuse_undivided(given)
         for model in candidates:
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
@@ -365,7 +365,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
-            facts = plan.method, plan.n_rows, plan.part_sizes, grid, [each.to_dict() for each in plan.plans]
+            facts = plan.method, plan.n_rows, plan.part_sizes, grid, [candidate.to_dict() for candidate in plan.plans]
             charge = charge.of_release(plan.event, lambda: (*facts, *map(deciding_fit, settings, rows_of_all)))
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
@@ -631,13 +631,13 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         repetition = Repetition.of_mean(_SHAPE, tries)
         n_held = self._held_out(n_rows, _HELD_OUT_SHARE, 1)
         sizes = (n_rows - n_held,)
-        found = []
+        search_plans = []
         for base in _bases(budget, persons, repetition):
             more = _set_aside(budget, base, repetition)
             plans = self._plans(base, candidates, sizes * len(candidates), facts, more)
             noise, event = _score_noise(budget_of_row(base, persons)), plans[0].problem.event(budget)
-            found.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
-        return min(found, key=lambda plan: plan.noise)
+            search_plans.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
+        return min(search_plans, key=lambda plan: plan.noise)
 
     def _held_out(self, n_rows: int, share: float, others: int) -> int:
         share = share if self.held_out is None else float(self.held_out)
@@ -747,7 +747,7 @@ def _set_aside(total: Budget, base: Budget, repetition: Repetition) -> float:
 
     It is smaller by the factor E[K] exp(total - base), K the number of tries: proofs/selection.md, section 5.
     """
-    whole, one = (0.0 if isinstance(each, ZCDP) else each.epsilon for each in (total, base))
+    whole, one = (0.0 if isinstance(amount, ZCDP) else amount.epsilon for amount in (total, base))
     return max(0.0, whole - one) + math.log(repetition.mean)
 
 

@@ -290,8 +290,8 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         # The map itself is made when the number of features is chosen; here its other parameters are checked.
-        found = self._map_of(2 if _is_automatic(self.n_features) else self.n_features, 1, encoder)
-        return super()._bound_of_rows(encoder) if found is None else found.row_bound
+        feature_map = self._map_of(2 if _is_automatic(self.n_features) else self.n_features, 1, encoder)
+        return super()._bound_of_rows(encoder) if feature_map is None else feature_map.row_bound
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
         settings = super()._settings(encoder, set_aside=set_aside, names=names)

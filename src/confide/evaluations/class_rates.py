@@ -101,20 +101,20 @@ class ClassEvaluation(CalibratedEvaluation):
     def rates_of(self, groups: Array) -> dict[str, Rate]:
         table, size = self.tables[0], self.layout.n_classes
         rows = groups[:, None, None] * np.ones((1, size, size))
-        found = {"accuracy": table.share(groups[:, None, None] * np.eye(size), rows)}
+        rates = {"accuracy": table.share(groups[:, None, None] * np.eye(size), rows)}
         for name in ("recall", "precision"):
-            found[f"macro {name}"] = mean_of(list(self._by_class(name, groups).values()))
-        found["macro F1"] = self._macro_f1(groups)
+            rates[f"macro {name}"] = mean_of(list(self._by_class(name, groups).values()))
+        rates["macro F1"] = self._macro_f1(groups)
         if self.layout.clip is not None:
-            found["log loss"] = self._log_loss(groups, self.layout.clip)
+            rates["log loss"] = self._log_loss(groups, self.layout.clip)
         for position, label in enumerate(self.classes):
-            found[f"recall of {label}"] = self._of_class("recall", position, groups)
+            rates[f"recall of {label}"] = self._of_class("recall", position, groups)
         for position, label in enumerate(self.classes):
-            found[f"precision of {label}"] = self._of_class("precision", position, groups)
+            rates[f"precision of {label}"] = self._of_class("precision", position, groups)
         for position, label in enumerate(self.classes):
             predicted = sum((self._cell(i, position, groups) for i in range(size)), np.zeros(table.counts.shape))
-            found[f"predicted {label}"] = table.share(predicted, rows)
-        return found
+            rates[f"predicted {label}"] = table.share(predicted, rows)
+        return rates
 
     def _by_class(self, name: str, groups: Array) -> dict[str, Rate]:
         return {label: self._of_class(name, position, groups) for position, label in enumerate(self.classes)}
@@ -133,15 +133,15 @@ class ClassEvaluation(CalibratedEvaluation):
     def _macro_f1(self, groups: Array) -> Rate:
         """The mean of the F1 of all classes, whose errors depend on each other: a row may count in two of them."""
         table, weights = self.tables[0], np.zeros(self.tables[0].counts.shape)
-        each = list(self._by_class("F1", groups).values())
-        if any(rate.value is None for rate in each):
+        rates_by_class = list(self._by_class("F1", groups).values())
+        if any(rate.value is None for rate in rates_by_class):
             return UNKNOWN
-        for position, rate in enumerate(each):
+        for position, rate in enumerate(rates_by_class):
             both = self._counted_in_f1(position, groups)
             right = 2.0 * self._cell(position, position, groups)
-            weights += (right - (rate.value or 0.0) * both) / table.sum(both) / len(each)
-        found = table.combination(sum(rate.value or 0.0 for rate in each) / len(each), weights)
-        return UNKNOWN if found.numbers is None else within(*found.numbers, 0.0, 1.0)
+            weights += (right - (rate.value or 0.0) * both) / table.sum(both) / len(rates_by_class)
+        combination = table.combination(sum(rate.value or 0.0 for rate in rates_by_class) / len(rates_by_class), weights)
+        return UNKNOWN if combination.numbers is None else within(*combination.numbers, 0.0, 1.0)
 
     def _counted_in_f1(self, position: int, groups: Array) -> Array:
         """Rows of a class, and rows predicted so: those that are both count twice."""
@@ -157,8 +157,8 @@ class ClassEvaluation(CalibratedEvaluation):
 
     def _log_loss(self, groups: Array, clip: float) -> Rate:
         first, second = (np.outer(groups, weights_of_power(power, LOSS_DEGREE)) for power in (1, 2))
-        found = self.tables[1].mean(first, np.outer(groups, np.ones(LOSS_DEGREE + 1)), second, 0.0, 1.0)
-        return found.scaled(clip)
+        difference = self.tables[1].mean(first, np.outer(groups, np.ones(LOSS_DEGREE + 1)), second, 0.0, 1.0)
+        return difference.scaled(clip)
 
     def facts(self) -> dict[str, Any]:
         return {

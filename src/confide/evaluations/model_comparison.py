@@ -82,7 +82,8 @@ class ModelComparison(TablesEvaluation):
         groups = np.ones(len(self.groups.names))
         table = self.tables[0]
         recalls = [
-            table.share(self._marks(groups, each, right), self._marks(groups, each)) for each in range(len(self.classes))
+            table.share(self._marks(groups, position, right), self._marks(groups, position))
+            for position in range(len(self.classes))
         ]
         everywhere = np.ones(table.counts.shape)
         named = {f"recall of {label}": rate for label, rate in zip(self.classes, recalls, strict=True)}
@@ -94,16 +95,16 @@ class ModelComparison(TablesEvaluation):
             _difference(table, self._marks(groups, position), _FIRST_RIGHT - _SECOND_RIGHT)
             for position in range(len(self.classes))
         ]
-        found = {"accuracy": _difference(table, marks, _FIRST_RIGHT - _SECOND_RIGHT), "macro recall": mean_of(recalls)}
+        differences = {"accuracy": _difference(table, marks, _FIRST_RIGHT - _SECOND_RIGHT), "macro recall": mean_of(recalls)}
         if layout.clip is not None:
-            found["log loss"] = self._of_losses(self.tables[1], groups, layout.largest_difference)
-        return found | {f"recall of {label}": rate for label, rate in zip(self.classes, recalls, strict=True)}
+            differences["log loss"] = self._of_losses(self.tables[1], groups, layout.largest_difference)
+        return differences | {f"recall of {label}": rate for label, rate in zip(self.classes, recalls, strict=True)}
 
     def _of_numbers(self, layout: NumberPairTables, groups: Array) -> dict[str, Rate]:
         table, marks = self.tables[0], groups[:, None, None]
         flat = np.ones(ERROR_DEGREE + 1)
-        difference, squared = (weights_of_polynomial(each, LOSS_DEGREE) for each in (_DIFFERENCE, _SQUARED))
-        values, squares = (marks * np.outer(flat, each)[None] for each in (difference, squared))
+        difference, squared = (weights_of_polynomial(power, LOSS_DEGREE) for power in (_DIFFERENCE, _SQUARED))
+        values, squares = (marks * np.outer(flat, power)[None] for power in (difference, squared))
         of = marks * np.ones(table.counts.shape)
         largest = layout.largest_of_squares
         units = largest / (layout.high - layout.low) ** 2
@@ -114,7 +115,7 @@ class ModelComparison(TablesEvaluation):
         }
 
     def _of_losses(self, table: NoisyTable, groups: Array, largest: float) -> Rate:
-        values, squares = (np.outer(groups, weights_of_polynomial(each, LOSS_DEGREE)) for each in (_DIFFERENCE, _SQUARED))
+        values, squares = (np.outer(groups, weights_of_polynomial(power, LOSS_DEGREE)) for power in (_DIFFERENCE, _SQUARED))
         of = np.outer(groups, weights_of_power(0, LOSS_DEGREE))
         return table.mean(values, of, squares, -1.0, 1.0).scaled(largest)
 

@@ -65,7 +65,7 @@ class NumberEvaluation(CalibratedEvaluation):
     def rates_of(self, groups: Array) -> dict[str, Rate]:
         table, marks = self.tables[0], groups[:, None, None]
         sizes = [marks * weights_of_power(power, ERROR_DEGREE)[None, None, :] for power in range(ERROR_DEGREE + 1)]
-        of, first, second, _, fourth = (each + np.zeros(table.counts.shape) for each in sizes)
+        of, first, second, _, fourth = (size + np.zeros(table.counts.shape) for size in sizes)
         clip = self.layout.clip
         squared = table.mean(second, of, fourth, 0.0, 1.0)
         ratio = ratio_to_spread(table, groups, weights_of_power(2, ERROR_DEGREE), fourth, 0.0)

@@ -154,12 +154,12 @@ class TablesEvaluation(ABC):
         ParameterError
             If there is no such rate or group.
         """
-        found = self.by_group
-        if first not in found or second not in found or first == second:
-            raise ParameterError(f"first and second must be two different groups out of {', '.join(found) or 'none'}.")
-        if rate not in found[first]:
-            raise ParameterError(f"rate must be one of {', '.join(found[first])}{suggestion(rate, found[first])}.")
-        return difference_of(found[first][rate], found[second][rate])
+        groups = self.by_group
+        if first not in groups or second not in groups or first == second:
+            raise ParameterError(f"first and second must be two different groups out of {', '.join(groups) or 'none'}.")
+        if rate not in groups[first]:
+            raise ParameterError(f"rate must be one of {', '.join(groups[first])}{suggestion(rate, groups[first])}.")
+        return difference_of(groups[first][rate], groups[second][rate])
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

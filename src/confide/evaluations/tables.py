@@ -162,14 +162,14 @@ class ClassPairTables:
     def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
         """What rows add to each table; each model has scored the same rows in the same order."""
         targets = _positions(scored[0])
-        right = [scorer.predicted(each.scores) == targets for scorer, each in zip(scorers, scored, strict=True)]
+        right = [scorer.predicted(scores.scores) == targets for scorer, scores in zip(scorers, scored, strict=True)]
         outcome = np.where(right[0], np.where(right[1], 0, 1), np.where(right[1], 2, 3))
         cells = (scored[0].groups * self.n_classes + targets) * 4 + outcome
         tables = [_counted(cells, self.n_groups * self.n_classes * 4)]
         if self.clip is not None:
             losses = [
-                np.minimum(log_loss(scorer.log_probabilities(each.scores), targets), self.clip)
-                for scorer, each in zip(scorers, scored, strict=True)
+                np.minimum(log_loss(scorer.log_probabilities(scores.scores), targets), self.clip)
+                for scorer, scores in zip(scorers, scored, strict=True)
             ]
             difference = 0.5 + 0.5 * (losses[0] - losses[1]) / self.largest_difference
             tables.append(spread(scored[0].groups, shares_of(difference, LOSS_DEGREE), self.n_groups))
@@ -218,8 +218,8 @@ class NumberPairTables:
         """What rows add to each table; each model has scored the same rows in the same order."""
         targets = scored[0].targets
         errors = [
-            np.minimum(np.abs(targets - scorer.numbers(each.scores, self.low, self.high)), self.clip)
-            for scorer, each in zip(scorers, scored, strict=True)
+            np.minimum(np.abs(targets - scorer.numbers(scores.scores, self.low, self.high)), self.clip)
+            for scorer, scores in zip(scorers, scored, strict=True)
         ]
         squares = 0.5 + 0.5 * (errors[0] ** 2 - errors[1] ** 2) / self.largest_of_squares
         sizes = 0.5 + 0.5 * (errors[0] - errors[1]) / self.largest_difference
@@ -381,7 +381,7 @@ def weights_of_power(power: int, degree: int) -> Array:
 
 def weights_of_polynomial(coefficients: tuple[float, ...], degree: int) -> Array:
     """The same for a polynomial: its coefficients, from that of x^0 on."""
-    powers = [each * weights_of_power(power, degree) for power, each in enumerate(coefficients)]
+    powers = [coefficient * weights_of_power(power, degree) for power, coefficient in enumerate(coefficients)]
     return np.asarray(np.sum(powers, axis=0))
 
 
@@ -416,7 +416,7 @@ class RowSums:
         """The sums over rows that each model has scored: the same rows in the same order."""
         sums = np.zeros(sum(sizes_of(self.layout)), dtype=np.int64)
         for start in range(0, scored[0].groups.size, _ROWS_AT_ONCE):
-            parts = [each.part(start, start + _ROWS_AT_ONCE) for each in scored]
+            parts = [stream.part(start, start + _ROWS_AT_ONCE) for stream in scored]
             sums += np.concatenate(self.layout.of_rows(self.scorers, parts))
         return sums
 
@@ -469,12 +469,12 @@ def _side_by_side(streams: Sequence[Iterator[ScoredRows]]) -> Iterator[list[Scor
         for place, stream in enumerate(streams):
             if held[place] is None:
                 held[place] = next(stream, None)
-        found = [each for each in held if each is not None]
-        if len(found) < len(streams):
+        blocks = [block for block in held if block is not None]
+        if len(blocks) < len(streams):
             return
-        n_rows = min(each.groups.size for each in found)
-        yield [each.part(0, n_rows) for each in found]
-        held = [each.part(n_rows, each.groups.size) if each.groups.size > n_rows else None for each in found]
+        n_rows = min(block.groups.size for block in blocks)
+        yield [block.part(0, n_rows) for block in blocks]
+        held = [block.part(n_rows, block.groups.size) if block.groups.size > n_rows else None for block in blocks]
 
 
 def _counted(cells: Indices, size: int) -> Sums:
@@ -530,8 +530,8 @@ def _largest_of_scores(first: Scorer, second: Scorer) -> float:
     largest = bound.l2_norm * np.linalg.norm(coef, axis=1)
     if isinstance(bound, GroupBound):
         largest = np.minimum(largest, _by_groups(bound, np.abs(coef)))
-    found = float((largest + shift).max())
-    return found if found > 0.0 else math.inf
+    clip = float((largest + shift).max())
+    return clip if clip > 0.0 else math.inf
 
 
 def _by_groups(bound: GroupBound, sizes: Array) -> Array:

@@ -88,14 +88,14 @@ def _numbers_of(arrow: Any) -> CellNumbers:
 
 def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Positions], refuse: bool) -> CellNumbers:
     """The number in each cell, from the distinct values and the position of each cell's value among them, in pieces."""
-    found = [number_in(value) for value in distinct]
+    read_numbers = [number_in(value) for value in distinct]
     # The last entry stands for missing cells, whose position is -1.
-    unreadable = np.array([number is None for number in found] + [False])
+    unreadable = np.array([number is None for number in read_numbers] + [False])
     if refuse and entries_at(positions, unreadable).any():
-        has_date = any(_is_date(value) for value, number in zip(distinct, found, strict=True) if number is None)
+        has_date = any(_is_date(value) for value, number in zip(distinct, read_numbers, strict=True) if number is None)
         raise InputError(f"{what}: holds {DATES if has_date else NOT_NUMBERS}")
     numbers: CellNumbers = entries_at(
-        positions, np.array([math.nan if number is None else number for number in found] + [math.nan])
+        positions, np.array([math.nan if number is None else number for number in read_numbers] + [math.nan])
     )
     return numbers
 
@@ -125,8 +125,8 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     labels, positions = labels_of(what, cells)
     # The last entry stands for missing cells, whose position is -1.
     table = [missing if is_missing(label, levels) else levels.get(label, unknown) for label in labels] + [missing]
-    found: Levels = entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
-    return found
+    positions_of_levels: Levels = entries_at(positions, np.array(table, dtype=np.min_scalar_type(-2 - len(levels))))
+    return positions_of_levels
 
 
 def entries_at(positions: list[Positions], table: NDArray[Any]) -> Any:
@@ -412,11 +412,11 @@ _SAME_AS_BOOLEANS = {"0": "false", "1": "true"}
 
 def positions_by_label(classes: Sequence[Label]) -> dict[str | None, int]:
     """The position of each class by its canonical form. Classes 0 and 1 are False and True too, whichever are declared."""
-    found = {canonical_label(label): position for position, label in enumerate(classes)}
+    positions_by_name = {canonical_label(label): position for position, label in enumerate(classes)}
     for names in (_SAME_AS_BOOLEANS, {boolean: number for number, boolean in _SAME_AS_BOOLEANS.items()}):
-        if found.keys() == names.keys():
-            return found | {other: found[label] for label, other in names.items()}
-    return found
+        if positions_by_name.keys() == names.keys():
+            return positions_by_name | {other: positions_by_name[label] for label, other in names.items()}
+    return positions_by_name
 
 
 def read_labels(values: Any, *classes: Label, refuse: bool = True, what: str = "the labels") -> Labels:

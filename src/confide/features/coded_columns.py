@@ -49,33 +49,39 @@ class CodedColumns:
         beside: Sequence[tuple[int, NumberEncoding, Group]] = (),
     ) -> None:
         # Each column with its row among the codes of its kind, which are the numbers as they are or other codes.
-        n_kept = list(accumulate((each.is_kept_as_is for each, _ in encoded), initial=0))
-        rows = [n_kept[j] if each.is_kept_as_is else j - n_kept[j] for j, (each, _) in enumerate(encoded)]
-        numbers = [(row, each, group) for row, (each, group) in zip(rows, encoded, strict=True) if each.is_number]
+        n_kept = list(accumulate((encoding.is_kept_as_is for encoding, _ in encoded), initial=0))
+        rows = [n_kept[j] if encoding.is_kept_as_is else j - n_kept[j] for j, (encoding, _) in enumerate(encoded)]
+        numbers = [
+            (row, encoding, group) for row, (encoding, group) in zip(rows, encoded, strict=True) if encoding.is_number
+        ]
         straight = [part for part in numbers if part[1].is_kept_as_is and not part[1].column.knots]
         lines = [part for part in numbers if not part[1].is_kept_as_is and not part[1].column.knots]
         raw_curves = [part for part in numbers if part[1].is_kept_as_is and part[1].column.knots]
         curves = [part for part in numbers if not part[1].is_kept_as_is and part[1].column.knots]
         # The codes of a straight number are the number itself, or that number stretched to [-1, 1].
         self._n_raw_alone = len(raw_curves)
-        raw_curves += [(rows[j], each, group) for j, each, group in beside if encoded[j][0].is_kept_as_is]
-        of_lines = [(rows[j], each, group) for j, each, group in beside if not encoded[j][0].is_kept_as_is]
+        raw_curves += [(rows[j], encoding, group) for j, encoding, group in beside if encoded[j][0].is_kept_as_is]
+        of_lines = [(rows[j], encoding, group) for j, encoding, group in beside if not encoded[j][0].is_kept_as_is]
         categories = zip(rows, encoded, strict=True)
-        self._categories = [(row, each, group) for row, (each, group) in categories if not each.is_number]
+        self._categories = [(row, encoding, group) for row, (encoding, group) in categories if not encoding.is_number]
         self._straight, self._lines = [row for row, _, _ in straight], [row for row, _, _ in lines]
-        self._stretch = PlainNumbers([(each.column, 0) for _, each, _ in straight])
+        self._stretch = PlainNumbers([(encoding.column, 0) for _, encoding, _ in straight])
         self._raw_curves, self._curves = [row for row, _, _ in raw_curves], [row for row, _, _ in (*curves, *of_lines)]
-        self._gaps = tuple(bool(each.column.missing) for _, each, _ in (*straight, *lines))
-        bent = [(each, group) for _, each, group in (*raw_curves, *curves, *of_lines)]
+        self._gaps = tuple(bool(encoding.column.missing) for _, encoding, _ in (*straight, *lines))
+        bent = [(encoding, group) for _, encoding, group in (*raw_curves, *curves, *of_lines)]
         # The position of a number among even knots is an affine function of it; codes of other curves are positions already.
-        scales = [(each.column.low, each.steps_per_unit) for _, each, _ in raw_curves] + [(0.0, 1.0)] * len(curves)
-        scales += [(-1.0, 0.5 * (each.n_hats - 1)) for _, each, _ in of_lines]
+        scales = [(encoding.column.low, encoding.steps_per_unit) for _, encoding, _ in raw_curves] + [(0.0, 1.0)] * len(
+            curves
+        )
+        scales += [(-1.0, 0.5 * (encoding.n_hats - 1)) for _, encoding, _ in of_lines]
         self._lows, self._steps = tuple(low for low, _ in scales), tuple(step for _, step in scales)
         # Just below the last position, so that its whole part is that of the last but one.
-        self._most = tuple(math.nextafter(each.n_hats - 1.0, 0.0) for each, _ in bent)
-        self._middles = tuple(0.5 * (each.n_hats - 1) for each, _ in bent)
+        self._most = tuple(math.nextafter(encoding.n_hats - 1.0, 0.0) for encoding, _ in bent)
+        self._middles = tuple(0.5 * (encoding.n_hats - 1) for encoding, _ in bent)
         self._starts = tuple(float(group.start) for _, group in bent)
-        self._indicators = {j: _indicator(each, group) for j, (each, group) in enumerate(bent) if each.column.missing}
+        self._indicators = {
+            j: _indicator(encoding, group) for j, (encoding, group) in enumerate(bent) if encoding.column.missing
+        }
         singles = [group for _, _, group in (*straight, *lines, *self._categories)]
         self._layout = CodedLayout(
             n_features,
@@ -195,7 +201,7 @@ class StoredColumns:
     def __init__(self, n_features: int, encoded: Sequence[tuple[ColumnEncoding, Group]]) -> None:
         self._n_features = n_features
         kept_first = sorted(encoded, key=lambda pair: not pair[0].is_kept_as_is)
-        self._columns = tuple(_stored(each, group) for each, group in kept_first)
+        self._columns = tuple(_stored(encoding, group) for encoding, group in kept_first)
 
     @property
     def is_certified(self) -> bool:
@@ -206,7 +212,7 @@ class StoredColumns:
 
     def of(self, codes: Codes) -> StoredCodes | None:
         """The rows, in the memory of the codes; None for types of numbers that the kernel does not read."""
-        arrays = tuple(np.require(each, requirements=["C", "A"]) for each in (*codes.numbers, *codes.others))
+        arrays = tuple(np.require(array, requirements=["C", "A"]) for array in (*codes.numbers, *codes.others))
         if not all(
             _is_read(array, "bhil" if column.kind == LEVELS else "fd", 4 if column.kind == LEVELS else 8)
             for array, column in zip(arrays, self._columns, strict=True)

@@ -472,7 +472,7 @@ def candidates_of(column: NumberColumn) -> tuple[float, ...]:
     (9680000.0, 9840000.0, 10000000.0)
     """
     inner = _even_in_logarithm(column) if column.is_log else _multiples(column)
-    return (column.low, *sorted({each for each in inner if column.low < each < column.high}), column.high)
+    return (column.low, *sorted({knot for knot in inner if column.low < knot < column.high}), column.high)
 
 
 def _multiples(column: NumberColumn) -> list[float]:

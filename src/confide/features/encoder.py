@@ -109,7 +109,7 @@ class Encoder:
         features = self.schema.random_features
         beside = layout.curves_beside
         coded = None if len(beside) < len(layout.products) else CodedColumns(len(layout.names), placed, beside)
-        kept = tuple((each, group.place) for each, group in placed if each.is_kept_as_is)
+        kept = tuple((encoding, group.place) for encoding, group in placed if encoding.is_kept_as_is)
         made = {
             "_coded": coded if coded is not None and coded.pays else None,
             "n_features": len(layout.names),
@@ -118,10 +118,10 @@ class Encoder:
             "row_bound": layout.row_bound,
             "appended": features and features.appended_to(len(layout.names), layout.row_bound.l2_norm),
             "_encodings": encodings,
-            "_plain": PlainNumbers([(each.column, group.start) for each, group in placed if each.is_plain]),
+            "_plain": PlainNumbers([(encoding.column, group.start) for encoding, group in placed if encoding.is_plain]),
             "_kept": kept,
-            "_plain_rows": tuple(row for row, (each, _) in enumerate(kept) if each.is_plain),
-            "_others": tuple((each, group.place) for each, group in placed if not each.is_kept_as_is),
+            "_plain_rows": tuple(row for row, (encoding, _) in enumerate(kept) if encoding.is_plain),
+            "_others": tuple((encoding, group.place) for encoding, group in placed if not encoding.is_kept_as_is),
             "_stored": None if layout.products else StoredColumns(len(layout.names), placed),
             "_products": layout.products,
         }

@@ -99,7 +99,7 @@ class QuadraticForm:
             If it is no such map.
         """
         scales = np.array(value["scales"], dtype=np.float64)
-        blocks = tuple((int(each["start"]), np.array(each["map"], dtype=np.float64)) for each in value["blocks"])
+        blocks = tuple((int(block["start"]), np.array(block["map"], dtype=np.float64)) for block in value["blocks"])
         if not (scales.ndim == 1 and _is_positive(scales) and all(_fits(*block, scales.size) for block in blocks)):
             raise ParameterError(
                 "the file holds a penalty that is none; use a file that was written by save and not edited."
@@ -125,40 +125,40 @@ class QuadraticForm:
 
     def weights_of(self, coef: Array) -> Array:
         """Weights (o, d or more) of columns, from weights of rows in the norm of the form."""
-        found = coef.copy()
-        found[:, : self.n_features] *= self.scales
+        mapped = coef.copy()
+        mapped[:, : self.n_features] *= self.scales
         for start, part in self.blocks:
             place = slice(start, start + len(part))
-            found[:, place] = found[:, place] @ part
-        return found
+            mapped[:, place] = mapped[:, place] @ part
+        return mapped
 
     def sums_in_norm(self, sums: Array) -> Array:
         """Sums (m, d or more) of multiples of rows in the norm of the form, from the same sums of rows as they are."""
-        found = sums.copy()
-        found[:, : self.n_features] *= self.scales
+        mapped = sums.copy()
+        mapped[:, : self.n_features] *= self.scales
         for start, part in self.blocks:
             place = slice(start, start + len(part))
-            found[:, place] = found[:, place] @ part.T
-        return found
+            mapped[:, place] = mapped[:, place] @ part.T
+        return mapped
 
     def weights_in_norm(self, coef: Array) -> Array:
         """Weights (o, d or more) of rows in the norm of the form, from weights of columns: the inverse of `weights_of`."""
-        found = coef.copy()
-        found[:, : self.n_features] /= self.scales
+        mapped = coef.copy()
+        mapped[:, : self.n_features] /= self.scales
         for start, part in self.blocks:
             place = slice(start, start + len(part))
-            found[:, place] = solve_triangular(part, found[:, place].T, lower=True, trans="T").T
-        return found
+            mapped[:, place] = solve_triangular(part, mapped[:, place].T, lower=True, trans="T").T
+        return mapped
 
     def rounding(self, coef: Array) -> Array:
         """How far weights (o, d) in the norm may move if they become weights of columns, and are brought back; at most."""
-        found = _ULP * 2.0 * np.abs(coef)
+        errors = _ULP * 2.0 * np.abs(coef)
         for start, part in self.blocks:
             place, size = slice(start, start + len(part)), len(part) + 2
             length = np.linalg.norm(coef[:, place], axis=1, keepdims=True)
             # One product and one backward stable solution, whose errors the condition number bounds.
-            found[:, place] = _ULP * 2.0 * size * float(np.linalg.cond(part)) * length
-        return found
+            errors[:, place] = _ULP * 2.0 * size * float(np.linalg.cond(part)) * length
+        return errors
 
     @property
     def longest_map(self) -> float:
@@ -287,9 +287,9 @@ def smoothing_form(points: Array, smooth: Smooth, order: int) -> Array:
     # The mean is held as strongly as the roughest weights are.
     form = np.eye(n_points) + rough + (1.0 + np.linalg.norm(rough, 2)) / n_points
     usual = float(np.diag(np.linalg.inv(form)).mean())
-    found: Array = smooth.ridge * usual * form
+    form_of_slope: Array = smooth.ridge * usual * form
     assert math.isfinite(usual)  # noqa: S101 - the form is at least the identity
-    return found
+    return form_of_slope
 
 
 # Public maps of rows: what they have in common, and how they are read from a file.

@@ -176,7 +176,7 @@ class Layout:
             of_members = [member.factor.names for member in members]
             if interaction.is_curve:
                 # The line has an indicator of missing cells of its own.
-                of_members = [tuple(each.replace("=(missing)", "~(missing)") for each in of_members[0])]
+                of_members = [tuple(name.replace("=(missing)", "~(missing)") for name in of_members[0])]
             names.append(tuple(map(":".join, combinations(*of_members))))
             sizes.append(len(names[-1]))
             products.append(Product(members, interaction.scale, slice(starts[-1], starts[-1] + sizes[-1])))

@@ -221,7 +221,9 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
 
 def n_products(interactions: Iterable[Interaction], columns: Mapping[str, Column]) -> int:
     """The number of encoded columns that interactions add, found without making any of them."""
-    return sum(math.prod(columns[name].width(each.knots) for name in each.columns) for each in interactions)
+    return sum(
+        math.prod(columns[name].width(interaction.knots) for name in interaction.columns) for interaction in interactions
+    )
 
 
 def _interaction(entry: Any) -> Interaction:
@@ -626,8 +628,8 @@ class Schema:
         person = self.person and f", person {self.person}"
         width = max(len(name) for name in self.column_names)
         weight = self.weight and f", weight {self.weight}"
-        others = "".join(each or "" for each in (target, person, weight))
+        others = "".join(name or "" for name in (target, person, weight))
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{others}"]
         lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
         together = [*self.interact, *([] if self.random_features is None else [self.random_features])]
-        return "\n".join(lines + [f"  {each}" for each in together])
+        return "\n".join(lines + [f"  {line}" for line in together])

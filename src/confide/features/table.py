@@ -67,8 +67,8 @@ def read_identities(what: str, *columns: Any) -> Indices:
         identities, positions = labels_of(what, cells, identity_in)
         table = [-1 if identity is None else index.setdefault(identity, len(index)) for identity in identities]
         parts.append(entries_at(positions, np.array([*table, -1])))
-    found: Indices = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    if (found == -1).any():
+    codes: Indices = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if (codes == -1).any():
         raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
     if ROUNDED in index:
         raise InputError(
@@ -81,7 +81,7 @@ def read_identities(what: str, *columns: Any) -> Indices:
             f"composed in another way. One person could count several times. Write each identifier in one way in all rows; "
             f"different persons need identifiers that differ in more than that, such as whole numbers."
         )
-    return found
+    return codes
 
 
 ROUNDED = "\0rounded"

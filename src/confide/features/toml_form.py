@@ -57,14 +57,14 @@ def refuse_address(path: object) -> None:
     FileError
         If it begins as addresses do.
     """
-    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path))
-    if found is None:
+    match = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path))
+    if match is None:
         return
-    if found[1].lower() == "file":
-        raise FileError(f"{path} is an address; give the path of the file, without {found[1]}://.")
+    if match[1].lower() == "file":
+        raise FileError(f"{path} is an address; give the path of the file, without {match[1]}://.")
     shown = re.sub(r":/+", "://", str(path), count=1)
     raise FileError(
-        f"{shown} is an address ({found[1]}), and confide reads and writes files by their paths alone; it opens no "
+        f"{shown} is an address ({match[1]}), and confide reads and writes files by their paths alone; it opens no "
         f"connection. Copy the file to this machine, or mount the folder, and give the path."
     )
 

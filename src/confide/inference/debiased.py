@@ -95,32 +95,32 @@ class RisksEvidence(CheckedEvidence):
     def _has_consistent_shapes(self) -> bool:
         k = len(self.steps)
         vectors = (self.steps, self.differences, self.rates, *self.deviations)
-        return k >= 1 and all(each.shape == (k,) for each in vectors) and self.bends.shape[:1] == (k,)
+        return k >= 1 and all(vector.shape == (k,) for vector in vectors) and self.bends.shape[:1] == (k,)
 
     def _has_possible_values(self) -> bool:
         arrays = (self.steps, self.differences, self.rates, self.bends, *self.deviations)
-        is_finite = all(np.isfinite(each).all() for each in (*arrays, self.n_rows, self.count_deviation))
+        is_finite = all(np.isfinite(array).all() for array in (*arrays, self.n_rows, self.count_deviation))
         return is_finite and self.n_rows >= 1.0 and min(self.count_deviation, *map(np.min, self.deviations)) >= 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        found: dict[str, Any] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            found[each.name] = value.tolist() if isinstance(value, np.ndarray) else value
-        return found | {"deviations": [each.tolist() for each in self.deviations]}
+        document: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            document[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
+        return document | {"deviations": [deviation.tolist() for deviation in self.deviations]}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        if set(value) != {each.name for each in fields(cls)} or not isinstance(value["is_laplace"], bool):
+        if set(value) != {field.name for field in fields(cls)} or not isinstance(value["is_laplace"], bool):
             raise ParameterError(
                 "the data for differences of risks were written by another version of confide, which this version cannot "
                 "read."
             )
         names = ("steps", "differences", "rates", "bends")
         steps, differences, rates, bends = (np.array(value[name], dtype=np.float64) for name in names)
-        of_differences, of_bends = (np.array(each, dtype=np.float64) for each in value["deviations"])
+        of_differences, of_bends = (np.array(deviations, dtype=np.float64) for deviations in value["deviations"])
         return cls(
             steps,
             differences,
@@ -299,7 +299,7 @@ def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
     return max(FEWEST_DEVIATIONS, wide)
 
 
-_NAMES_OF_FACTS = tuple(each.name for each in fields(Facts) if each.name != "design")
+_NAMES_OF_FACTS = tuple(field.name for field in fields(Facts) if field.name != "design")
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +401,7 @@ def directions_of(facts: Facts, combinations: tuple[Combination, ...], frame: Fr
     # Without noise a combination that no row tells apart has the least direction.
     whole = whole + 1e-12 * float(np.trace(whole)) * np.eye(len(whole))
     inverse: Array = np.asarray(np.linalg.solve(whole, pulled), dtype=np.float64)
-    return np.array([_direction(facts, each, frame, inverse, curvature) for each in combinations])
+    return np.array([_direction(facts, combination, frame, inverse, curvature) for combination in combinations])
 
 
 def _direction(facts: Facts, combination: Combination, frame: Frame, inverse: Array, curvature: Array) -> Array:
@@ -482,8 +482,8 @@ class InterestEvidence(CheckedEvidence):
     def _has_consistent_shapes(self) -> bool:
         facts, frame = self.facts, self.frame
         width = facts.n_features + (facts.intercept > 0.0)
-        places = [place for each in self.combinations for place, _ in (*each.factors, *each.base)]
-        places += [place for each in self.combinations for place in each.own]
+        places = [place for combination in self.combinations for place, _ in (*combination.factors, *combination.base)]
+        places += [place for combination in self.combinations for place in combination.own]
         return (
             self.weights.shape == self.start.shape == self.slopes.shape == (width,)
             and len(frame.centre) == len(frame.spreads) == facts.n_features
@@ -496,13 +496,13 @@ class InterestEvidence(CheckedEvidence):
 
     def _has_possible_values(self) -> bool:
         facts, frame = self.facts, self.frame
-        numbers = [getattr(facts, each.name) for each in fields(facts) if each.name not in ("sums_deviations", "design")]
-        factors = [factor for each in self.combinations for _, factor in (*each.factors, *each.base)]
+        numbers = [getattr(facts, field.name) for field in fields(facts) if field.name not in ("sums_deviations", "design")]
+        factors = [factor for combination in self.combinations for _, factor in (*combination.factors, *combination.base)]
         released = (self.weights, self.start, self.curvature, self.slopes, self.sums, frame.centre, frame.spreads)
         return (
             all(
-                np.isfinite(np.asarray(each, dtype=np.float64)).all()
-                for each in (*released, numbers, facts.sums_deviations, factors)
+                np.isfinite(np.asarray(amount, dtype=np.float64)).all()
+                for amount in (*released, numbers, facts.sums_deviations, factors)
             )
             and min(*numbers, *facts.sums_deviations) >= 0.0
             and min(facts.largest_slope, facts.largest_curvature, facts.n_rows, frame.length, *frame.spreads) > 0.0
@@ -519,7 +519,7 @@ class InterestEvidence(CheckedEvidence):
         return {
             "facts": {name: _listed(getattr(self.facts, name)) for name in _NAMES_OF_FACTS} | self.facts.design.described(),
             "combinations": [
-                {each.name: _listed(getattr(one, each.name)) for each in fields(one)} for one in self.combinations
+                {field.name: _listed(getattr(one, field.name)) for field in fields(one)} for one in self.combinations
             ],
             "weights": self.weights.tolist(),
             "frame": {
@@ -538,7 +538,7 @@ class InterestEvidence(CheckedEvidence):
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
         value = {"risks": None} | value
-        is_known = set(value) == {each.name for each in fields(cls)}
+        is_known = set(value) == {field.name for field in fields(cls)}
         if not is_known or set(value["facts"]) - {"design"} != set(_NAMES_OF_FACTS):
             raise ParameterError(
                 "the data for intervals of named coefficients were written by another version of confide, which this "
@@ -549,13 +549,15 @@ class InterestEvidence(CheckedEvidence):
         if "design" in facts:
             facts["design"] = SamplingDesign.from_dict(facts["design"])
         combinations = []
-        for each in value["combinations"]:
+        for combination in value["combinations"]:
             pairs = {
-                name: tuple((int(place), float(factor)) for place, factor in each.get(name, ()))
+                name: tuple((int(place), float(factor)) for place, factor in combination.get(name, ()))
                 for name in ("factors", "base")
             }
-            own = tuple(map(int, each.get("own", ())))
-            combinations.append(Combination(**{**each, "columns": tuple(map(str, each["columns"])), **pairs, "own": own}))
+            own = tuple(map(int, combination.get("own", ())))
+            combinations.append(
+                Combination(**{**combination, "columns": tuple(map(str, combination["columns"])), **pairs, "own": own})
+            )
         weights, start, slopes, sums = (np.array(value[name], dtype=np.float64) for name in _ARRAYS)
         curvature = symmetric_of(value["curvature"], len(weights))
         risks = None if value["risks"] is None else RisksEvidence.from_dict(value["risks"])
@@ -575,7 +577,7 @@ def _frame_from(value: dict[str, Any], intercept: float) -> Frame:
 
 
 def _listed(value: Any) -> Any:
-    return [_listed(each) for each in value] if isinstance(value, tuple) else value
+    return [_listed(item) for item in value] if isinstance(value, tuple) else value
 
 
 def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
@@ -585,10 +587,10 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     Then the estimate is that of the weights near which it would have been taken, and the interval covers their noise and
     what is supposed of coefficients; `supposed_of` names these.
     """
-    found = _errors_of_all(evidence)
-    estimates, sampling, gaussian, of_sums = (np.array(column) for column in list(zip(*found, strict=True))[:4])
+    errors_of_all = _errors_of_all(evidence)
+    estimates, sampling, gaussian, of_sums = (np.array(column) for column in list(zip(*errors_of_all, strict=True))[:4])
     facts = evidence.facts
-    errors = np.zeros((0, len(found)))
+    errors = np.zeros((0, len(errors_of_all)))
     if max(facts.curvature_deviation, facts.slope_deviation, *facts.sums_deviations) > 0.0:
         others = independent_points(is_laplace=False, place=0)[:, None]
         own = independent_points(is_laplace=facts.is_laplace, place=1)[:, None]
@@ -601,8 +603,8 @@ def supposed_of(evidence: InterestEvidence) -> tuple[str, ...]:
 
     That is where the last step was not taken, and a tenth of the variance before it or more is what was supposed.
     """
-    found = zip(evidence.combinations, _errors_of_all(evidence), strict=True)
-    return tuple(one.name for one, (*_, is_known) in found if not is_known)
+    errors_of_all = zip(evidence.combinations, _errors_of_all(evidence), strict=True)
+    return tuple(one.name for one, (*_, is_known) in errors_of_all if not is_known)
 
 
 def _errors_of_all(evidence: InterestEvidence) -> list[tuple[float, float, float, float, bool]]:
@@ -800,10 +802,10 @@ def with_known_zeros(evidence: Evidence, encoder: Encoder) -> Evidence:
         own = (block, block)
         noisy = evidence.curvature[own], evidence.slope[own]
         bent, left[place, 0] = _estimate(noisy[0], of_curvature, evidence.intercept, groups)
-        found, left[place, 1] = _estimate(noisy[1], of_slope, evidence.intercept, groups)
+        estimate, left[place, 1] = _estimate(noisy[1], of_slope, evidence.intercept, groups)
         deviations = left[place, 0] * of_curvature, of_slope
         multiple, share = _likeness(noisy[1], bent, deviations, _may_differ_from_zero(groups, len(bent)))
-        slope[own] = multiple * bent + share * (found - multiple * bent)
+        slope[own] = multiple * bent + share * (estimate - multiple * bent)
         left[place, 1] *= share
         curvature[own], _ = _estimate(noisy[0], of_curvature, evidence.intercept, groups, lowered_by=_LOWERED_BY)
     shares = _PART_OF_NOISE_THAT_IS_LEFT * left.max(axis=0)
@@ -847,9 +849,9 @@ def _group(place: slice, factors: tuple[ColumnEncoding, ...], scale: float) -> _
     known = [_of_column(place, factor) for factor in factors]
     return _Group(
         place,
-        reduce(np.kron, (each.meets for each in known)),
-        scale == 1.0 and all(each.adds_up for each in known),
-        all(each.not_negative for each in known),
+        reduce(np.kron, (margin.meets for margin in known)),
+        scale == 1.0 and all(margin.adds_up for margin in known),
+        all(margin.not_negative for margin in known),
     )
 
 

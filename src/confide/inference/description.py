@@ -44,8 +44,8 @@ def with_total(counts: Array, total: float) -> Array:
     kept = np.flatnonzero(falling - excess > 0.0)
     # With a total of 0 no count is kept.
     level = excess[kept[-1]] if kept.size else falling[0]
-    found: Array = np.maximum(counts - level, 0.0)
-    return found
+    above_noise: Array = np.maximum(counts - level, 0.0)
+    return above_noise
 
 
 def common_total(tables: Sequence[Array]) -> float:
@@ -60,13 +60,13 @@ def with_margins(counts: Array, rows: Array, columns: Array) -> Array:
 
     Iterative proportional fitting (Deming and Stephan 1940), from the counts without negative ones.
     """
-    found = np.maximum(counts, _LEAST_CELL)
+    expected = np.maximum(counts, _LEAST_CELL)
     for _ in range(_ROUNDS):
-        found = found * _shares(rows, found.sum(axis=1))[:, None]
-        found = found * _shares(columns, found.sum(axis=0))[None, :]
-        if np.abs(found.sum(axis=1) - rows).max() <= _CLOSE * max(1.0, rows.sum()):
+        expected = expected * _shares(rows, expected.sum(axis=1))[:, None]
+        expected = expected * _shares(columns, expected.sum(axis=0))[None, :]
+        if np.abs(expected.sum(axis=1) - rows).max() <= _CLOSE * max(1.0, rows.sum()):
             break
-    return np.asarray(found)
+    return np.asarray(expected)
 
 
 def _shares(wanted: Array, sums: Array) -> Array:
@@ -166,7 +166,7 @@ class CrossTable:
         import pandas as pd
 
         values = [[cell.value for cell in row] for row in self.counts]
-        index, columns = (pd.Index(each, name=name) for each, name in zip(self.levels, self.names, strict=True))
+        index, columns = (pd.Index(level, name=name) for level, name in zip(self.levels, self.names, strict=True))
         return pd.DataFrame(values, index=index, columns=columns)
 
 
@@ -224,12 +224,12 @@ class Description:
     @property
     def categories(self) -> tuple[DescribedCategory, ...]:
         """The columns of categories."""
-        return tuple(each for each in self._columns() if isinstance(each, DescribedCategory))
+        return tuple(column for column in self._columns() if isinstance(column, DescribedCategory))
 
     @property
     def numbers(self) -> tuple[DescribedNumber, ...]:
         """The columns of numbers."""
-        return tuple(each for each in self._columns() if isinstance(each, DescribedNumber))
+        return tuple(column for column in self._columns() if isinstance(column, DescribedNumber))
 
     @property
     def cross_tables(self) -> tuple[CrossTable, ...]:
@@ -238,11 +238,11 @@ class Description:
             return ()
         noise, total = self._noise, self.n_rows
         margins = [with_total(self._unbiased(counts), total) for counts in self.released.counts[: len(self.tables)]]
-        found = []
+        crossed = []
         for pair, counts in zip(self.cross, self.released.counts[len(self.tables) :], strict=True):
-            first, second = ((self.tables[each], margins[each]) for each in pair)
-            found.append(_crossed(first, second, self._unbiased(counts), noise))
-        return tuple(found)
+            first, second = ((self.tables[name], margins[name]) for name in pair)
+            crossed.append(_crossed(first, second, self._unbiased(counts), noise))
+        return tuple(crossed)
 
     @property
     def _noise(self) -> _Noise:
@@ -257,15 +257,15 @@ class Description:
     def _columns(self) -> list[DescribedCategory | DescribedNumber]:
         """All columns, in the order of `tables`."""
         noise, total = self._noise, self.n_rows
-        moments, found = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
+        moments, columns = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
         # The cross tables come after the tables of columns.
         for table, released in zip(self.tables, self.released.counts, strict=False):
             counts = self._unbiased(released)
             if isinstance(table, CategoryTable):
-                found.append(_category(table, counts, total, noise))
+                columns.append(_category(table, counts, total, noise))
             else:
-                found.append(_number(table, counts, next(moments), total, self.wanted_quantiles, noise))
-        return found
+                columns.append(_number(table, counts, next(moments), total, self.wanted_quantiles, noise))
+        return columns
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: column, statistic, level or quantile, value, low, high. NaN where the noise hides it."""
@@ -277,16 +277,16 @@ class Description:
 
     def _entries(self) -> list[tuple[Any, ...]]:
         """Column, statistic, level or quantile, and the number."""
-        found: list[tuple[Any, ...]] = []
+        lines: list[tuple[Any, ...]] = []
         for category in self.categories:
             for level, count in category.counts.items():
-                found += [(category.name, "count", level, count), (category.name, "share", level, category.shares[level])]
+                lines += [(category.name, "count", level, count), (category.name, "share", level, category.shares[level])]
         for number in self.numbers:
-            found += [(number.name, "mean", "", number.mean), (number.name, "standard deviation", "", number.deviation)]
-            found += [(number.name, "quantile", f"{q:g}", rate) for q, rate in number.quantiles.items()]
+            lines += [(number.name, "mean", "", number.mean), (number.name, "standard deviation", "", number.deviation)]
+            lines += [(number.name, "quantile", f"{q:g}", rate) for q, rate in number.quantiles.items()]
             if number.missing is not None:
-                found.append((number.name, "share missing", "", number.missing))
-        return found
+                lines.append((number.name, "share missing", "", number.missing))
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -295,9 +295,10 @@ class Description:
             "n_rows_is_public": self.n_rows_is_public,
             "level": self.level,
             "categories": {
-                each.name: {level: count.to_dict() for level, count in each.counts.items()} for each in self.categories
+                category.name: {level: count.to_dict() for level, count in category.counts.items()}
+                for category in self.categories
             },
-            "numbers": {each.name: _written_number(each) for each in self.numbers},
+            "numbers": {number.name: _written_number(number) for number in self.numbers},
             "cross_tables": [
                 {
                     "columns": list(table.names),
@@ -415,8 +416,8 @@ class _Noise:
 
 def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) -> DescribedCategory:
     pairs = zip(with_total(counts, total).tolist(), counts.tolist(), strict=True)
-    found = [noise.count_and_share(value, raw, counts.size, total) for value, raw in pairs]
-    of_counts, of_shares = (dict(zip(table.levels, rates, strict=True)) for rates in zip(*found, strict=True))
+    counts_and_shares = [noise.count_and_share(value, raw, counts.size, total) for value, raw in pairs]
+    of_counts, of_shares = (dict(zip(table.levels, rates, strict=True)) for rates in zip(*counts_and_shares, strict=True))
     return DescribedCategory(table.name, of_counts, of_shares)
 
 
@@ -432,10 +433,10 @@ def _number(
     # Too few cells, or too much noise, to divide by.
     is_hidden = present < max(1.0, LEAST_SIGNAL * deviation_of_moments(noise.plan))
     mean, deviation = (UNKNOWN, UNKNOWN) if is_hidden else _mean_and_deviation(table, moments, present, noise)
-    found = {q: UNKNOWN if is_hidden else _quantile_of(table, counts, q, noise) for q in quantiles}
+    values = {q: UNKNOWN if is_hidden else _quantile_of(table, counts, q, noise) for q in quantiles}
     histogram = with_total(counts[:bins], max(0.0, min(present, total)))
     rows = tuple(histogram.tolist())
-    return DescribedNumber(table.name, mean, deviation, found, missing, rows, table.edges, table.unit)
+    return DescribedNumber(table.name, mean, deviation, values, missing, rows, table.edges, table.unit)
 
 
 def _mean_and_deviation(table: NumberTable, moments: Array, present: float, noise: _Noise) -> tuple[Rate, Rate]:

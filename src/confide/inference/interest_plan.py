@@ -212,7 +212,9 @@ class InterestPlan:
     @property
     def error_of_risks(self) -> float:
         """The same for all combinations together, each in units of what it would be for one column of usual rows."""
-        return math.hypot(*(self.error_of_risk(each) * self.error / self.error_of(each) for each in self.combinations))
+        return math.hypot(
+            *(self.error_of_risk(combination) * self.error / self.error_of(combination) for combination in self.combinations)
+        )
 
     def margin_of_risk(self, combination: Combination, level: float = 0.95) -> float:
         """Expected half width of the interval of a difference of risks."""
@@ -234,7 +236,11 @@ class InterestPlan:
     @property
     def largest_hidden(self) -> float:
         """The largest noise in the curvature at which there is a plan for these columns."""
-        return LARGEST_HIDDEN if any(each.usual_spread for each in self.combinations) else _LARGEST_HIDDEN_OF_ARRAYS
+        return (
+            LARGEST_HIDDEN
+            if any(combination.usual_spread for combination in self.combinations)
+            else _LARGEST_HIDDEN_OF_ARRAYS
+        )
 
     def refusal(self, instead: str) -> ParameterError:
         """What to say where it does not, with what would do instead."""
@@ -260,34 +266,38 @@ class InterestPlan:
             "widths_by_rate": {f"{rate:g}": width for rate, width in self.widths_by_rate.items()},
             "interest": [
                 {
-                    "name": each.name,
-                    "unit": each.unit,
-                    "expected_margin": self.margin(each),
-                    "supposed_standard_deviation": self.spread_of(each),
-                    "smallest_effect": self.smallest_effect(each),
+                    "name": combination.name,
+                    "unit": combination.unit,
+                    "expected_margin": self.margin(combination),
+                    "supposed_standard_deviation": self.spread_of(combination),
+                    "smallest_effect": self.smallest_effect(combination),
                     "power": POWER,
-                    **({} if self.risks is None else {"expected_margin_of_risk_difference": self.margin_of_risk(each)}),
+                    **(
+                        {}
+                        if self.risks is None
+                        else {"expected_margin_of_risk_difference": self.margin_of_risk(combination)}
+                    ),
                 }
-                for each in self.combinations
+                for combination in self.combinations
             ],
             **self.facts.design.described(),
         }
 
     def lines(self) -> dict[str, str]:
         """Lines of the plan for people: text by name."""
-        found = {
+        document = {
             "interest": f"{self.share:.3g} of the whole budget, {self.budget}"
             + (", in one account with the weights" if self.is_joint else "")
             + f"; errors of second order {self.second_order / self.first_order:.2g} times those of first order",
         }
-        found |= {f"interval {place + 1}": each for place, each in enumerate(self.sentences())}
+        document |= {f"interval {place + 1}": sentence for place, sentence in enumerate(self.sentences())}
         if self.widths_by_rate:
-            found["widths"] = self._of_rates()
-        return found | self.facts.design.lines()
+            document["widths"] = self._of_rates()
+        return document | self.facts.design.lines()
 
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each coefficient, in words."""
-        return tuple(self._sentence(each) for each in self.combinations)
+        return tuple(self._sentence(combination) for combination in self.combinations)
 
     def _of_rates(self) -> str:
         """What the forecasts suppose of the outcome, and what follows for others."""

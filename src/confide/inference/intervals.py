@@ -61,7 +61,7 @@ class CheckedEvidence(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        written = {each.name: _written(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+        written = {field.name: _written(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
         for name in self._matrices:
             matrix = getattr(self, name)
             written[name] = [number for block in self.blocks for number in triangle_of(matrix[block, block])]
@@ -71,25 +71,25 @@ class CheckedEvidence(ABC):
     @classmethod
     def _usual(cls) -> dict[str, Any]:
         """What parts are that no file need have, as JSON values."""
-        return {each.name: _written(each.default) for each in fields(cls) if each.default is not MISSING}  # type: ignore[arg-type]
+        return {field.name: _written(field.default) for field in fields(cls) if field.default is not MISSING}  # type: ignore[arg-type]
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
         value = cls._usual() | value
-        types = {each.name: str(each.type).removesuffix(" | None") for each in fields(cls)}  # type: ignore[arg-type]
+        types = {field.name: str(field.type).removesuffix(" | None") for field in fields(cls)}  # type: ignore[arg-type]
         if set(value) != set(types):
             raise ParameterError(OTHER_VERSION)
         read: dict[str, Any] = {
             name: None if value[name] is None else _READERS[kind](value[name]) for name, kind in types.items()
         }
-        found = cls(**read)
+        evidence = cls(**read)
         for name in cls._matrices:
-            widths = [block.stop - block.start for block in found.blocks]
+            widths = [block.stop - block.start for block in evidence.blocks]
             parts = np.split(read[name], len(widths))
             square = block_diag(*(symmetric_of(part, width) for part, width in zip(parts, widths, strict=True)))
-            found = replace(found, **{name: square})  # type: ignore[type-var]
-        return found.checked()
+            evidence = replace(evidence, **{name: square})  # type: ignore[type-var]
+        return evidence.checked()
 
     def checked(self) -> Self:
         """The same evidence.
@@ -464,7 +464,7 @@ class Uncertainty:
 
     def among(self, places: slice | Indices) -> Self:
         """The errors of the estimates at these places."""
-        return type(self)(*(getattr(self, each.name)[..., places] for each in fields(self)))
+        return type(self)(*(getattr(self, field.name)[..., places] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -558,8 +558,8 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     estimates, sampling = weights.ravel().copy(), np.full(weights.size, np.inf)
     errors = np.zeros((_N_DRAWS if evidence.noises else 0, weights.size))
     for block in _blocks(evidence, known):
-        own, found = block.coefficients, _errors_in_block(evidence, block, target == "unregularised")
-        estimates[own], sampling[own], errors[:, own] = found.estimates, found.sampling, found.privacy
+        own, in_block = block.coefficients, _errors_in_block(evidence, block, target == "unregularised")
+        estimates[own], sampling[own], errors[:, own] = in_block.estimates, in_block.sampling, in_block.privacy
     estimates *= units.ravel()
     estimates[-1] += evidence.shift
     return Uncertainty(estimates, units.ravel() * sampling, units.ravel() * errors)
@@ -609,33 +609,38 @@ def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "re
         by_score = block.basis.reshape(len(block.basis), -1, weights.shape[1]) @ in_units.T
         n_scores = by_score.shape[1]
         combined = replace(block, basis=by_score.reshape(len(by_score), -1))
-        found = _errors_in_block(evidence, combined, without_ridge=target == "unregularised")
+        uncertainty = _errors_in_block(evidence, combined, without_ridge=target == "unregularised")
         scores = block.coefficients[:: weights.shape[1]] // weights.shape[1]
-        parts = (np.split(part, n_scores, axis=-1) for part in (found.estimates, found.sampling, found.privacy, found.root))
+        parts = (
+            np.split(part, n_scores, axis=-1)
+            for part in (uncertainty.estimates, uncertainty.sampling, uncertainty.privacy, uncertainty.root)
+        )
         for score, estimates, *errors in zip(scores.tolist(), *parts, strict=True):
             answers[score] = JointUncertainty(estimates + shift, *errors)
     return answers
 
 
-def of_all_scores(found: list[JointUncertainty], *, released_together: bool) -> Uncertainty:
+def of_all_scores(uncertainties: list[JointUncertainty], *, released_together: bool) -> Uncertainty:
     """The errors of several scores, one score after the other. A score that the noise hides has no draws of its own.
 
     How the sampling errors of two scores depend on each other is known only if their moments were released together.
     """
-    n_draws = max(len(each.privacy_errors) for each in found)
-    n_roots = max(len(each.sampling_root) for each in found)
+    n_draws = max(len(uncertainty.privacy_errors) for uncertainty in uncertainties)
+    n_roots = max(len(uncertainty.sampling_root) for uncertainty in uncertainties)
 
     def with_rows(matrix: Array, n_rows: int) -> Array:
         return matrix if len(matrix) else np.zeros((n_rows, matrix.shape[1]))
 
     parts = (
-        np.concatenate([each.estimates for each in found]),
-        np.concatenate([each.sampling_error for each in found]),
-        np.concatenate([with_rows(each.privacy_errors, n_draws) for each in found], axis=1),
+        np.concatenate([uncertainty.estimates for uncertainty in uncertainties]),
+        np.concatenate([uncertainty.sampling_error for uncertainty in uncertainties]),
+        np.concatenate([with_rows(uncertainty.privacy_errors, n_draws) for uncertainty in uncertainties], axis=1),
     )
-    if not released_together and len(found) > 1:
+    if not released_together and len(uncertainties) > 1:
         return Uncertainty(*parts)
-    return JointUncertainty(*parts, np.concatenate([with_rows(each.sampling_root, n_roots) for each in found], axis=1))
+    return JointUncertainty(
+        *parts, np.concatenate([with_rows(uncertainty.sampling_root, n_roots) for uncertainty in uncertainties], axis=1)
+    )
 
 
 def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
@@ -675,7 +680,7 @@ def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
 def _noise_variances(evidence: Evidence) -> tuple[float, float]:
     """The mean variance of an entry of the noise in the objective, and of that on the weights."""
     size = evidence.weights.size
-    parts = [(each.in_objective, each.noise.norm**2 / size) for each in evidence.noises]
+    parts = [(weights_noise.in_objective, weights_noise.noise.norm**2 / size) for weights_noise in evidence.noises]
     return sum(square for inside, square in parts if inside), sum(square for inside, square in parts if not inside)
 
 
@@ -744,7 +749,7 @@ class _BlockErrors:
 def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> _BlockErrors:
     """Estimates and errors of the coefficients of one block."""
     basis, l2 = block.basis, evidence.l2
-    centre, weights = (block.directions @ each[block.weights] for each in (evidence.centre, evidence.weights))
+    centre, weights = (block.directions @ vector[block.weights] for vector in (evidence.centre, evidence.weights))
     away = weights - centre
     curvature = denoised_curvature(block.curvature, l2, _CORRECTED_PART_OF_NOISE * evidence.curvature_deviation)
     # At the target, the rows' gradients of the population add up to minus the gradient of the ridge, so their mean is known.

@@ -27,18 +27,18 @@ _MOST_SHAPES, _N_VARIANCES = 200, 64
 _N_BISECTIONS = 30
 
 
-def ends_of_scores(found: JointUncertainty, level: float) -> Array:
+def ends_of_scores(uncertainty: JointUncertainty, level: float) -> Array:
     """(m, 2): intervals of m scores, each by itself."""
-    return _ends(found.estimates, found.sampling_error, found.privacy_errors, level)
+    return _ends(uncertainty.estimates, uncertainty.sampling_error, uncertainty.privacy_errors, level)
 
 
-def scores_of(found: Sequence[JointUncertainty]) -> Array:
+def scores_of(uncertainties: Sequence[JointUncertainty]) -> Array:
     """(m, o): the estimated scores of m rows."""
-    return np.column_stack([each.estimates for each in found])
+    return np.column_stack([uncertainty.estimates for uncertainty in uncertainties])
 
 
 def ends_of_log_odds(
-    found: Sequence[JointUncertainty], log_odds: Array, derivatives: Array, *, depend: bool, level: float
+    uncertainties: Sequence[JointUncertainty], log_odds: Array, derivatives: Array, *, depend: bool, level: float
 ) -> Array:
     """(m, o, 2): intervals of the log-odds of each class against all others, for each of m rows.
 
@@ -52,17 +52,19 @@ def ends_of_log_odds(
     level : of each interval by itself
     """
     answer = np.empty((*log_odds.shape, 2))
-    if not all(np.isfinite(each.sampling_error).all() for each in found):
+    if not all(np.isfinite(uncertainty.sampling_error).all() for uncertainty in uncertainties):
         answer[..., 0], answer[..., 1] = -math.inf, math.inf
         return answer
     for place in range(log_odds.shape[1]):
         slopes = derivatives[:, place].T
-        by_score = list(zip(slopes, found, strict=True))
+        by_score = list(zip(slopes, uncertainties, strict=True))
         if depend:
-            sampling = np.linalg.norm(np.sum([slope * each.sampling_root for slope, each in by_score], axis=0), axis=0)
+            sampling = np.linalg.norm(
+                np.sum([slope * uncertainty.sampling_root for slope, uncertainty in by_score], axis=0), axis=0
+            )
         else:
-            sampling = np.sum([np.abs(slope) * each.sampling_error for slope, each in by_score], axis=0)
-        noise = np.sum([slope * each.privacy_errors for slope, each in by_score], axis=0)
+            sampling = np.sum([np.abs(slope) * uncertainty.sampling_error for slope, uncertainty in by_score], axis=0)
+        noise = np.sum([slope * uncertainty.privacy_errors for slope, uncertainty in by_score], axis=0)
         answer[:, place] = _ends(log_odds[:, place], sampling, noise, level)
     return answer
 
@@ -103,8 +105,8 @@ def _random_variances() -> Array:
     variances. It runs from 0 to 1.
     """
     chances = (np.arange(_N_VARIANCES) + 0.5) / _N_VARIANCES
-    found = [np.ones(_N_VARIANCES)]
+    mixtures = [np.ones(_N_VARIANCES)]
     for place in range(1, _MOST_SHAPES + 1):
         nodes = gammaincinv(_MOST_SHAPES / place, chances)
-        found.append(nodes / nodes.mean())
-    return np.array(found)
+        mixtures.append(nodes / nodes.mean())
+    return np.array(mixtures)

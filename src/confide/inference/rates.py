@@ -72,7 +72,7 @@ class Rate:
             return HIDDEN, "", ""
         width = self.numbers[2] - self.numbers[1]
         shown = max(places, 1 - math.floor(math.log10(width))) if width > 0.0 else places_of_exact
-        value, low, high = (f"{each:,.{shown}f}" for each in self.numbers)
+        value, low, high = (f"{number:,.{shown}f}" for number in self.numbers)
         return value, low, high
 
     def to_dict(self) -> dict[str, float | None]:
@@ -158,7 +158,7 @@ class NoisyTable:
 
     def product_of_noise(self, first: Array, second: Array) -> float:
         """The covariance of the noise on two such sums."""
-        first, second = (np.broadcast_to(each, self.counts.shape) for each in (first, second))
+        first, second = (np.broadcast_to(weights, self.counts.shape) for weights in (first, second))
         product = float((first * second).sum())
         if self.total_is_public:
             # The part of the noise that changes the total was taken out.
@@ -231,7 +231,9 @@ class NoisyTable:
             self.product_of_noise(of, of),
         )
         weights = np.broadcast_to(part, self.counts.shape) - value * np.broadcast_to(of, self.counts.shape)
-        at_value = [each[0] + value * (each[1] + value * each[2]) for each in (sampling, noise)]
+        at_value = [
+            coefficients[0] + value * (coefficients[1] + value * coefficients[2]) for coefficients in (sampling, noise)
+        ]
         z = self.quantile(weights, sum(at_value))
         # (A - q B)^2 <= z^2 V(q), as c + b q + a q^2 <= 0.
         c, b, a = (
@@ -531,7 +533,7 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
 
     places = np.linspace(0.0, 1.0, n_places)
     statistics = [_sensitivity_at(place) for place in places.tolist()]
-    band = tuple(_wide(evaluation.interval_of(each), each(evaluation.counts)) for each in statistics)
+    band = tuple(_wide(evaluation.interval_of(statistic), statistic(evaluation.counts)) for statistic in statistics)
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
     together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band]) if with_band else ()
     return RocCurve(false_positive_rates, sensitivities, places, band, together)
@@ -550,7 +552,7 @@ def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) ->
     """
     counts, n_bins = evaluation.counts, evaluation.n_bins
     above = np.array([np.arange(n_bins) >= place for place in range(n_bins - 1, 0, -1)], dtype=np.float64)
-    classes = [np.outer(each, np.ones(n_bins)) for each in ([1.0, 0.0], [0.0, 1.0])]
+    classes = [np.outer(marks, np.ones(n_bins)) for marks in ([1.0, 0.0], [0.0, 1.0])]
     parts = [(of * row, of) for of in classes for row in above]
     errors = np.array([evaluation.errors_of(_quotient(part, of)) for part, of in parts])
     middle = np.clip([_quotient(part, of)(counts) for part, of in parts], 0.0, 1.0).reshape(2, -1)

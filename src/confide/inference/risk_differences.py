@@ -69,8 +69,13 @@ def uncertainty_of_risks(evidence: InterestEvidence) -> Uncertainty:
     facts, risks = evidence.facts, evidence.risks
     coefficients = uncertainty_of_interest(evidence)
     matrix, near = evidence.frame.matrix, evidence.near
-    sampling, noise = (matrix.T @ each @ matrix for each in (near.sampling, near.noise))
-    gradients = np.array([_gradient(facts, *each) for each in zip(evidence.combinations, risks.bends, strict=True)])
+    sampling, noise = (matrix.T @ covariance @ matrix for covariance in (near.sampling, near.noise))
+    gradients = np.array(
+        [
+            _gradient(facts, *combination_and_bends)
+            for combination_and_bends in zip(evidence.combinations, risks.bends, strict=True)
+        ]
+    )
     wanted = np.array([one.vector(facts.n_features, facts.intercept) for one in evidence.combinations])
     rates = np.clip(risks.rates, 0.0, 0.25)
     # Rows differ: a difference lies between 0 and its largest value, which bounds its variance by its mean.

@@ -110,47 +110,47 @@ class SamplingDesign:
     def sentences(self) -> tuple[str, ...]:
         """What sampling errors assume, in words, for the notes below a table."""
         chance = ", each with a chance inversely proportional to its weight" if self.has_weights else ""
-        found = []
+        sentences = []
         if self.cluster_effect == 1.0:
-            found.append(f"Sampling errors assume that rows were drawn independently of each other{chance}.")
+            sentences.append(f"Sampling errors assume that rows were drawn independently of each other{chance}.")
         elif self.rows_per_person > 1 and self.cluster_effect == self.rows_per_person:
-            found.append(
+            sentences.append(
                 f"Sampling errors assume that persons were drawn independently of each other{chance}. Their squares were "
                 f"multiplied by {self.rows_per_person:,}, which allows for any dependence of the up to "
                 f"{self.rows_per_person:,} rows of a person."
             )
         else:
-            found.append(
+            sentences.append(
                 f"Sampling errors assume that clusters of rows were drawn independently of each other{chance}. The squares "
                 f"of sampling errors were multiplied by the declared design effect of clustering, {self.cluster_effect:g}."
             )
         if self.has_weights:
-            found.append("Strata are not used, which can make sampling errors too large and not too small.")
+            sentences.append("Strata are not used, which can make sampling errors too large and not too small.")
         if self.population_size is not None:
-            found.append(
+            sentences.append(
                 f"Intervals are for the {self.population_size:,} units of the population as it is: squares of sampling "
                 f"errors were multiplied by {self.finite_population_correction:.4g}. Errors due to the noise were not."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def lines(self) -> dict[str, str]:
         """Lines of a plan for people: what unequal weights, clusters and a finite population do to intervals."""
-        found = {}
+        lines = {}
         if self.effective_share != 1.0:
             supposed = ", which is supposed where none is declared" if self.mean_weight is None else ""
-            found["weights"] = (
+            lines["weights"] = (
                 f"at most {self.largest_weight:g}, with a mean of {self.usual_weight:g}{supposed}: the effective sample is "
                 f"at least {self.effective_share:.3g} of the rows, and noise counts {1.0 / self.effective_share:.3g} times "
                 f"as much as for equal weights"
             )
         if self.cluster_effect != 1.0:
-            found["clusters"] = f"the sampling variance is multiplied by {self.cluster_effect:g}"
+            lines["clusters"] = f"the sampling variance is multiplied by {self.cluster_effect:g}"
         if self.population_size is not None:
-            found["finite population"] = (
+            lines["finite population"] = (
                 f"{self.population_size:,} units: the sampling variance is multiplied by "
                 f"{self.finite_population_correction:.4g}, the noise is not"
             )
-        return found
+        return lines
 
     @property
     def advice(self) -> str:
@@ -165,12 +165,12 @@ class SamplingDesign:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        if set(value) != {each.name for each in fields(cls)} or not isinstance(value["has_weights"], bool):
+        if set(value) != {field.name for field in fields(cls)} or not isinstance(value["has_weights"], bool):
             raise ParameterError("the declared facts about the sample were written by another version of confide.")
         size, mean = value["population_size"], value["mean_weight"]
         return cls(

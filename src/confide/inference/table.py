@@ -58,7 +58,7 @@ def checked_method(method: Any, known: tuple[str, ...] = METHODS) -> str:
     """
     if isinstance(method, str) and method in known:
         return method
-    listed = ", ".join(f'"{each}"' for each in known)
+    listed = ", ".join(f'"{name}"' for name in known)
     if method in METHODS:
         raise ParameterError(
             f'"{method}" needs to know how the tests depend on each other, which is not known over several releases from '
@@ -425,11 +425,11 @@ class CoefficientTable:
     def _power_note(self) -> str:
         """Which effect a test of the usual size finds, in total errors."""
         size = _SIZE / (len(self._family) or 1 if self.adjust else 1)
-        found = errors_found(size, _POWER)
+        smallest = errors_found(size, _POWER)
         test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
         if not self.adjust:
             test = f'A test that rejects "no effect" where p is below {_SIZE:g} has size {_SIZE:.0%}. It finds'
-        return f"{test} an effect of {found:.1f} total errors with probability {_POWER:.0%}."
+        return f"{test} an effect of {smallest:.1f} total errors with probability {_POWER:.0%}."
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
@@ -448,8 +448,8 @@ class CoefficientTable:
     def _ratio_cells(self, one: Coefficient) -> tuple[str, ...]:
         if not self.ratio:
             return ()
-        found = self.ratio_of(one)
-        return ("", "", "") if found is None else readable_interval(*found)
+        interval = self.ratio_of(one)
+        return ("", "", "") if interval is None else readable_interval(*interval)
 
     def ratio_of(self, one: Coefficient) -> tuple[float, float, float] | None:
         """The exponential of a coefficient and of the ends of its interval; None for an intercept, or without a meaning."""
@@ -548,9 +548,11 @@ class CoefficientTable:
             raise ParameterError("differences of risks are for models whose coefficients are log-odds.")
         lines = [one for one in self.coefficients if one.unit]
         columns = {"risk_difference": "estimate", "low": "low", "high": "high"}
-        found: dict[str, list[Any]] = {"unit": [one.unit for one in lines]}
-        found |= {name: [risk_difference(getattr(one, part), base) for one in lines] for name, part in columns.items()}
-        return pd.DataFrame(found, index=pd.Index([one.name for one in lines], name="coefficient"))
+        columns_of_table: dict[str, list[Any]] = {"unit": [one.unit for one in lines]}
+        columns_of_table |= {
+            name: [risk_difference(getattr(one, part), base) for one in lines] for name, part in columns.items()
+        }
+        return pd.DataFrame(columns_of_table, index=pd.Index([one.name for one in lines], name="coefficient"))
 
     def smallest_effects(self, size: float = 0.05, power: float = 0.8) -> pd.DataFrame:
         """Which effects a test of "no effect" finds: for each coefficient the smallest, at a stated size and power.
@@ -583,13 +585,13 @@ class CoefficientTable:
         """
         import pandas as pd
 
-        is_in_range = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in (size, power))
+        is_in_range = all(isinstance(amount, (int, float)) and not isinstance(amount, bool) for amount in (size, power))
         if not is_in_range or not 0.0 < size < power < 1.0:
             raise ParameterError("size and power must be probabilities with 0 < size < power < 1, such as 0.05 and 0.8.")
         of_each = size / max(1, len(self._family)) if self.adjust else size
-        found = [errors_found(of_each, power) * one.total_error for one in self._family]
+        smallest = [errors_found(of_each, power) * one.total_error for one in self._family]
         names = pd.Index([one.name for one in self._family], name="coefficient")
-        return pd.DataFrame({"unit": [one.unit for one in self._family], "smallest_effect": found}, index=names)
+        return pd.DataFrame({"unit": [one.unit for one in self._family], "smallest_effect": smallest}, index=names)
 
     def to_latex(self) -> str:
         """A LaTeX tabular for the package booktabs, with the notes below."""
@@ -681,13 +683,13 @@ def readable(value: float) -> str:
 
 def readable_interval(*numbers: float) -> tuple[str, ...]:
     """A number and the ends of its interval: four digits that count, and as many as show two of how far apart they are."""
-    known = [each for each in numbers if math.isfinite(each)]
+    known = [number for number in numbers if math.isfinite(number)]
     apart = max(known) - min(known) if known else 0.0
     size = math.floor(math.log10(max(map(abs, known)))) if apart > 0.0 else 0
     if apart == 0.0 or not -5 <= size <= 5:
         return tuple(map(readable, numbers))
     places = max(0, min(15, 1 - math.floor(math.log10(apart))))
-    return tuple(max(readable(each), f"{each:.{places}f}", key=len) for each in numbers)
+    return tuple(max(readable(number), f"{number:.{places}f}", key=len) for number in numbers)
 
 
 def exponential(value: float) -> float:

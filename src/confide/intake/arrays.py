@@ -128,16 +128,16 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
     return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
 
 
-def _warn_of_cells_outside(found: tuple[CellsOutside, ...], n_rows: int) -> None:
-    if not found:
+def _warn_of_cells_outside(outside: tuple[CellsOutside, ...], n_rows: int) -> None:
+    if not outside:
         return
     rows = "the row" if n_rows == 1 else f"the {n_rows:,} rows"
     warnings.warn(
         SchemaWarning(
             f"{rows} to be predicted hold{'s' * (n_rows == 1)} cells that the schema does not describe: "
-            f"{'; '.join(map(str, found))}. Correct the rows, for example their spelling or unit, or do not rely on these "
+            f"{'; '.join(map(str, outside))}. Correct the rows, for example their spelling or unit, or do not rely on these "
             f"predictions.",
-            {each.column.name: each.count for each in found},
+            {cells.column.name: cells.count for cells in outside},
         ),
         stacklevel=1 + steps_outside(sys._getframe()),
     )
@@ -238,8 +238,8 @@ def _all_finite(rows: Any, n_threads: int) -> bool:
     def are_finite(some: tuple[Any, ...]) -> bool:
         return all(np.isfinite(part).all() for part in some)
 
-    with closing(made_in_order(are_finite, iter(lambda: tuple(islice(parts, _PARTS_AT_ONCE)), ()), n_threads)) as found:
-        return all(found)
+    with closing(made_in_order(are_finite, iter(lambda: tuple(islice(parts, _PARTS_AT_ONCE)), ()), n_threads)) as answers:
+        return all(answers)
 
 
 def _sound_sparse(X: Any) -> Any:

@@ -96,8 +96,8 @@ def _pairs(n_features: int) -> list[tuple[Array, Array]]:
 
 def _point(number: int, n_features: int) -> Array:
     """A point (d,) with entries from -1.5 to 1.5 that look irregular."""
-    found: Array = 1.5 * np.sin((number + 1.0) * np.arange(1.0, n_features + 1.0) ** 1.5 + number)
-    return found
+    values: Array = 1.5 * np.sin((number + 1.0) * np.arange(1.0, n_features + 1.0) ** 1.5 + number)
+    return values
 
 
 def _check_pair(penalty: StronglyConvex, first: Array, second: Array) -> None:

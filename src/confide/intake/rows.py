@@ -44,7 +44,7 @@ _ANOTHER_INDEX = (
 )
 
 
-def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
+def checked_input(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
     """The rows that a user passed to `fit`, to a search or to an evaluation. This reads no row."""
     if not isinstance(X, OpenedRows | ArrayRows):
         return _RowsInMemory(X, y, sample_weight)
@@ -106,9 +106,9 @@ class _RowsInMemory:
         tables: dict[Encoder | None, MemoryTable] = {}
 
         def read_tables() -> int:
-            for each in specifications:
-                if each.encoder not in tables:
-                    tables[each.encoder] = table_of(self.X, each)
+            for specification in specifications:
+                if specification.encoder not in tables:
+                    tables[specification.encoder] = table_of(self.X, specification)
             return tables[first.encoder].n_rows_given
 
         if first.target.is_silent:
@@ -121,7 +121,10 @@ class _RowsInMemory:
         else:
             targets = first.target.read(self.y, read_tables())
         own_weights = self._own_weights(first.weight)
-        yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)
+        yield tuple(
+            self._as_taken_by(specification, tables[specification.encoder], targets, own_weights)
+            for specification in specifications
+        )
 
     def _tell_of_another_order(self) -> None:
         """Warn where labels or weights have another index than the rows, because they are matched by position."""
@@ -247,7 +250,7 @@ class _RowsElsewhere:
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
         with ExitStack() as until_released:
-            yield tuple(until_released.enter_context(self._as_taken_by(each)) for each in specifications)
+            yield tuple(until_released.enter_context(self._as_taken_by(specification)) for specification in specifications)
 
     @contextmanager
     def _as_taken_by(self, specification: RowSpecification) -> Iterator[CheckedRows]:

@@ -113,8 +113,8 @@ class Classes:
         if self.domain is not None:
             return OpenedTarget(self.domain, None, domain_sentence(self.domain, declared=True))
         present = rows.labels_present()
-        found = self.read(present, None)
-        return OpenedTarget(found.domain, None, found.sentence, found.declared)
+        target = self.read(present, None)
+        return OpenedTarget(target.domain, None, target.sentence, target.declared)
 
 
 @dataclass(frozen=True, slots=True)

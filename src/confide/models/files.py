@@ -72,9 +72,9 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
         "alpha": released.alpha,
         "coef": (scoring.coef if is_classifier else scoring.coef[0]).tolist(),
         "intercept": scoring.intercept.tolist() if is_classifier else float(scoring.intercept[0]),
-        "coefficient_names": [str(each) for each in released.coefficient_names],
+        "coefficient_names": [str(name) for name in released.coefficient_names],
         "n_features_in": int(columns.n_features_in),
-        "feature_names_in": None if names is None else [str(each) for each in names],
+        "feature_names_in": None if names is None else [str(name) for name in names],
         "guarantee": guarantee.to_dict(),
         "intervals": None if released.evidence is None else released.evidence.to_dict(),
         **({} if released.interest is None else {"interest": released.interest.to_dict()}),
@@ -91,7 +91,7 @@ def _written(value: Any) -> Any:
     if type(value) is float and not math.isfinite(value):
         return "inf"
     if type(value) in (tuple, list):
-        return [_written(each) for each in value]
+        return [_written(item) for item in value]
     return value if type(value) in (str, bool, int, float) else None
 
 
@@ -200,8 +200,8 @@ def _refuse_other_types(value: Any, declared: str = "Any") -> None:
     It reads the annotations of frozen values, so what a later version keeps is checked as well.
     """
     if is_dataclass(value):
-        for each in fields(value):
-            _refuse_other_types(getattr(value, each.name), str(each.type))
+        for field in fields(value):
+            _refuse_other_types(getattr(value, field.name), str(field.type))
     elif isinstance(value, tuple):
         for one in value:
             _refuse_other_types(one, declared)

@@ -82,7 +82,7 @@ class OnnxGraph:
 
     def output(self, name: str, value: str, kind: str, *n_columns: int) -> None:
         """Declare a value as an output (n, *n_columns). If an input has this name, its name begins with "model_"."""
-        while any(each.name == name for each in self._inputs):
+        while any(known_input.name == name for known_input in self._inputs):
             name = f"model_{name}"
         self._nodes.append(self._make.make_node("Identity", [value], [name]))
         self._outputs.append(self._make.make_tensor_value_info(name, self._kinds[kind], [None, *n_columns]))
@@ -123,7 +123,7 @@ def encoded_rows(graph: OnnxGraph, encoder: Encoder) -> str:
     inputs = _inputs(graph, encoder)
     blocks = []
     for factors, scale in zip(encoder.factors, encoder.row_bound.scales, strict=True):
-        members = [(_block(graph, inputs, each), len(each.names)) for each in factors]
+        members = [(_block(graph, inputs, factor), len(factor.names)) for factor in factors]
         block, _ = reduce(lambda left, right: _products(graph, left, right), members)
         blocks.append(block if scale == 1.0 else graph.node("Mul", block, graph.constant(scale)))
     return graph.node("Concat", *blocks, axis=1)

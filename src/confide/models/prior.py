@@ -91,7 +91,7 @@ class Prior:
 
     def less(self, shift: float) -> Prior:
         """The same weights for targets from which this number was subtracted."""
-        return replace(self, intercept=tuple(each - shift for each in self.intercept)) if shift else self
+        return replace(self, intercept=tuple(value - shift for value in self.intercept)) if shift else self
 
     def __repr__(self) -> str:
         """One short line: estimators show their prior among their parameters."""
@@ -131,7 +131,7 @@ class Prior:
         """Refuse a schema by which columns are encoded in another way than for the model of the prior."""
         if self.fitted_to is None:
             return
-        own, its = (None if each is None else each.schema for each in (encoder, self.fitted_to.encoder))
+        own, its = (None if of_encoder is None else of_encoder.schema for of_encoder in (encoder, self.fitted_to.encoder))
         if (own is None) != (its is None):
             fitted = "without" if its is None else "with"
             raise ParameterError(_OTHER_COLUMNS.format(f"It was fitted {fitted} a schema: do the same here."))
@@ -140,7 +140,7 @@ class Prior:
         if (own.columns, own.interact, own.random_features) != (its.columns, its.interact, its.random_features):
             advice = "Give the schema of the prior's model, in which its knots and interactions are written out (schema_)."
             raise ParameterError(_OTHER_COLUMNS.format(advice))
-        here, there = (None if each.target is None else each.target.bounds for each in (own, its))
+        here, there = (None if of_schema.target is None else of_schema.target.bounds for of_schema in (own, its))
         if here and there and max(here[0], there[0]) >= min(here[1], there[1]):
             raise ParameterError(
                 f"the prior is a model of numbers between {there[0]:g} and {there[1]:g}, and here they lie between "
@@ -209,13 +209,13 @@ class Prior:
     def from_dict(cls, value: dict[str, Any], fitted_to: FittedTo) -> Prior:
         """Read the form written by `to_dict`, in the file of a model, whose columns and classes were those of the prior."""
         keys = {"source", "coef", "intercept", "guarantee", "of_model"}
-        found = cls.of_numbers(value["coef"], value["intercept"])
+        prior = cls.of_numbers(value["coef"], value["intercept"])
         guarantee = None if value["guarantee"] is None else Guarantee.from_dict(value["guarantee"])
         fits_source = (guarantee is not None) == (value["source"] == "release")
         if set(value) != keys or value["source"] not in SOURCES or not fits_source:
             raise ParameterError("the prior was written by another version of confide, which this version cannot read.")
         its = fitted_to if value["of_model"] else None
-        return replace(found, source=value["source"], guarantee=guarantee, fitted_to=its)
+        return replace(prior, source=value["source"], guarantee=guarantee, fitted_to=its)
 
 
 def checked_prior(prior: Prior | None, *, needs_guarantee: bool) -> Prior | None:

@@ -305,7 +305,9 @@ class Alternatives:
             said.append(
                 "Budgets with as much noise, if alpha, loss and mechanism stay as planned. They do not protect equally:"
             )
-            said += [f"- {type(each)(*(float(f'{getattr(each, n):.4g}') for n in each.ranges))}" for each in self.budgets]
+            said += [
+                f"- {type(budget)(*(float(f'{getattr(budget, n):.4g}') for n in budget.ranges))}" for budget in self.budgets
+            ]
         if self.errors:
             said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
             said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]

@@ -266,9 +266,9 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * largest_ridge_factor(problem)
     steepness = loss.lipschitz * problem.row_norm
     # A third of the probability of failure each for the noise, the seal and the excess in the population.
-    each = failure / 3.0
-    noise = noise_quantile(plan.noise, each) if plan.noise else 0.0
-    step = lattice_quantile(lattice, each) + plan.radius
+    share = failure / 3.0
+    noise = noise_quantile(plan.noise, share) if plan.noise else 0.0
+    step = lattice_quantile(lattice, share) + plan.radius
     pull, shift = (noise, step) if plan.perturbs_objective else (0.0, noise + step)
     bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + largest_l2
     # If the loss has kinks, only its slope is bounded. For a prior p, |w* - p| is at most sqrt(2 n value_at_zero / l) + |p|.
@@ -279,7 +279,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     excess = (pull**2 / (2.0 * l2) + after) / n
     distance = pull / l2 + shift
     shrinkage = 0.5 * plan.alpha * largest_ridge_factor(problem) * (reference_norm + prior_norm) ** 2
-    risk = shrinkage + 2.0 * steepness**2 / (l2 * each) + steepness * distance
+    risk = shrinkage + 2.0 * steepness**2 / (l2 * share) + steepness * distance
     # Losses are at least 0, and a score of the reference weights is at most their norm times that of a row.
     of_zero = min(loss.value_at_zero, steepness * reference_norm)
     nearest = prior_norm + min(longest, problem.n_rows_high * steepness / l2)
@@ -896,13 +896,13 @@ def kernel_excess_risk_bound(
         raise ParameterError("the bound compares with functions of a kernel, and a prior has none: plan without a prior.")
     lipschitz = plan.problem.loss_bounds.lipschitz
     features, fit = _FEATURE_SHARE * failure, (1.0 - _FEATURE_SHARE) * failure
-    found = []
+    risks = []
     for cut in _CUTS:
         near = feature_approximation(n_pairs, kernel_norm, features, cut)
         bound = excess_risk_bound(plan, reference_norm=near.norm, failure=fit)
         lost = lipschitz * near.distance
-        found.append((bound.excess_risk + lost, bound.without_noise + lost))
-    excess, without = min(found)
+        risks.append((bound.excess_risk + lost, bound.without_noise + lost))
+    excess, without = min(risks)
     of_zero = min(plan.problem.loss_bounds.value_at_zero, lipschitz * kernel_norm)
     return replace(
         bound,

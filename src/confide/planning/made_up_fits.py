@@ -158,7 +158,7 @@ def errors_of_fits(estimator: Any, plan: Any, outcome: Outcome, error: float, se
             table = _table(estimator.schema, bound, plan.problem.n_features, outcome, error, n_rows, design)
             best = _without_privacy(exact, table, outcome, design)
             seeds = range(_N_FITS * design, _N_FITS * (design + 1))
-            added += [max(0.0, _fitted(smaller, table, outcome, each) - best) for each in seeds]
+            added += [max(0.0, _fitted(smaller, table, outcome, seed) - best) for seed in seeds]
     return added
 
 
@@ -188,8 +188,8 @@ def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
     candidates = [replace(budget, epsilon=budget.epsilon * times)]
     if isinstance(budget, ApproxDP):
         wanted = times * mu_within(budget)
-        found = brentq(lambda log: mu_within(ApproxDP(math.exp(log), budget.delta)) - wanted, -18.0, 18.0)
-        candidates.append(ApproxDP(math.exp(found), budget.delta))
+        log_epsilon = brentq(lambda log: mu_within(ApproxDP(math.exp(log), budget.delta)) - wanted, -18.0, 18.0)
+        candidates.append(ApproxDP(math.exp(log_epsilon), budget.delta))
 
     def distance(candidate: Budget) -> float:
         n_features = None if estimator.schema is not None else int(plan.problem.n_features)
@@ -320,13 +320,13 @@ def _targets(outcome: Outcome, signals: Array, error: float, uniform: Any) -> An
 
         def counts_at(strength: float) -> tuple[Array, Array]:
             means = _COUNT_MEAN * high * np.exp(strength * signals[:, 0] - 0.5 * strength**2)
-            found = np.zeros(size)
+            chances = np.zeros(size)
             below, term = np.exp(-means), np.exp(-means)
             for count in range(1, math.floor(high) + 1):
-                found += chance > below
+                chances += chance > below
                 term = term * means / count
                 below = below + term
-            return found, means
+            return chances, means
 
         def left(strength: float) -> float:
             counts, means = counts_at(strength)

@@ -154,7 +154,7 @@ def squares_of_bundles(shape: Bundles) -> tuple[float, ...]:
 
 def squares_of_groups(shape: Bundles) -> list[float]:
     """For each group E |b_g|_2^2 of its noise at a rate of 1."""
-    found = [0.0] * len(shape.sizes)
+    variances = [0.0] * len(shape.sizes)
     for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
         own = shape.shape_of(i)
         d = own.free_dimension
@@ -164,11 +164,11 @@ def squares_of_groups(shape: Bundles) -> list[float]:
         else:
             squares = [size * entry for size, (entry, _) in zip(own.sizes, moments_of_groups(own), strict=True)]
         for g, square in zip(bundle, squares, strict=True):
-            found[g] = of_noise * square
+            variances[g] = of_noise * square
     for g in shape.away:
         # Each level has an equal part of the constant's noise.
-        found[g] += shape.scales[g] ** 2 / shape.sizes[g] * found[-1] / shape.scales[-1] ** 2
-    return found
+        variances[g] += shape.scales[g] ** 2 / shape.sizes[g] * variances[-1] / shape.scales[-1] ** 2
+    return variances
 
 
 @functools.lru_cache(maxsize=64)
@@ -188,8 +188,8 @@ def shapes_of_groups(sizes: tuple[int, ...], scales: tuple[float, ...], linked: 
     tried = [_moved(bundles, len(sizes) - 1, home) for home in homes]
     if not few:
         tried.append(_moved([*bundles, []], len(sizes) - 1, len(bundles)))
-    found = [_with_shares(sizes, scales, linked, each) for each in tried]
-    return (*together, min(found, key=lambda shape: shape.laplace_norm(1.0)))
+    candidates = [_with_shares(sizes, scales, linked, share) for share in tried]
+    return (*together, min(candidates, key=lambda shape: shape.laplace_norm(1.0)))
 
 
 def _n_linked(sizes: Sequence[int], linked: Sequence[bool]) -> int:

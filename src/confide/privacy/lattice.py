@@ -47,13 +47,13 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy) -> Any:
     """(n,) Python integers, independent, x with probability proportional to exp(-x^2 / (2 scale^2))."""
     # Canonne, Kamath and Steinke (2020), algorithm 3.
     width = Fraction(math.floor(scale) + 1)
-    found, left, centre = np.zeros(n, dtype=object), np.arange(n), scale**2 / width
+    values, left, centre = np.zeros(n, dtype=object), np.arange(n), scale**2 / width
     while left.size:
         sizes = np.abs(drawn := discrete_laplace(width, left.size, entropy))
         near = np.exp(-0.5 * ((sizes.astype(np.float64) - float(centre)) / float(scale)) ** 2)
         kept = _events(near, lambda i: (sizes[i] - centre) ** 2 / (2 * scale**2), False, (left.size,), entropy)  # noqa: B023
-        found[left[kept]], left = drawn[kept], left[~kept]
-    return found
+        values[left[kept]], left = drawn[kept], left[~kept]
+    return values
 
 
 def _geometric(scale: Fraction, n: int, entropy: Entropy) -> Any:
@@ -108,10 +108,10 @@ def _first_bits(x: Fraction, odds: bool, n_bits: int) -> int:
     while True:
         precision += 20
         with localcontext(Context(prec=precision, Emin=MIN_EMIN, Emax=MAX_EMAX)):
-            found = (Decimal(-x.numerator) / Decimal(x.denominator)).exp()
-            found = (1 << n_bits) * (found / (1 + found) if odds else found)
-            error = found.scaleb(size + 3 - precision)
-            low, high = math.floor(found - error), math.floor(found + error)
+            probability = (Decimal(-x.numerator) / Decimal(x.denominator)).exp()
+            probability = (1 << n_bits) * (probability / (1 + probability) if odds else probability)
+            error = probability.scaleb(size + 3 - precision)
+            low, high = math.floor(probability - error), math.floor(probability + error)
         if low == high:
             return low
 

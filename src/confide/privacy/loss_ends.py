@@ -121,19 +121,19 @@ class RowEnds:
 
     def upper(self, z: Array) -> Array:
         along, (bend, flat) = np.abs(z) if self.two_sided else z, self.upper_cost
-        found = np.zeros_like(z)
+        largest = np.zeros_like(z)
         for share, part in self.lengths:
             square = self.squares[0] * (share * self.shift) ** 2
-            found = np.maximum(found, _bent(part * bend - square, share * self.shift * along + square, self.n_corners))
-        return _away(found + flat, self.shift, bend)
+            largest = np.maximum(largest, _bent(part * bend - square, share * self.shift * along + square, self.n_corners))
+        return _away(largest + flat, self.shift, bend)
 
     def lower(self, z: Array) -> Array:
         along, (bend, flat) = np.abs(z) if self.two_sided else -z, self.lower_cost
         square = self.squares[1] * (self.lengths[0][0] * self.shift) ** 2
-        found = np.zeros_like(z)
+        largest = np.zeros_like(z)
         for share, part in self.lengths:
-            found = np.maximum(found, _bent(part * bend + square, share * self.shift * along - square, self.n_corners))
-        return -_away(found + flat, self.shift, bend)
+            largest = np.maximum(largest, _bent(part * bend + square, share * self.shift * along - square, self.n_corners))
+        return -_away(largest + flat, self.shift, bend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +159,14 @@ class PairEnds:
 
     def upper(self, z: Array) -> Array:
         m, (bend, flat) = 0.5 * self.shift, self.cost
-        second, found = m * z + 0.5 * m**2, np.zeros_like(z)
+        second, largest = m * z + 0.5 * m**2, np.zeros_like(z)
         for share, part in self.lengths:
             square = 0.5 * (share * m) ** 2
             # The slope of the second row is at one of its ends. Where it is at the largest, the shifts add up.
             also = share * m**2 if self.acute else 0.0
             alone, both = (_bent(part * bend - square, share * m * z + square + more) for more in (0.0, also))
-            found = np.maximum(found, np.maximum(alone, second + both))
-        return _away(found + flat, self.shift, bend)
+            largest = np.maximum(largest, np.maximum(alone, second + both))
+        return _away(largest + flat, self.shift, bend)
 
     def lower(self, z: Array) -> Array:
         m, square = 0.5 * self.shift, 0.5 if self.acute else 0.0
@@ -189,9 +189,9 @@ def _bent(bend: float, ends: Array, n_corners: int = 1) -> Array:
     return bent
 
 
-def _away(found: Array, shift: float, bend: float) -> Array:
+def _away(distance: Array, shift: float, bend: float) -> Array:
     """Moved away from 0 by more than the rounding of an end."""
-    return found * _UP + 2.0**-44 * (shift * (1.0 + shift) + bend)
+    return distance * _UP + 2.0**-44 * (shift * (1.0 + shift) + bend)
 
 
 def accounts_of(curve: BentCurve) -> list[list[list[tuple[float, Ends]]]]:

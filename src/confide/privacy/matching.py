@@ -181,5 +181,5 @@ def _is_paid(plan: Plan, matching: SumPlan[CountsAndResiduals]) -> bool:
     if type(of_weights) is not type(whole) or getattr(of_weights, "delta", 0.0) > getattr(whole, "delta", 0.0):
         return False
     # Epsilons and rhos add up, and sums with Laplace noise cost no delta.
-    parts = [Fraction(each.rho if isinstance(each, ZCDP) else each.epsilon) for each in (of_weights, whole)]
+    parts = [Fraction(budget.rho if isinstance(budget, ZCDP) else budget.epsilon) for budget in (of_weights, whole)]
     return parts[0] + Fraction(matching.share) * parts[1] <= parts[1]

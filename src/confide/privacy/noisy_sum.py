@@ -173,16 +173,16 @@ def least_noise(
     laws : those that are compared
     share : the part of epsilon, or of the squared shift over deviation, that the noise costs
     """
-    found: list[tuple[LatticeLaplace | LatticeGaussian, GaussianMechanism | PureMechanism]] = []
+    choices: list[tuple[LatticeLaplace | LatticeGaussian, GaussianMechanism | PureMechanism]] = []
     if "laplace" in laws:
         epsilon = share * pure_epsilon(of_row)
-        found.append((LatticeLaplace.of_l1(size, l1_distance, epsilon * _DOWN), PureMechanism(epsilon)))
+        choices.append((LatticeLaplace.of_l1(size, l1_distance, epsilon * _DOWN), PureMechanism(epsilon)))
     if "gaussian" in laws and not isinstance(of_row, PureDP):
         gaussian = LatticeGaussian.of_mu(size, l2_distance, math.sqrt(share) * mu_within(of_row))
-        found.append((gaussian, GaussianMechanism(1.0 / gaussian.multiplier)))
-    if not found:
+        choices.append((gaussian, GaussianMechanism(1.0 / gaussian.multiplier)))
+    if not choices:
         raise ParameterError(f"the budget {of_row} pays for no {laws[0]} noise on a sum.")
-    return min(found, key=lambda noise: noise[0].deviation)
+    return min(choices, key=lambda noise: noise[0].deviation)
 
 
 def computed_distances(l2: float, l1: float, rounding: float, size: int) -> tuple[float, float]:

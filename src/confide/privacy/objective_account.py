@@ -147,8 +147,8 @@ def _of_sums(raised: Array, ends: Array, n_scores: int, shift: float) -> Array:
 def _beyond(raised: Array, shift: float, ends: Array) -> Array:
     """E exp(raised * end) where the noise is beyond the last nodes, rounded up. There an end moves by `shift` at most."""
     slope, end = raised[:, 0] * shift, max(ends[0], ends[-1])
-    found: Array = 2.0 * np.exp(raised[:, 0] * end - slope * _FAR + 0.5 * slope**2 + log_ndtr(slope - _FAR)) * _SUMS_UP
-    return found
+    tail: Array = 2.0 * np.exp(raised[:, 0] * end - slope * _FAR + 0.5 * slope**2 + log_ndtr(slope - _FAR)) * _SUMS_UP
+    return tail
 
 
 def _joined(ends: list[tuple[float, Ends, Array, Array]]) -> tuple[list[Array], list[Array], list[Array]]:
@@ -164,8 +164,8 @@ def _charges_of_one_tilt(raised: Array, chances: Array, above: Array, below: Arr
     """
     order = np.argsort(above + below)
     falls = np.cumsum((chances * (np.expm1(-below) - np.expm1(-above)))[order])
-    found = int(np.searchsorted(falls, -float(chances @ np.expm1(-above))))
-    tilt = 0.5 * float((above + below)[order][min(found, len(order) - 1)])
+    position = int(np.searchsorted(falls, -float(chances @ np.expm1(-above))))
+    tilt = 0.5 * float((above + below)[order][min(position, len(order) - 1)])
     charges: Array = raised * np.exp((1.0 + raised) * tilt)
     return charges
 
@@ -176,8 +176,8 @@ def _charges(raised: Array, chances: Array, above: Array, below: Array) -> Array
     chords = (np.exp(raised * above) - np.exp(raised * below)) / width
     order = np.argsort(chords, axis=1)
     falls = np.cumsum((chances * width)[order], axis=1)
-    found = (falls < -(chances @ np.expm1(-above))).sum(axis=1, keepdims=True)
-    charges: Array = np.take_along_axis(chords, np.take_along_axis(order, np.minimum(found, len(chances) - 1), 1), 1)
+    positions = (falls < -(chances @ np.expm1(-above))).sum(axis=1, keepdims=True)
+    charges: Array = np.take_along_axis(chords, np.take_along_axis(order, np.minimum(positions, len(chances) - 1), 1), 1)
     return charges
 
 
@@ -439,8 +439,8 @@ class GaussianObjective:
         losses = mu * (0.5 * mu + ends)
         slopes = np.clip(0.5 + 0.5 * losses / max(kappa, 2.0**-1000), 0.0, 1.0)
         bent = slopes * losses + kappa * slopes * (1.0 - slopes) + 2.0**-40 * (kappa + np.abs(losses))
-        found = np.minimum(1.0, gaussian_deltas(epsilon - bent, self.added_mu)) @ chances
-        return min(1.0, float(found + ndtr(-ends[-1])) * (1.0 + 1e-7) + 2.0**-990)
+        delta = np.minimum(1.0, gaussian_deltas(epsilon - bent, self.added_mu)) @ chances
+        return min(1.0, float(delta + ndtr(-ends[-1])) * (1.0 + 1e-7) + 2.0**-990)
 
     def _delta(self, epsilon: float, kappa_form: bool) -> float:
         room = epsilon - (self.kappa if kappa_form else self.curvature)

@@ -131,12 +131,12 @@ def _largest_concentrated(curve_at: Callable[[float], GaussianObjective], high: 
     side, known = 0, below
     while known < -1e-4 and low < high * (1.0 - 1e-5):
         middle = low * (high / low) ** min(0.999, max(0.001, (-5e-5 - below) / (above - below)))
-        found = excess(middle)
+        value = excess(middle)
         # An end that stays for a second time counts half, so that the search does not creep up to it.
-        if found <= 0.0:
-            low, below, above, side, known = middle, found, above * (0.5 if side < 0 else 1.0), -1, found
+        if value <= 0.0:
+            low, below, above, side, known = middle, value, above * (0.5 if side < 0 else 1.0), -1, value
         else:
-            high, above, below, side = middle, found, below * (0.5 if side > 0 else 1.0), 1
+            high, above, below, side = middle, value, below * (0.5 if side > 0 else 1.0), 1
     return curve_at(low)
 
 

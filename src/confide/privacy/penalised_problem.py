@@ -77,7 +77,7 @@ class SparseProblem(Problem):
     @classmethod
     def of(cls, problem: Problem, l1_ratio: float, *, has_levels: bool = False) -> SparseProblem:
         """The same problem, with its ridge, and an l1 penalty beside it."""
-        facts = {each.name: getattr(problem, each.name) for each in fields(problem)}
+        facts = {field.name: getattr(problem, field.name) for field in fields(problem)}
         return cls(**facts, l1_ratio=l1_ratio, has_levels=has_levels)
 
     def l1_strength(self, l2: float) -> float:
@@ -161,7 +161,7 @@ class PenalisedProblem(Problem):
     @classmethod
     def of(cls, problem: Problem, penalty: StronglyConvex) -> PenalisedProblem:
         """The same problem, with this penalty in place of its ridge."""
-        facts = {each.name: getattr(problem, each.name) for each in fields(problem)}
+        facts = {field.name: getattr(problem, field.name) for field in fields(problem)}
         return cls(**facts, penalty=penalty)
 
     def rounding(self, l2: float) -> PenaltyRounding:
@@ -229,7 +229,7 @@ class GroupedFormProblem(Problem):
     @classmethod
     def of(cls, problem: Problem, form: QuadraticForm) -> GroupedFormProblem:
         """The same problem in the norm of a form, its ridge that of the form."""
-        facts = {each.name: getattr(problem, each.name) for each in fields(problem)}
+        facts = {field.name: getattr(problem, field.name) for field in fields(problem)}
         return cls(**facts, form=form)
 
     @property
@@ -311,7 +311,7 @@ class ProblemWithRidges(Problem):
     @classmethod
     def of(cls, problem: Problem, group_factors: tuple[float, ...]) -> ProblemWithRidges:
         """The same problem, its ridge the least one."""
-        facts = {each.name: getattr(problem, each.name) for each in fields(problem)}
+        facts = {field.name: getattr(problem, field.name) for field in fields(problem)}
         return cls(**facts, group_factors=group_factors)
 
     @property

@@ -223,14 +223,14 @@ class NoisyQuantiles:
         """
         if not made_by(plan, QuantilesPlan):
             raise ParameterError(ANOTHERS)
-        found = []
+        positions = []
         for grid, of_column in zip(plan.candidates, counts, strict=True):
             chosen = [
                 grid[plan.selection.choose(mistakes(of_column, quantile, plan.neighbours), entropy)]
                 for quantile in plan.quantiles
             ]
-            found.append(tuple(sorted(chosen)))
-        return tuple(found)
+            positions.append(tuple(sorted(chosen)))
+        return tuple(positions)
 
 
 def places(candidates: Sequence[float], values: NDArray[Any]) -> NDArray[np.int64]:
@@ -240,8 +240,8 @@ def places(candidates: Sequence[float], values: NDArray[Any]) -> NDArray[np.int6
     counts nowhere.
     """
     grid, present = np.asarray(candidates), values[~np.isnan(values)].astype(np.float64)
-    found = np.searchsorted(grid, present, side="left") + np.searchsorted(grid, present, side="right")
-    return np.bincount(found, minlength=2 * grid.size + 1).astype(np.int64)
+    positions = np.searchsorted(grid, present, side="left") + np.searchsorted(grid, present, side="right")
+    return np.bincount(positions, minlength=2 * grid.size + 1).astype(np.int64)
 
 
 def mistakes(counts: NDArray[np.int64], quantile: Fraction, neighbours: Neighbours) -> list[Fraction]:

@@ -201,17 +201,17 @@ class Linked(Shape):
 def moments_of_groups(shape: Shape) -> list[tuple[float, float]]:
     """For each group the variance of an entry of U, and the covariance of two; U is uniform in the unit ball of the norm."""
     constant, sections = _section_mean_squares(shape.levels) if isinstance(shape, Linked) else (0.0, {})
-    found = []
+    moments = []
     for size, scale, linked in zip(shape.sizes, shape.scales, shape.linked, strict=True):
         own, shared = 2.0 / ((size + 1) * (size + 2)), 0.0
         if linked:
             # The entries add up to that of the constant.
             own = sections[size - 1] / size
             shared = (constant - size * own) / (size * (size - 1))
-        found.append((scale**2 * own, scale**2 * shared))
+        moments.append((scale**2 * own, scale**2 * shared))
     if isinstance(shape, Linked):
-        found[-1] = (shape.scales[-1] ** 2 * constant, 0.0)
-    return found
+        moments[-1] = (shape.scales[-1] ** 2 * constant, 0.0)
+    return moments
 
 
 @functools.lru_cache(maxsize=64)
@@ -302,8 +302,8 @@ def _scaled_squares(n: int) -> Array:
 
 def _logs(shares: Array) -> Array:
     with np.errstate(divide="ignore"):
-        found: Array = np.log(shares)
-    return found
+        logarithms: Array = np.log(shares)
+    return logarithms
 
 
 # Noise of groups of columns, in the norm of a quadratic form. Proof: proofs/penalty.md, section 8.

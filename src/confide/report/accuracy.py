@@ -42,10 +42,10 @@ def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[
     ParameterError
         If there are no forecasts for such a model at its own budget, or the guesses contradict each other.
     """
-    found = model.guarantee_.n_rows
-    if found is None or not model.guarantee_.budget.is_private:
+    n_rows_known = model.guarantee_.n_rows
+    if n_rows_known is None or not model.guarantee_.budget.is_private:
         raise ParameterError("forecasts are for private models, whose guarantee states the number of rows.")
-    n_rows = found[0] if found[0] == found[1] else None
+    n_rows = n_rows_known[0] if n_rows_known[0] == n_rows_known[1] else None
     n_features = None if getattr(model, "schema", None) is not None else model.n_features_in_
     forecasts: list[Forecast] = []
     for budget in budgets_around(model.guarantee_.budget):
@@ -73,12 +73,12 @@ def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] |
     """
     if given is None:
         return None
-    found = given.to_dict() if hasattr(given, "to_dict") else given
-    if isinstance(found, dict) and isinstance(found.get("evaluation"), dict):
-        found = found["evaluation"]
+    document = given.to_dict() if hasattr(given, "to_dict") else given
+    if isinstance(document, dict) and isinstance(document.get("evaluation"), dict):
+        document = document["evaluation"]
     try:
-        json.dumps(found, allow_nan=False)
-        is_one = isinstance(found, dict) and _is_evaluation(found)
+        json.dumps(document, allow_nan=False)
+        is_one = isinstance(document, dict) and _is_evaluation(document)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, ParameterError):
         is_one = False
     if not is_one:
@@ -86,35 +86,36 @@ def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] |
             "evaluation must be what confide.evaluate gives, or the JSON document of `confide evaluate --format json`. In "
             "what was given a part is missing, or has another form than confide writes: evaluate anew, or take a fresh copy."
         )
-    if found["model_checksums"][0] not in checksums:
+    if document["model_checksums"][0] not in checksums:
         raise ParameterError(
-            f"evaluation: these rates are of another model. They name the file with SHA-256 {found['model_checksums'][0]}, "
+            f"evaluation: these rates are of another model. They name the file with SHA-256 "
+            f"{document['model_checksums'][0]}, "
             f"and that of this model has {checksums[-1]}. Give the rates of this model."
         )
-    return dict(found)
+    return dict(document)
 
 
-def _is_evaluation(found: dict[str, Any]) -> bool:
+def _is_evaluation(document: dict[str, Any]) -> bool:
     """Whether every value that reports read is there and of the right type. It may raise an error in place of False."""
-    from_tables = isinstance(found.get("rates"), dict)
-    groups, charge = found.get("by_group", {}), found.get("charge")
-    budget_from_dict(found["budget"])
-    checksums = found["model_checksums"]
-    texts = [found[name] for name in (("kind",) if from_tables else ("outcome",))] + [*found.get("interrupted", ())]
-    perhaps = [found["void"], found["charged_to"], found.get("other"), found.get("group_column")]
+    from_tables = isinstance(document.get("rates"), dict)
+    groups, charge = document.get("by_group", {}), document.get("charge")
+    budget_from_dict(document["budget"])
+    checksums = document["model_checksums"]
+    texts = [document[name] for name in (("kind",) if from_tables else ("outcome",))] + [*document.get("interrupted", ())]
+    perhaps = [document["void"], document["charged_to"], document.get("other"), document.get("group_column")]
     perhaps += [charge.get("ledger")] if isinstance(charge, dict) else []
-    rates = [_rates_in(found), *groups.values(), *found.get("group_differences", {}).values()]
+    rates = [_rates_in(document), *groups.values(), *document.get("group_differences", {}).values()]
     return (
         all(type(text) is str for text in texts)
         and all(text is None or type(text) is str for text in perhaps)
         and isinstance(charge, dict | None)
         and isinstance(checksums, list)
         and 1 <= len(checksums) <= 2
-        and all(type(each) is str for each in checksums)
-        and _is_number(found["level"], 0.0, 1.0)
-        and (found.get("clip") is None or _is_number(found["clip"], 0.0, math.inf))
-        and (not groups or found.get("group_column") is not None)
-        and set(found.get("group_differences", {})) <= {name for name, block in groups.items() if not _is_hidden(block)}
+        and all(type(checksum) is str for checksum in checksums)
+        and _is_number(document["level"], 0.0, 1.0)
+        and (document.get("clip") is None or _is_number(document["clip"], 0.0, math.inf))
+        and (not groups or document.get("group_column") is not None)
+        and set(document.get("group_differences", {})) <= {name for name, block in groups.items() if not _is_hidden(block)}
         and all(name for block in rates for name in block)
         and all(_is_rate(rate, bounded=not from_tables) for block in rates for rate in block.values())
     )
@@ -268,19 +269,21 @@ def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
         marks.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{accuracy:.1%}</text>')
         marks.append(f'<text x="{_WIDTH - _RIGHT}" y="{y - 4:.1f}" text-anchor="end" class="quiet">{name}</text>')
     places = list(map(x_of, amounts))
-    above = [f"{x:.1f},{y_of(1.0 - each.low):.1f}" for x, each in zip(places, forecasts, strict=True)]
-    below = [f"{x:.1f},{y_of(1.0 - each.high):.1f}" for x, each in zip(places, forecasts, strict=True)]
-    line = [f"{x:.1f},{y_of(1.0 - each.error):.1f}" for x, each in zip(places, forecasts, strict=True)]
+    above = [f"{x:.1f},{y_of(1.0 - forecast.low):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
+    below = [f"{x:.1f},{y_of(1.0 - forecast.high):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
+    line = [f"{x:.1f},{y_of(1.0 - forecast.error):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
     marks.append(f'<polygon class="joint" points="{" ".join([*above, *reversed(below)])}"/>')
     marks.append(f'<polyline class="curve" points="{" ".join(line)}"/>')
-    for x, amount, each in zip(places, amounts, forecasts, strict=True):
+    for x, amount, drawn in zip(places, amounts, forecasts, strict=True):
         is_chosen = math.isclose(amount, chosen, rel_tol=1e-9)
         radius = 6 if is_chosen else 3
-        marks.append(f'<circle class="point" cx="{x:.1f}" cy="{y_of(1.0 - each.error):.1f}" r="{radius}"/>')
+        marks.append(f'<circle class="point" cx="{x:.1f}" cy="{y_of(1.0 - drawn.error):.1f}" r="{radius}"/>')
         marks.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{amount:.3g}</text>')
     name = next(iter(forecasts[0].plan.event.budget.ranges))
     marks.append(f'<text x="{_LEFT + width / 2}" y="{bottom + 36}" text-anchor="middle" class="quiet">{name}</text>')
-    told = "; ".join(f"{name} {amount:.3g}: {1.0 - each.error:.1%}" for amount, each in zip(amounts, forecasts, strict=True))
+    told = "; ".join(
+        f"{name} {amount:.3g}: {1.0 - forecast.error:.1%}" for amount, forecast in zip(amounts, forecasts, strict=True)
+    )
     title = f"Expected accuracy. {told}."
     return (
         f'<svg class="wide" role="img" aria-label="{escape(title)}" viewBox="0 0 {_WIDTH} {bottom + 42}">'

@@ -113,7 +113,7 @@ def _rates(block: Block) -> str:
         f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
         for name, *cells in block.lines
     )
-    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in block.heads)
+    head = "".join(f'<th scope="col">{escape(head_of_column)}</th>' for head_of_column in block.heads)
     above = f"<caption>{escape(block.title)}</caption><thead><tr>{head}</tr></thead>" if block.title else ""
     return f"<table>{above}<tbody>{rows}</tbody></table>"
 

@@ -63,7 +63,7 @@ def _front_matter(contents: Contents) -> str:
             for name in _METRICS
             if is_one_model and name in rates and rates[name]["value"] is not None
         ]
-        fields["metrics"] = [each["type"] for each in metrics]
+        fields["metrics"] = [metric["type"] for metric in metrics]
         data = {"type": "private", "name": contents.data_name or "private rows"}
         result = {"task": {"type": task}, "dataset": data, "metrics": metrics}
         fields["model-index"] = [{"name": contents.name, "results": [result]}]
@@ -91,7 +91,7 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
         "guarantee": guarantee.to_dict(),
         "statement": guarantee.statement(),
         "largest_probability_of_a_right_guess": [
-            {"after": each.name, "probability": each.probability} for each in contents.odds
+            {"after": odds.name, "probability": odds.probability} for odds in contents.odds
         ],
         "facts": dict(contents.facts),
         "estimator": contents.name,
@@ -107,14 +107,14 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
         "evaluation": contents.evaluation,
         "forecasts": [
             {
-                "budget": each.plan.event.budget.to_dict(),
-                "error": each.error,
-                "low": each.low,
-                "high": each.high,
-                "non_private_error": each.non_private_error,
-                "constant_error": each.constant_error,
+                "budget": forecast.plan.event.budget.to_dict(),
+                "error": forecast.error,
+                "low": forecast.low,
+                "high": forecast.high,
+                "non_private_error": forecast.non_private_error,
+                "constant_error": forecast.constant_error,
             }
-            for each in contents.forecasts
+            for forecast in contents.forecasts
         ],
         "date": contents.date,
         "versions": {"model": contents.written_by, "report": __version__},

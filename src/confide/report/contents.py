@@ -348,10 +348,10 @@ class Contents:
         return f"persons with at most {rows:,} row{'s' if rows > 1 else ''}; {self.guarantee.neighbours}"
 
     def _rows(self) -> str:
-        found = self.guarantee.n_rows
-        if found is None:
+        n_rows = self.guarantee.n_rows
+        if n_rows is None:
             return ""
-        low, high = found
+        low, high = n_rows
         return f"{low:,} (public)" if low == high else f"private, between {low:,} and {high:,}"
 
 
@@ -402,22 +402,22 @@ def contents_of(
     own = checksum_of_model(model)
     sha256 = sha256 or own
     failures, rated = failures_of_plan(model, written_by), checked_evaluation(evaluation, (own, sha256))
-    found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
-    charged = (None, ()) if ledger is None or found is None else (ledger.identity, found.entries)
+    facts = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
+    charged = (None, ()) if ledger is None or facts is None else (ledger.identity, facts.entries)
     doubts = () if rated is None else doubts_of_rates(rated, *charged)
     return Contents(
         model=model,
         level=level,
-        verdict=verdict_of(guarantee, found, failures, supposed_in(model), doubts),
-        ledger=found,
+        verdict=verdict_of(guarantee, facts, failures, supposed_in(model), doubts),
+        ledger=facts,
         evaluation=rated,
         forecasts=tuple(forecasts),
         points=()
         if failures
         else points_to_confirm(
-            guarantee, found, None if schema is None else schema.person, has_prior=released_model(model).prior is not None
+            guarantee, facts, None if schema is None else schema.person, has_prior=released_model(model).prior is not None
         ),
-        odds=() if failures else _odds(guarantee, found),
+        odds=() if failures else _odds(guarantee, facts),
         sha256=sha256,
         written_by=written_by,
         date=date or datetime.now(UTC).date().isoformat(),
@@ -432,8 +432,12 @@ def contents_of(
 def _forecast_figure(forecasts: Sequence[Forecast], guarantee: Guarantee) -> Block:
     """Accuracy against the budget, as a picture and in numbers."""
     rows = [
-        (str(each.plan.event.budget), f"{1.0 - each.error:.1%}", f"{1.0 - each.high:.1%} to {1.0 - each.low:.1%}")
-        for each in forecasts
+        (
+            str(forecast.plan.event.budget),
+            f"{1.0 - forecast.error:.1%}",
+            f"{1.0 - forecast.high:.1%} to {1.0 - forecast.low:.1%}",
+        )
+        for forecast in forecasts
     ]
     picture = accuracy_picture(forecasts, first_amount(guarantee.budget))
     return Block("figure", rows, ("Budget", "Expected accuracy", "Range"), drawing=picture)

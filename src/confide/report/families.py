@@ -155,7 +155,7 @@ class Family:
 
     def to_html(self) -> str:
         """A table for a web page or a notebook."""
-        head = "".join(f"<th>{each}</th>" for each in _HEADINGS)
+        head = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(one))}</tr>" for one in self.hypotheses)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -229,26 +229,26 @@ def family(
     wanted = None if columns is None else _checked_columns(columns)
     given = _given(analyses, ledger is not None)
     members, left_out = (given, ()) if ledger is None else _members_of(ledger, given, purpose)
-    tables = [None if each.model is None else _tested(each, target, wanted) for each in members]
+    tables = [None if member.model is None else _tested(member, target, wanted) for member in members]
     count = sum(1 if lines is None else len(lines) for lines in tables)
     if not count:
         raise ParameterError(_NO_TEST)
     if wanted is not None:
         _refuse_unknown(wanted, [line for lines in tables if lines is not None for line in lines])
-    found: list[tuple[str, str, str, float, float, float, float]] = []
+    rows: list[tuple[str, str, str, float, float, float, float]] = []
     for member, lines in zip(members, tables, strict=True):
         if member.model is None or lines is None:
-            found.append((member.name, "", "", math.nan, math.nan, math.nan, member.p_value))
+            rows.append((member.name, "", "", math.nan, math.nan, math.nan, member.p_value))
             continue
         wide = member.model.summary(level_of_each(level, count), target).coefficients
         kept = [one for one in wide if one.name in {line.name for line in lines} and one.unit]
-        found += [(member.name, one.name, one.unit, one.estimate, one.low, one.high, one.p_value) for one in kept]
-    adjusted = adjusted_p_values([each[-1] for each in found], method).tolist()
+        rows += [(member.name, one.name, one.unit, one.estimate, one.low, one.high, one.p_value) for one in kept]
+    adjusted = adjusted_p_values([hypothesis[-1] for hypothesis in rows], method).tolist()
     return Family(
-        tuple(Hypothesis(*each, adjusted_p_value=value) for each, value in zip(found, adjusted, strict=True)),
+        tuple(Hypothesis(*hypothesis, adjusted_p_value=value) for hypothesis, value in zip(rows, adjusted, strict=True)),
         method,
         float(level),
-        {each.name: each.in_words(target) for each in members},
+        {member.name: member.in_words(target) for member in members},
         left_out,
     )
 
@@ -289,12 +289,12 @@ def _given(analyses: Any, has_ledger: bool) -> tuple[_Member, ...]:
         raise ParameterError(
             "analyses must be a mapping of names to models, files or p-values, or a list of models and files."
         )
-    pairs = analyses.items() if isinstance(analyses, Mapping) else ((None, each) for each in analyses)
-    found = [_member(key, value, place, has_ledger) for place, (key, value) in enumerate(pairs, 1)]
-    names = [each.name for each in found]
+    pairs = analyses.items() if isinstance(analyses, Mapping) else ((None, analysis) for analysis in analyses)
+    members = [_member(key, value, place, has_ledger) for place, (key, value) in enumerate(pairs, 1)]
+    names = [member.name for member in members]
     if len(set(names)) < len(names):
         raise ParameterError("two analyses have the same name: give a mapping with a name for each.")
-    return tuple(found)
+    return tuple(members)
 
 
 def _member(key: Any, value: Any, place: int, has_ledger: bool) -> _Member:
@@ -317,9 +317,9 @@ def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) ->
     """The analyses that a ledger holds, and sentences on its charges that bring no test."""
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     folder = Path() if isinstance(ledger, Ledger) or "://" in str(ledger) else Path(ledger).parent
-    by_checksum = {each.sha256: each for each in given if each.sha256}
-    by_charge = {each.charge: each for each in given if each.charge}
-    found, left_out = [], []
+    by_checksum = {member.sha256: member for member in given if member.sha256}
+    by_charge = {member.charge: member for member in given if member.charge}
+    kept, left_out = [], []
     for entry in opened.entries().to_dict("records"):
         number = int(entry["number"])
         details = {name: entry[name] for name in DETAILS if isinstance(entry[name], str)}
@@ -327,23 +327,23 @@ def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) ->
         if purpose is not None and purpose not in entry["purpose"]:
             left_out.append(f"Charge {number} of the ledger has another purpose and is not in the family.")
         elif number in by_charge:
-            found.append(by_charge[number])
+            kept.append(by_charge[number])
         elif details.get("sha256") in by_checksum:
-            found.append(replace(by_checksum[details["sha256"]], charge=number))
+            kept.append(replace(by_checksum[details["sha256"]], charge=number))
         elif estimator_of(entry) is None:
             left_out.append(f"Charge {number} of the ledger ({said}) is no fit and has no test in the family.")
         else:
             member = _from_file(details, number, folder)
             if has_tests(member.model):
-                found.append(member)
+                kept.append(member)
             else:
                 left_out.append(f"Charge {number} of the ledger ({said}) bought no intervals and has no test in the family.")
-    if unknown := [each.name for each in given if each.name not in {one.name for one in found}]:
+    if unknown := [member.name for member in given if member.name not in {one.name for one in kept}]:
         raise ParameterError(
             f"{listed(unknown)} cannot be found among the charges of the ledger that belong to the family: no charge names "
             f"the checksum of the file, or has this number. Save the model with its ledger, or leave it out."
         )
-    return tuple(found), tuple(left_out)
+    return tuple(kept), tuple(left_out)
 
 
 def _from_file(details: Mapping[str, str], number: int, folder: Path) -> _Member:
@@ -376,10 +376,10 @@ def _tested(member: _Member, target: str | None, wanted: tuple[str, ...] | None)
 
 
 def _checked_columns(columns: Any) -> tuple[str, ...]:
-    found = () if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
-    if not found or not all(isinstance(each, str) for each in found):
+    names = () if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
+    if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError("columns must be names of columns or coefficients, such as treatment.")
-    return found
+    return names
 
 
 def _refuse_unknown(wanted: tuple[str, ...], lines: list[Coefficient]) -> None:
@@ -390,8 +390,10 @@ def _refuse_unknown(wanted: tuple[str, ...], lines: list[Coefficient]) -> None:
 
 def _cells(one: Hypothesis) -> tuple[str, ...]:
     interval = (one.estimate, one.low, one.high)
-    numbers = ("" if math.isnan(each) else text for each, text in zip(interval, readable_interval(*interval), strict=True))
-    p_values = ("<0.0001" if each < 1e-4 else f"{each:.4f}" for each in (one.p_value, one.adjusted_p_value))
+    numbers = (
+        "" if math.isnan(number) else text for number, text in zip(interval, readable_interval(*interval), strict=True)
+    )
+    p_values = ("<0.0001" if p_value < 1e-4 else f"{p_value:.4f}" for p_value in (one.p_value, one.adjusted_p_value))
     return (one.analysis, one.name, one.unit, *numbers, *p_values)
 
 

@@ -337,12 +337,12 @@ def _cell(x: float, y: float, width: float, value: Value, largest: float, column
 
 def _labels_below(across: Sequence[object], width: float, bottom: float) -> list[str]:
     """The values of the second column, turned where they are many."""
-    found = []
+    labels = []
     for place, value in enumerate(across):
         x = _SURFACE_NAMES + width * (place + 0.5)
         turned = f'transform="rotate(-40 {x:.1f} {bottom + 12})" text-anchor="end"' if width < 60 else 'text-anchor="middle"'
-        found.append(f'<text x="{x:.1f}" y="{bottom + 14}" {turned}>{escape(_short(value, 10))}</text>')
-    return found
+        labels.append(f'<text x="{x:.1f}" y="{bottom + 14}" {turned}>{escape(_short(value, 10))}</text>')
+    return labels
 
 
 def _shown_values(points: Points, effect: Effect, axis: int) -> list[object]:
@@ -439,14 +439,14 @@ def all_findings(model: Any, level: float, adjust: str | None = None) -> list[Bl
 
 def _main_effects(model: Any, level: float) -> list[Block]:
     effects = effects_of(model)
-    found = list(effects.with_bands(level))
-    banded = any(effect.has_band for effect in found)
-    found.sort(key=lambda effect: -size_of(effect, with_bands=banded))
-    alone = [effect for effect in found if len(effect.columns) == 1]
-    pairs = [effect for effect in found if len(effect.columns) == 2]
+    drawn_effects = list(effects.with_bands(level))
+    banded = any(effect.has_band for effect in drawn_effects)
+    drawn_effects.sort(key=lambda effect: -size_of(effect, with_bands=banded))
+    alone = [effect for effect in drawn_effects if len(effect.columns) == 1]
+    pairs = [effect for effect in drawn_effects if len(effect.columns) == 2]
     shown, maps = alone[:_MOST_FIGURES], pairs[:_MOST_MAPS]
     drawn = effect_drawings(shown, effect_limits(alone), min(_LEVELS_IN_SHORT, MOST_LEVELS))
-    words = _words_of_effects(model, effects, found, level)
+    words = _words_of_effects(model, effects, drawn_effects, level)
     if len(shown) < len(alone):
         words.append(f"The {len(shown)} largest of {len(alone)} effects are drawn; the technical appendix has all.")
     blocks = [text(*words), Block("figure", drawing=drawn)]
@@ -461,8 +461,8 @@ def _main_effects(model: Any, level: float) -> list[Block]:
     return blocks
 
 
-def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: float) -> list[str]:
-    order = "less its bands " if any(effect.has_band for effect in found) else ""
+def _words_of_effects(model: Any, effects: Any, shown: Sequence[Effect], level: float) -> list[str]:
+    order = "less its bands " if any(effect.has_band for effect in shown) else ""
     meaning = (
         f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
         "mean of the curve over its scale or of all levels. All columns have the same scale of effects, the largest effect "
@@ -470,7 +470,7 @@ def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: 
         f"drawn."
     )
     sentences = [meaning]
-    if any(effect.has_band for effect in found):
+    if any(effect.has_band for effect in shown):
         sentences.append(
             f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "
             f"the outer one for all values of a column together."
@@ -484,7 +484,7 @@ def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: 
             "No part of the budget was used for intervals, so there are no bands. The noise alone may make effects of this "
             "size, above all for levels and stretches that few rows have."
         )
-    if any(len(effect.columns) > 2 for effect in found):
+    if any(len(effect.columns) > 2 for effect in shown):
         sentences.append("What three or more columns add together is not drawn.")
     if effects.shortens_rows:
         sentences.append(
@@ -591,11 +591,21 @@ def _what_bars_are(units: str) -> str:
     return "For numbers, bars are for the whole way from low to high; for levels, against the reference."
 
 
-def _without_intervals(found: ReleasedCoefficients, name: str = "Coefficients") -> Block:
-    number = readable if found.units == "original" else "{:+.4f}".format
+def _without_intervals(released_coefficients: ReleasedCoefficients, name: str = "Coefficients") -> Block:
+    number = readable if released_coefficients.units == "original" else "{:+.4f}".format
     rows = [
-        (one.name, one.unit, number(one.estimate), *["" if one.ratio is None else readable(one.ratio)] * bool(found.ratio))
-        for one in found.coefficients
+        (
+            one.name,
+            one.unit,
+            number(one.estimate),
+            *["" if one.ratio is None else readable(one.ratio)] * bool(released_coefficients.ratio),
+        )
+        for one in released_coefficients.coefficients
     ]
-    heads = ("Column", "Unit", "Coefficient", *[found.ratio.capitalize()] * bool(found.ratio))
+    heads = (
+        "Column",
+        "Unit",
+        "Coefficient",
+        *[released_coefficients.ratio.capitalize()] * bool(released_coefficients.ratio),
+    )
     return Block("coefficients", rows, heads, name)

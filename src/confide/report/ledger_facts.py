@@ -175,17 +175,17 @@ def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str
 
     The names are those of fields of `LedgerFacts`; "disagreement" is there if a charge names the file and is too small.
     """
-    found: dict[str, Any] = {"charge": None, "unnamed": (), "other_files": ()}
+    facts: dict[str, Any] = {"charge": None, "unnamed": (), "other_files": ()}
     possible = [entry for entry in entries if _is_of_kind(entry, guarantee, estimator)]
     named = [entry for entry in reversed(possible) if sha256 and entry.get("sha256") == sha256]
     if paid := [int(entry["number"]) for entry in named if pays_for(entry, guarantee.budget)]:
-        return found | {"charge": paid[0]}
+        return facts | {"charge": paid[0]}
     if named:
         charge = f"Charge {named[0]['number']} of the ledger names the checksum of this model's file"
-        return found | {"disagreement": f"{charge}, but its amount does not cover the model's budget."}
+        return facts | {"disagreement": f"{charge}, but its amount does not cover the model's budget."}
     equal = [(int(entry["number"]), entry.get("sha256")) for entry in possible if _has_budget(entry, guarantee)]
     unnamed = tuple(number for number, file in equal if file is None)
-    return found | {"unnamed": unnamed, "other_files": tuple(pair for pair in equal if pair[1] is not None)}
+    return facts | {"unnamed": unnamed, "other_files": tuple(pair for pair in equal if pair[1] is not None)}
 
 
 def _is_of_kind(entry: dict[str, Any], guarantee: Guarantee, estimator: str) -> bool:
@@ -206,23 +206,24 @@ def name_of_release(entry: Mapping[str, Any]) -> str:
 
 def estimator_of(entry: Mapping[str, Any]) -> str | None:
     """The estimator whose fit was charged; None if the charge was for something else, or its purpose is in other words."""
-    found = _FIT.fullmatch(name_of_release(entry))
-    return None if found is None else found[1]
+    match = _FIT.fullmatch(name_of_release(entry))
+    return None if match is None else match[1]
 
 
 def pays_for(entry: Mapping[str, Any], budget: Budget) -> bool:
     """Whether a charge is at least a budget, in its own currency. What was planned together has one charge, a larger one."""
-    found = {name: entry.get(name) or 0.0 for name in budget.ranges}
-    return all(found[name] >= getattr(budget, name) * (1.0 - _RELATIVE) for name in found)
+    spent_amounts = {name: entry.get(name) or 0.0 for name in budget.ranges}
+    return all(spent_amounts[name] >= getattr(budget, name) * (1.0 - _RELATIVE) for name in spent_amounts)
 
 
 def _has_budget(entry: dict[str, Any], guarantee: Guarantee) -> bool:
     amounts = {name: getattr(guarantee.budget, name) for name in guarantee.budget.ranges}
-    found = {name: entry.get(name) for name in ("epsilon", "delta", "rho")}
-    if any(found[name] for name in found if name not in amounts):
+    charged = {name: entry.get(name) for name in ("epsilon", "delta", "rho")}
+    if any(charged[name] for name in charged if name not in amounts):
         return False
     return all(
-        (amount := found[name]) is not None and math.isclose(amount, own, rel_tol=_RELATIVE) for name, own in amounts.items()
+        (amount := charged[name]) is not None and math.isclose(amount, own, rel_tol=_RELATIVE)
+        for name, own in amounts.items()
     )
 
 

@@ -101,28 +101,28 @@ def verify(
     tuple of Finding
     """
     whole = "The file is whole: its checksum is right, and its parts fit each other."
-    found = [Finding(VERIFIED, f"{whole} SHA-256 of the file: {sha256}" if sha256 else whole)]
+    findings = [Finding(VERIFIED, f"{whole} SHA-256 of the file: {sha256}" if sha256 else whole)]
     guarantee = model.guarantee_
     if guarantee.void is not None:
-        found.append(Finding(FAILED, f"The model has no guarantee. {guarantee.void}"))
-    found += _findings_of_plan(model, written_by)
-    found.append(_finding_of_schema(released_model(model).schema, schema))
-    found += _findings_of_ledger(model, ledger, sha256)
-    found += _stated_alone(released_model(model), written_by)
-    found += [
+        findings.append(Finding(FAILED, f"The model has no guarantee. {guarantee.void}"))
+    findings += _findings_of_plan(model, written_by)
+    findings.append(_finding_of_schema(released_model(model).schema, schema))
+    findings += _findings_of_ledger(model, ledger, sha256)
+    findings += _stated_alone(released_model(model), written_by)
+    findings += [
         Finding(
             UNCHECKED,
             "What the guarantee assumes about people, rows and other releases: the report lists the points to confirm.",
         ),
     ]
-    return tuple(found)
+    return tuple(findings)
 
 
 def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
     """What the file says and nothing else confirms. With the checks, these findings cover every part of a model's file."""
     kept = {"intervals": released.evidence, "interest": released.interest}
     sums = [f"{name}.{part}" for name, value in kept.items() if value is not None for part in _SUMS]
-    found = [
+    findings = [
         Finding(
             UNCHECKED,
             "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it.",
@@ -143,22 +143,22 @@ def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
             f"What the file says of the fit and its rows: {rows} rows, {ledger}, {chosen}, {seed}, attempt {facts.attempts} "
             f"under its charge; steps before it that learned from the rows: {earlier}; labels, weights and place."
         )
-        found.append(Finding(UNCHECKED, sentence, ("guarantee.circumstances",)))
+        findings.append(Finding(UNCHECKED, sentence, ("guarantee.circumstances",)))
     if released.encoder is None:
         names = "Names of columns and of classes, and the bound on rows: no schema declares them."
-        found.append(Finding(UNCHECKED, names, ("feature_names_in", "classes", "row_bound")))
+        findings.append(Finding(UNCHECKED, names, ("feature_names_in", "classes", "row_bound")))
     elif released.encoder.schema.target is None and released.domain:
-        found.append(Finding(UNCHECKED, "Names of classes: the schema has no target.", ("classes",)))
+        findings.append(Finding(UNCHECKED, "Names of classes: the schema has no target.", ("classes",)))
     if released.evidence is None and released.interest is None:
         unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
-        found.append(Finding(UNCHECKED, "What was declared of the sample: no intervals rest on it.", unused))
+        findings.append(Finding(UNCHECKED, "What was declared of the sample: no intervals rest on it.", unused))
     if number_column(released.schema) is not None:
-        found.append(
+        findings.append(
             Finding(UNCHECKED, "The parameter target_bound: the schema bounds the target.", ("parameters.target_bound",))
         )
     if released.prior is not None:
-        found.append(Finding(UNCHECKED, "The weights of the prior, and where they came from.", ("prior",)))
-    return found
+        findings.append(Finding(UNCHECKED, "The weights of the prior, and where they came from.", ("prior",)))
+    return findings
 
 
 def failures_of_plan(model: Any, written_by: str = __version__) -> tuple[str, ...]:
@@ -262,13 +262,13 @@ def _differences(model: Any, plan: AnyPlan, expected: Guarantee) -> list[str]:
             released, plan, settings_of_model(model).target_shift
         ),
     }
-    found = [name for name, is_same in compared.items() if not is_same]
+    differing = [name for name, is_same in compared.items() if not is_same]
     if stated.assumptions != expected.assumptions:
-        lacking = [each for each in expected.assumptions if each not in stated.assumptions]
-        more = [each for each in stated.assumptions if each not in expected.assumptions]
+        lacking = [assumption for assumption in expected.assumptions if assumption not in stated.assumptions]
+        more = [assumption for assumption in stated.assumptions if assumption not in expected.assumptions]
         what = f'the file lacks "{lacking[0]}"' if lacking else f'the file adds "{more[0]}"' if more else "in another order"
-        found.append(f"set of assumptions: {what}")
-    return found
+        differing.append(f"set of assumptions: {what}")
+    return differing
 
 
 def _has_its_columns(released: ReleasedModel) -> bool:
@@ -276,7 +276,9 @@ def _has_its_columns(released: ReleasedModel) -> bool:
     columns, encoder = released.columns, released.encoder
     if encoder is not None:
         own = Columns.of_schema(encoder)
-        names, expected = (() if each.feature_names_in is None else tuple(each.feature_names_in) for each in (columns, own))
+        names, expected = (
+            () if described.feature_names_in is None else tuple(described.feature_names_in) for described in (columns, own)
+        )
         if columns.n_features_in != own.n_features_in or names != expected:
             return False
     return np.array_equal(released.coefficient_names, coefficient_names(columns, encoder, released.fourier))
@@ -407,8 +409,8 @@ def _without_choices(schema: Schema) -> dict[str, Any]:
     described = schema.without_curves().to_dict()
     kept = {key: value for key, value in described.items() if key not in ("interact", "random_features")}
     # Units are words for readers, which decide nothing.
-    for each in (kept.get("target", {}), *kept["columns"].values()):
-        each.pop("unit", None)
+    for field in (kept.get("target", {}), *kept["columns"].values()):
+        field.pop("unit", None)
     return kept
 
 
@@ -419,7 +421,7 @@ def _findings_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> list[
     ledger.verify()
     chain = f"The ledger's chain is whole; head: {facts.head}"
     outcome = VERIFIED if facts.holds_the_charge else UNCHECKED if facts.may_hold_the_charge else FAILED
-    found = [Finding(outcome, f"{facts.sentence()} {chain}")]
+    findings = [Finding(outcome, f"{facts.sentence()} {chain}")]
     if facts.unit_note is not None:
-        found.append(Finding(UNCHECKED, f"What all releases cost together is not known. {facts.unit_note}"))
-    return found
+        findings.append(Finding(UNCHECKED, f"What all releases cost together is not known. {facts.unit_note}"))
+    return findings

@@ -52,8 +52,8 @@ def browser() -> str | None:
     named = os.environ.get("CONFIDE_BROWSER")
     if named is not None:
         return shutil.which(named)
-    found = (shutil.which(name) for name in (*BROWSERS, *_OF_MACOS))
-    return next((path for path in found if path is not None), None)
+    paths = (shutil.which(name) for name in (*BROWSERS, *_OF_MACOS))
+    return next((path for path in paths if path is not None), None)
 
 
 def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

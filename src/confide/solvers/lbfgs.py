@@ -95,8 +95,8 @@ def _first_scale(objective: Objectives, start: Weights, gradients: Array, column
     few, share = on_part(objective.restrict(np.arange(1)), sample)
     step = -gradients[:1] * column_scales / safe
     change = few.evaluate(start[:1] + step, order=1).gradient - few.evaluate(start[:1], order=1).gradient
-    found = float(share * (change * step).sum() / (change * change * column_scales).sum())
-    return found if found > 1.0 / safe and np.isfinite(found) else float(1.0 / safe)
+    scale = float(share * (change * step).sum() / (change * change * column_scales).sum())
+    return scale if scale > 1.0 / safe and np.isfinite(scale) else float(1.0 / safe)
 
 
 class Stage(NamedTuple):
@@ -226,16 +226,16 @@ class LimitedMemory:
             if not schedule.is_exact:
                 trials = trials.astype(schedule.now.precision).astype(np.float64, copy=False)
                 directions = trials - weights[which]
-            found = problems.evaluate(trials, order=1).gradient
-            left = np.abs(np.einsum("kd,kd->k", found, directions))
+            trial_gradients = problems.evaluate(trials, order=1).gradient
+            left = np.abs(np.einsum("kd,kd->k", trial_gradients, directions))
             refused = np.flatnonzero(~((left <= -_FLAT_ENOUGH * slopes) | points.near_floor(which)))
             if refused.size:
                 lines, here = problems.restrict(refused), weights[which[refused]]
-                steps, found[refused] = flat_steps(lines, here, directions[refused], slopes[refused], _FLATNESS)
+                steps, trial_gradients[refused] = flat_steps(lines, here, directions[refused], slopes[refused], _FLATNESS)
                 trials[refused] = here + steps[:, None] * directions[refused]
-            curvature.learn(which, trials - weights[which], found - gradients[which], len(start))
-            before, norms = np.linalg.norm(gradients[which], axis=1), points.arrive(which, trials, found)
-            weights[which], gradients[which] = trials, found
+            curvature.learn(which, trials - weights[which], trial_gradients - gradients[which], len(start))
+            before, norms = np.linalg.norm(gradients[which], axis=1), points.arrive(which, trials, trial_gradients)
+            weights[which], gradients[which] = trials, trial_gradients
             schedule.judge(which, before, norms, enough)
             far = norms <= 0.1 * milestone[which]
             milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)

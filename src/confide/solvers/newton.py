@@ -62,9 +62,9 @@ def flat_steps(
         repeated = np.repeat(open_lines, points.shape[1])
         gradients = objective.restrict(repeated).evaluate(trials.reshape(len(repeated), -1), order=1).gradient
         gradients = gradients.reshape(trials.shape)
-        found = np.einsum("kpd,kd->kp", gradients, directions[open_lines])
+        slopes_at_points = np.einsum("kpd,kd->kp", gradients, directions[open_lines])
         still = []
-        for j, steps, at_steps, gradient in zip(open_lines, points, found, gradients, strict=True):
+        for j, steps, at_steps, gradient in zip(open_lines, points, slopes_at_points, gradients, strict=True):
             sizes = np.where(np.isnan(at_steps), np.inf, np.abs(at_steps))
             flattest = int(np.argmin(sizes))
             if sizes[flattest] < least[j]:

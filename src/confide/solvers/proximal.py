@@ -42,8 +42,8 @@ class SparseObjectives(Objectives, Protocol):
 
 def shrunk(points: Array, by: Array) -> Array:
     """Each number moved towards 0 by so much, and 0 where it would pass it: the proximal step of an l1 penalty."""
-    found: Array = np.sign(points) * np.maximum(np.abs(points) - by, 0.0)
-    return found
+    shrunk: Array = np.sign(points) * np.maximum(np.abs(points) - by, 0.0)
+    return shrunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +85,27 @@ def minimiser_of_model(gradient: Array, hessian: Array, weights: Array, l1: Arra
     From time to time the signs that it has found are taken to be right, and the weights that go with them are computed. If
     they have these signs and the conditions of the minimiser hold, they are exact.
     """
-    found, slopes, diagonal = weights.copy(), gradient.copy(), np.diagonal(hessian)
+    point, slopes, diagonal = weights.copy(), gradient.copy(), np.diagonal(hessian)
     for sweep in range(_MOST_SWEEPS):
-        if sweep % _SWEEPS_BETWEEN == 0 and (exact := _with_signs_of(found, gradient, hessian, weights, l1)) is not None:
+        if sweep % _SWEEPS_BETWEEN == 0 and (exact := _with_signs_of(point, gradient, hessian, weights, l1)) is not None:
             return exact
         # Between full sweeps only the weights that are not 0 are visited.
-        visited = range(len(found)) if sweep % _SWEEPS_BETWEEN in (0, 1) else np.flatnonzero(found)
+        visited = range(len(point)) if sweep % _SWEEPS_BETWEEN in (0, 1) else np.flatnonzero(point)
         for j in visited:
-            before = found[j]
+            before = point[j]
             target = before - slopes[j] / diagonal[j]
             limit = l1[j] / diagonal[j]
             after = math.copysign(max(abs(target) - limit, 0.0), target)
             if after != before:
-                found[j] = after
+                point[j] = after
                 slopes += (after - before) * hessian[j]
-    return found
+    return point
 
 
 def _with_signs_of(signs: Array, gradient: Array, hessian: Array, weights: Array, l1: Array) -> Array | None:
     """The minimiser of the model if its weights have these signs, otherwise None. A weight without a penalty is free."""
     free = (signs != 0.0) | (l1 == 0.0)
-    found = np.zeros_like(weights)
+    point = np.zeros_like(weights)
     # The model's slope at v is g + H (v - w) + l1 sign(v), which is 0 at the weights that are not 0.
     at_zero = gradient - hessian @ weights
     if free.any():  # SciPy 1.13 solves no system without unknowns
@@ -113,12 +113,12 @@ def _with_signs_of(signs: Array, gradient: Array, hessian: Array, weights: Array
             factor = cho_factor(hessian[np.ix_(free, free)], lower=True, check_finite=False)
         except LinAlgError:
             return None
-        found[free] = -cho_solve(factor, at_zero[free] + (l1 * np.sign(signs))[free], check_finite=False)
+        point[free] = -cho_solve(factor, at_zero[free] + (l1 * np.sign(signs))[free], check_finite=False)
     penalised = free & (l1 > 0.0)
-    if (np.sign(found) != np.sign(signs))[penalised].any():
+    if (np.sign(point) != np.sign(signs))[penalised].any():
         return None
-    slopes = at_zero + hessian @ found
-    return found if (np.abs(slopes[~free]) <= l1[~free]).all() else None
+    slopes = at_zero + hessian @ point
+    return point if (np.abs(slopes[~free]) <= l1[~free]).all() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,12 +100,12 @@ def _largest_curvature(few: Objectives, start: Weights) -> float:
     step = _STEP / few.row_norm
     # Any direction that is not alike for columns will do.
     direction = np.sin(1.0 + np.arange(float(start.size))).reshape(start.shape)
-    here, found = few.evaluate(start, order=1).gradient, 0.0
+    here, length = few.evaluate(start, order=1).gradient, 0.0
     for _ in range(_ROUNDS):
         direction /= np.linalg.norm(direction)
         direction = (few.evaluate(start + step * direction, order=1).gradient - here) / step
-        found = float(np.linalg.norm(direction))
-    return found
+        length = float(np.linalg.norm(direction))
+    return length
 
 
 # A metric from many rows, where the compiled kernel makes the Hessian of few weights at the price of a few gradients.
@@ -300,8 +300,8 @@ class _Corrected:
         return replace(self, near=self.near.restrict(which))
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        found = self.near.evaluate(weights, order)
-        return replace(found, gradient=found.gradient + (weights - self.centre) @ self.missing)
+        evaluation = self.near.evaluate(weights, order)
+        return replace(evaluation, gradient=evaluation.gradient + (weights - self.centre) @ self.missing)
 
 
 def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:

@@ -223,9 +223,9 @@ class ColumnScaledLimitedMemory:
             fewer, _ = on_part(objective.restrict(np.arange(1)), few)
             cheaper = cheaper_stages(objective, fewer, start[:1], start[:1])
         arrow = arrow_of(objective, part)
-        found = None if arrow is None else _in_arrow_metric(objective, arrow, start, tolerance, cheaper)
-        if found is not None:
-            return found
+        outcome = None if arrow is None else _in_arrow_metric(objective, arrow, start, tolerance, cheaper)
+        if outcome is not None:
+            return outcome
         column_scales = _column_scales(objective, part, start.shape[1])
         return LimitedMemory(column_scales=column_scales, cheaper=cheaper).solve(objective, start, tolerance)
 

@@ -145,16 +145,16 @@ class ColumnCounts:
             return ()
         low, high = self.bounds
         typical = {value for value in self.outside if TYPICAL_CODE.fullmatch(f"{value:.10g}")}
-        found = []
+        values = []
         for value, count in self.outside.items():
-            near = (self.outside[each] for each in self.outside if abs(each - value) <= _NEAR_A_CODE and each not in typical)
+            near = (self.outside[code] for code in self.outside if abs(code - value) <= _NEAR_A_CODE and code not in typical)
             is_typical = value in typical and count > 2 * max(near, default=0)
             is_alone = max(low - value, value - high) > high - low and 2 * count >= (
                 self.below if value < low else self.above
             )
             if count >= FEWEST_OF_A_CODE and (is_typical or is_alone):
-                found.append(value)
-        return tuple(sorted(found, key=lambda value: -self.outside[value]))
+                values.append(value)
+        return tuple(sorted(values, key=lambda value: -self.outside[value]))
 
     @property
     def as_described(self) -> int:
@@ -233,11 +233,11 @@ def _numbers(name: str, cells: Any, *, from_text: bool) -> tuple[Array, Any, Any
     what = f'column "{name}"'
     if from_text:
         coded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-        found = read_texts(coded.dictionary)
+        texts = read_texts(coded.dictionary)
         positions: Indices = coded.indices.cast(pa.int64()).fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
         # The last entry stands for null cells, which are missing.
-        numbers = np.append(found.numbers, np.nan)[positions]
-        return numbers, np.append(found.unreadable, False)[positions], np.append(found.decimal_comma, False)[positions]
+        numbers = np.append(texts.numbers, np.nan)[positions]
+        return numbers, np.append(texts.unreadable, False)[positions], np.append(texts.decimal_comma, False)[positions]
     numbers = np.asarray(read_numbers(what, cells, refuse=False), dtype=np.float64)
     values: list[object] = []
     if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
@@ -247,8 +247,8 @@ def _numbers(name: str, cells: Any, *, from_text: bool) -> tuple[Array, Any, Any
     unreadable = np.array([number_in(value) is None for value in values] + [False])[positions]
     commas = np.zeros(numbers.size, dtype=bool)
     if any(isinstance(value, str) for value in values):
-        found = read_texts(pa.array([value if isinstance(value, str) else None for value in values], pa.string()))
-        commas = np.append(found.decimal_comma, False)[positions] & unreadable
+        texts = read_texts(pa.array([value if isinstance(value, str) else None for value in values], pa.string()))
+        commas = np.append(texts.decimal_comma, False)[positions] & unreadable
     return numbers, unreadable, commas
 
 
@@ -347,10 +347,10 @@ def _fingerprints_of_rows(piece: Piece, columns: tuple[str, ...], persons: Finge
 
     frame: Any = piece.table.select(list(columns)).to_pandas()
     try:
-        found = pd.util.hash_pandas_object(frame, index=False)
+        hashes = pd.util.hash_pandas_object(frame, index=False)
     except TypeError:  # lists and the like
-        found = pd.util.hash_pandas_object(frame.astype(str), index=False)
-    hashed = np.asarray(found, dtype=np.uint64)
+        hashes = pd.util.hash_pandas_object(frame.astype(str), index=False)
+    hashed = np.asarray(hashes, dtype=np.uint64)
     return hashed ^ (persons * np.uint64(0x9E3779B97F4A7C15))
 
 

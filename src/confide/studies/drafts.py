@@ -113,10 +113,10 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
     ParameterError
         With what to type for bounds and for levels.
     """
-    found = _PAIR.fullmatch(answer.strip())
-    if found is None or answer.strip() == guess:
+    match = _PAIR.fullmatch(answer.strip())
+    if match is None or answer.strip() == guess:
         return
-    low, high = found[1], found[2]
+    low, high = match[1], match[2]
     if _BOUNDS.fullmatch(guess) or abs(float(high) - float(low)) > _NEAR:
         raise ParameterError(
             f"two numbers: bounds {low} to {high}, or two levels? Type {low} {high} without a comma for bounds, or "
@@ -157,9 +157,9 @@ def _without_unit(answer: str) -> tuple[str, str | None]:
 
     Numbers with a decimal comma count here as numbers, so that they are refused for the comma and not read as levels.
     """
-    found = re.fullmatch(r"(.*?) +in +(\S.*)", answer)
-    has_unit = found is not None and any(form.fullmatch(found[1]) for form in (_BOUNDS, _DECIMAL_COMMA))
-    return (found[1], found[2]) if found and has_unit else (answer, None)
+    match = re.fullmatch(r"(.*?) +in +(\S.*)", answer)
+    has_unit = match is not None and any(form.fullmatch(match[1]) for form in (_BOUNDS, _DECIMAL_COMMA))
+    return (match[1], match[2]) if match and has_unit else (answer, None)
 
 
 def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], tuple[float, ...], str | None] | None:
@@ -169,13 +169,13 @@ def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], 
         raise ParameterError('write large numbers without commas, such as "0 20000".')
     if _DECIMAL_COMMA.fullmatch(answer):
         raise ParameterError('write decimals with a point, such as "0.5 20".')
-    found = _BOUNDS.fullmatch(answer)
-    if found is None:
+    match = _BOUNDS.fullmatch(answer)
+    if match is None:
         return None
-    words = f"{found[3]} {found[5]}".lower().split()
+    words = f"{match[3]} {match[5]}".lower().split()
     if unknown := [word for word in words if word not in known]:
         raise ParameterError(f'"{unknown[0]}" is not known after two bounds. Known are: {", ".join(known) or "none"}.')
-    return float(found[1]), float(found[2]), set(words), tuple(float(code) for code in (found[4] or "").split()), unit
+    return float(match[1]), float(match[2]), set(words), tuple(float(code) for code in (match[4] or "").split()), unit
 
 
 def _without_codes(levels: list[Any]) -> tuple[list[Any], tuple[int | float, ...]]:

@@ -80,16 +80,21 @@ class State:
         except UnicodeDecodeError:
             text = ""
         try:
-            found = json.loads(text)
-            if (found.pop("kind"), found.pop("format_version")) != (_KIND, _VERSION):
+            document = json.loads(text)
+            if (document.pop("kind"), document.pop("format_version")) != (_KIND, _VERSION):
                 raise ValueError
-            if set(found) != {each.name for each in fields(cls)}:
+            if set(document) != {field.name for field in fields(cls)}:
                 raise ValueError
-            parts, texts = found["parts"], [found[name] for name in ("report", "checksums") if found[name] is not None]
-            names = [*(parts or ()), *(each for text in texts for pair in text.items() for each in pair)]
+            parts, texts = (
+                document["parts"],
+                [document[name] for name in ("report", "checksums") if document[name] is not None],
+            )
+            names = [*(parts or ()), *(word for text in texts for pair in text.items() for word in pair)]
             if not isinstance(parts, list | None) or not all(isinstance(name, str) for name in names):
                 raise ValueError
-            return cls(_begun(found["fit"]), _begun(found["evaluation"]), found["report"], found["checksums"], parts)
+            return cls(
+                _begun(document["fit"]), _begun(document["evaluation"]), document["report"], document["checksums"], parts
+            )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass
         raise StudyError(
@@ -121,7 +126,7 @@ def checksum_of(path: Path) -> str | None:
 def _begun(value: Any) -> Begun | None:
     if value is None:
         return None
-    if set(value) != {each.name for each in fields(Begun)}:
+    if set(value) != {field.name for field in fields(Begun)}:
         raise ValueError
     begun = Begun(**value)
     if not isinstance(begun.facts, dict) or not isinstance(begun.result, dict | None) or type(begun.earlier) is not int:
@@ -204,26 +209,26 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
     """
     out, mark = study.located(study.outputs.model), fingerprint(facts)
     _check_ledger(study, state.fit, ledger)
-    found, charges = checksum_of(out), ledger.charges_of(mark)
+    checksum, charges = checksum_of(out), ledger.charges_of(mark)
     begun = Begun(facts, mark, ledger.identity, charges)
     before = state.fit
     if before is not None and before.fingerprint != mark and ledger.charges_of(before.fingerprint) > before.earlier:
         if not again:
             raise _changed(study, "its model was charged", before.facts, facts)
-        _refuse_existing(out, found)
+        _refuse_existing(out, checksum)
         return Step(Standing.AGAIN, begun)
     same = before is not None and before.fingerprint == mark
     if before is not None and same and charges > before.earlier:
-        if found is None and before.sha256 is None and not again and ledger.can_finish(mark):
+        if checksum is None and before.sha256 is None and not again and ledger.can_finish(mark):
             return Step(Standing.FINISH, before)
-        return _charged_fit(study, before, begun, found, out, again=again)
+        return _charged_fit(study, before, begun, checksum, out, again=again)
     if charges and not again:
         # The state of that run is gone, or a run that was to charge anew stopped before it did.
         raise StudyError(
             f"{ledger.place} holds a charge for this very study, and {study.state_path} does not say what became of it. If "
             f"you have the state and the model of that run, put them back. {_ANEW}"
         )
-    _refuse_existing(out, found)
+    _refuse_existing(out, checksum)
     return Step(Standing.AGAIN if charges else Standing.TO_DO, begun)
 
 
@@ -295,10 +300,10 @@ def report_standing(study: Study, state: State, made_from: str) -> Standing:
         If a file is in its place that the study did not write.
     """
     out = study.located(study.outputs.report or "")
-    found = checksum_of(out)
-    if found is None:
+    checksum = checksum_of(out)
+    if checksum is None:
         return Standing.TO_DO
-    if state.report is None or state.report["sha256"] != found:
+    if state.report is None or state.report["sha256"] != checksum:
         raise StudyError(
             f"{out} exists already, and this study did not write it, or it was changed since. Move it away, or name another "
             f"file as [outputs] report."
@@ -306,17 +311,17 @@ def report_standing(study: Study, state: State, made_from: str) -> Standing:
     return Standing.DONE if state.report["made_from"] == made_from else Standing.TO_DO
 
 
-def _charged_fit(study: Study, before: Begun, begun: Begun, found: str | None, out: Path, *, again: bool) -> Step:
+def _charged_fit(study: Study, before: Begun, begun: Begun, checksum: str | None, out: Path, *, again: bool) -> Step:
     """The step of a fit that was charged: done if its model is there."""
-    if found is not None and before.sha256 is None:
+    if checksum is not None and before.sha256 is None:
         # The checksum is noted before the model is written, so this file is not of the run that was charged.
         raise StudyError(
             f"{out} is there, and this study did not write it: its run was charged, and stopped before it wrote its model. "
             f"What was charged cannot be had again. Move that file away. {_ANEW}"
         )
-    if found is not None and before.sha256 == found:
+    if checksum is not None and before.sha256 == checksum:
         return Step(Standing.DONE, before)
-    if found is not None:
+    if checksum is not None:
         raise StudyError(f"{out} is not the model that this study wrote: its checksum differs. Put that model back.")
     if not again:
         lost = "the run stopped before it wrote its model" if before.sha256 is None else "its model is not there"
@@ -327,8 +332,8 @@ def _charged_fit(study: Study, before: Begun, begun: Begun, found: str | None, o
     return Step(Standing.AGAIN, begun)
 
 
-def _refuse_existing(out: Path, found: str | None) -> None:
-    if found is not None:
+def _refuse_existing(out: Path, checksum: str | None) -> None:
+    if checksum is not None:
         raise StudyError(
             f"{out} exists already, and nothing says that this study wrote it. Move it away, or name another file "
             f"as [outputs] model."

@@ -207,7 +207,7 @@ class _Reading:
     release: str | None = None
 
     def study(self, given: dict[str, Any]) -> Study:
-        known = tuple(each.name for each in fields(Study) if each.name not in ("path", "release"))
+        known = tuple(field.name for field in fields(Study) if field.name not in ("path", "release"))
         self._check_names(f"{self.path}", given, known, "table")
         for name, value in given.items():
             if not isinstance(value, dict):
@@ -238,7 +238,7 @@ class _Reading:
 
     def _check_adjust(self, outputs: Outputs) -> None:
         if outputs.adjust is not None and outputs.adjust not in METHODS:
-            listed = ", ".join(f'"{each}"' for each in METHODS)
+            listed = ", ".join(f'"{method}"' for method in METHODS)
             raise self._error("outputs", "adjust", f"must be one of {listed}{suggestion(outputs.adjust, METHODS)}.")
         if outputs.adjust is not None and outputs.report is None:
             raise self._error("outputs", "adjust", "is for the report: add report, or leave it out.")
@@ -269,14 +269,14 @@ class _Reading:
     def _table(self, name: str, kind: type[Table], tables: Mapping[str, dict[str, Any]]) -> Table:
         described = fields(kind)  # type: ignore[arg-type]  # each kind is a dataclass
         given = tables.get(name, {})
-        self._check_names(f"{self.path}: [{name}]", given, tuple(each.name for each in described), "key")
-        found = {}
-        for each in described:
-            if each.name in given:
-                found[each.name] = self._value(name, each.name, str(each.type), given[each.name])
-            elif each.default is MISSING:
-                raise self._error(name, each.name, "is missing; add it.")
-        return kind(**found)
+        self._check_names(f"{self.path}: [{name}]", given, tuple(option.name for option in described), "key")
+        values = {}
+        for key in described:
+            if key.name in given:
+                values[key.name] = self._value(name, key.name, str(key.type), given[key.name])
+            elif key.default is MISSING:
+                raise self._error(name, key.name, "is missing; add it.")
+        return kind(**values)
 
     def _budget(self, tables: Mapping[str, dict[str, Any]]) -> BudgetOfStudy:
         if "budget" not in tables:
@@ -359,12 +359,12 @@ def fingerprint(facts: Mapping[str, Any]) -> str:
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What changed, one sentence for each key, for example "budget.epsilon was 1.0 and is 2.0"."""
     old, new = dict(_leaves(before)), dict(_leaves(now))
-    found = [
+    differences = [
         f"{key} was {_shown(old.get(key, _ABSENT))} and is {_shown(new.get(key, _ABSENT))}"
         for key in dict.fromkeys([*old, *new])
         if old.get(key, _ABSENT) != new.get(key, _ABSENT)
     ]
-    return found or ["the order of the columns of the schema"]
+    return differences or ["the order of the columns of the schema"]
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

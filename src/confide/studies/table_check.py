@@ -101,21 +101,25 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     files = tuple(_checked_file(path, schema) for path in paths)
     absent = {name for file in files for name in (*file.names.absent, *file.names.repeated)}
     described = (*schema.columns, *_weights(schema))
-    columns = tuple(ColumnCounts(each.name, each, show_values) for each in described if each.name not in absent)
+    columns = tuple(
+        ColumnCounts(counted_column.name, counted_column, show_values)
+        for counted_column in described
+        if counted_column.name not in absent
+    )
     target = None
     if schema.target is not None and schema.target.column not in absent:
         target = ColumnCounts(schema.target.column, schema.target, show_values)
     counted = columns if target is None else (*columns, target)
     persons = None
     if schema.person is not None and schema.person not in absent:
-        persons = PersonCounts(schema.person, tuple(each.name for each in counted))
+        persons = PersonCounts(schema.person, tuple(column.name for column in counted))
     n_rows = 0
-    names = [each.name for each in counted] + ([] if persons is None else [persons.name])
+    names = [column.name for column in counted] + ([] if persons is None else [persons.name])
     for file in files if counted else ():
         for piece in table_pieces(file.path, names, file.form, file.ragged):
             n_rows += piece.n_rows
-            for each in counted:
-                each.add(piece)
+            for counts in counted:
+                counts.add(piece)
             if persons is not None:
                 persons.add(piece)
     summary = None if persons is None else persons.summary(rows_per_person)
@@ -173,13 +177,13 @@ class Finding:
 
 def findings_of(check: TableCheck) -> list[Finding]:
     """All findings, those for which a fit would refuse the table first."""
-    found = [finding for file in check.files for finding in _of_file(file)]
-    if check.n_rows == 0 and not any(finding.refused for finding in found):
-        found.append(Finding("There are no rows below the names of the columns.", refused=True))
+    findings = [finding for file in check.files for finding in _of_file(file)]
+    if check.n_rows == 0 and not any(finding.refused for finding in findings):
+        findings.append(Finding("There are no rows below the names of the columns.", refused=True))
     for column in check.counted if check.n_rows else ():
-        found += _of_column(column)
-    found += _of_persons(check)
-    return sorted(found, key=lambda finding: not finding.refused)
+        findings += _of_column(column)
+    findings += _of_persons(check)
+    return sorted(findings, key=lambda finding: not finding.refused)
 
 
 def percent(count: int, of: int) -> str:
@@ -230,7 +234,7 @@ def _of_names(file: FileCheck) -> Iterator[Finding]:
         yield Finding(f'{name}: has no column "{absent}".{question} Correct the schema or the file.', refused=True)
     if file.names.repeated:
         yield Finding(f"{name}: has more than one column of the name {listed(file.names.repeated)}.", refused=True)
-    extra = [each for each in file.names.extra if each.strip() and each not in file.names.absent.values()]
+    extra = [name for name in file.names.extra if name.strip() and name not in file.names.absent.values()]
     if extra:
         yield Finding(f"{name}: the schema does not describe {_first_of(extra)}; a fit leaves that out.", refused=False)
 
@@ -440,10 +444,10 @@ def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
     title : what was checked
     """
     items = "".join(
-        f"<li class=refused><strong>Refused:</strong> {escape(each.text)}</li>"
-        if each.refused
-        else f"<li>{escape(each.text)}</li>"
-        for each in findings
+        f"<li class=refused><strong>Refused:</strong> {escape(finding.text)}</li>"
+        if finding.refused
+        else f"<li>{escape(finding.text)}</li>"
+        for finding in findings
     )
     style = files("confide.studies").joinpath("texts", "check.css").read_text(encoding="utf-8")
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
@@ -452,8 +456,8 @@ def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
         for name, *cells in rows_of_table(check)
     )
     levels = "".join(
-        f"<p><b>{escape(name)}</b>: {', '.join(f'{escape(level)} ({count:,})' for level, count in found)}</p>"
-        for name, found in unlisted_levels(check).items()
+        f"<p><b>{escape(name)}</b>: {', '.join(f'{escape(level)} ({count:,})' for level, count in levels)}</p>"
+        for name, levels in unlisted_levels(check).items()
     )
     return printable_lines(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

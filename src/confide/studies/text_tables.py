@@ -191,17 +191,17 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
         raise FileError(
             f"{path}: the name of a table must end in {', '.join((*TEXT_ENDINGS, *_ENDINGS_OF_TYPED_FILES))}.{advice}"
         )
-    found = form_of(path, whole=False).names
-    names = [name for name in found if name.strip()]
+    names_found = form_of(path, whole=False).names
+    names = [name for name in names_found if name.strip()]
     if repeated := sorted({name for name in names if has_header and names.count(name) > 1}):
         raise InputError(f'{path}: the first line has the name "{repeated[0]}" twice; every column needs a name of its own.')
-    if not has_header and looks_like_data(found):
+    if not has_header and looks_like_data(names_found):
         raise InputError(
             f"The first line of {path} looks like data: among its cells are numbers, dates, answers such as yes, texts "
             f"that begin with a digit or a sign, line breaks, repeated or long texts. If the file has no line of names, put "
             f"one above its rows. If these are names, say so with --header, or give them as --columns A,B,C."
         )
-    return TableNames(tuple(names), {}, len(found) - len(names))
+    return TableNames(tuple(names), {}, len(names_found) - len(names))
 
 
 def names_given(text: str) -> TableNames:

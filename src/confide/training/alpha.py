@@ -236,8 +236,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
         apart = with_ridges_by_noise(problem, mechanism, budget)
         # There may be no plan with several ridges and still one with a single ridge.
         with suppress(ParameterError):
-            if apart is not problem and not (found := _balanced_plan(mechanism, apart, budget, rule))[1]:
-                return found[0]
+            if apart is not problem and not (balanced := _balanced_plan(mechanism, apart, budget, rule))[1]:
+                return balanced[0]
     return _balanced_plan(mechanism, problem, budget, rule)[0]
 
 
@@ -341,9 +341,9 @@ def _first_possible_plan(
 
     for stride in (_STRIDE, 1):
         for step in range(0, _MOST_RIDGES, stride):
-            if found := plan_at(step):
+            if chosen := plan_at(step):
                 between = range(max(0, step - stride), step + 1)
-                return plan_at(between[bisect_left(between, True, key=lambda k: plan_at(k) is not None)]) or found
+                return plan_at(between[bisect_left(between, True, key=lambda k: plan_at(k) is not None)]) or chosen
     shorter = ", a shorter prior" if any(problem.prior) else ""
     raise ParameterError(
         f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget, because double precision cannot "

@@ -181,7 +181,7 @@ def _released_bounds(encoder: Encoder | None, ledger: NamedLedger | None) -> tup
 
 def _released_by_column(encoder: Encoder | None) -> dict[str, BoundsRelease]:
     columns = () if encoder is None else encoder.schema.columns
-    return {each.name: each.released for each in columns if each.is_number and each.released is not None}
+    return {column.name: column.released for column in columns if column.is_number and column.released is not None}
 
 
 def _void_bounds(encoder: Encoder | None) -> str | None:
@@ -222,7 +222,9 @@ def _released_besides(plan: AnyPlan, intervals: IntervalsPlan | InterestPlan | N
 
 def _of_interest(intervals: InterestPlan) -> str:
     """What is released for coefficients of interest."""
-    names = " and ".join(dict.fromkeys(f'"{name}"' for each in intervals.combinations for name in each.columns))
+    names = " and ".join(
+        dict.fromkeys(f'"{name}"' for combination in intervals.combinations for name in combination.columns)
+    )
     return (
         f"the sums of the clipped rows and of their squares, twice the curvature and the slopes of the objective, and then, "
         f"for each coefficient of {names}, three sums of the rows' slopes and curvatures along a direction"
@@ -286,7 +288,9 @@ def _ledger(ledger: NamedLedger | None, problem: Any) -> str:
 
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | InterestPlan | None) -> str:
     if isinstance(intervals, InterestPlan):
-        grids = " and ".join(f"of 2^{each.lattice.exponent}" for each in intervals.releases if each.lattice is not None)
+        grids = " and ".join(
+            f"of 2^{release.lattice.exponent}" for release in intervals.releases if release.lattice is not None
+        )
         known = "known" if intervals.risks is not None else "public"
         return f"multiples of 2^{exponent} and, up to {known} factors, {grids}, or follow from such numbers alone,"
     if intervals is not None and intervals.moments.lattice is not None:

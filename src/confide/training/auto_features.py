@@ -68,17 +68,17 @@ def with_knots_of(schema: Schema, other: Schema) -> Schema:
     """The schema in which number columns that say nothing about knots have those of the same columns of another schema."""
     theirs = {column.name: column for column in other.columns if column.is_number}
 
-    def found(column: Column) -> Column:
+    def with_its_knots(column: Column) -> Column:
         its = theirs.get(column.name)
         return its if _is_open(column) and its is not None and replace(its, knots=()) == column else column
 
-    return replace(schema, columns=tuple(map(found, schema.columns)))
+    return replace(schema, columns=tuple(map(with_its_knots, schema.columns)))
 
 
 def with_curves_of(schema: Schema, other: Schema) -> Schema:
     """The schema with the curves beside straight lines of another one, where it says nothing about such a column itself."""
     named = {name for interaction in schema.interact for name in interaction.columns if interaction.is_curve}
-    more = [each for each in other.interact if each.is_curve and each.columns[0] not in named]
+    more = [interaction for interaction in other.interact if interaction.is_curve and interaction.columns[0] not in named]
     return replace(schema, interact=(*schema.interact, *more)) if more else schema
 
 
@@ -136,7 +136,7 @@ def with_chosen_knots(
         norm = usual_norm_of_rows(encoder)
         share = sum(column.is_number for column in schema.columns) / len(schema.columns)
         of_numbers = strength * bundled * share if bundled > 1.0 else math.inf
-        by_itself = all(each.is_curve or each.knots is not None for each in schema.interact)
+        by_itself = all(interaction.is_curve or interaction.knots is not None for interaction in schema.interact)
         bends = may_bend and slope < 1.0 and by_itself and not settings.has_intervals
         return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers, bends)
 
@@ -162,8 +162,10 @@ def with_chosen_knots(
 
 def _with_noise_in_the_objective(settings: Settings) -> Settings:
     """The settings under which numbers of knots were compared: for two classes without noisy gradients."""
-    found = settings.minimised
-    of_two_classes = isinstance(found, ScoreLoss) and found.score_size is None and found.loss.constants.n_outputs == 1
+    minimised = settings.minimised
+    of_two_classes = (
+        isinstance(minimised, ScoreLoss) and minimised.score_size is None and minimised.loss.constants.n_outputs == 1
+    )
     return replace(settings, mechanism="objective") if of_two_classes and settings.mechanism == "auto" else settings
 
 

@@ -98,7 +98,7 @@ def share_at(noise: float, aim: str) -> float:
 
 def _nearest(thresholds: Thresholds, share: float) -> Loss:
     """The loss whose share is nearest in ratio."""
-    distances = [abs(math.log(each / share)) for each in thresholds.shares]
+    distances = [abs(math.log(named_share / share)) for named_share in thresholds.shares]
     return thresholds.losses[distances.index(min(distances))]
 
 

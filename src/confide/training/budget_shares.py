@@ -64,7 +64,7 @@ def plans_with_intervals(settings: Settings, n_features: int, n_rows: int | None
     share = settings.inference_share
     automatic = _SHARES if settings.budget.is_private else _SHARES[:1]
     shares = automatic if isinstance(share, str) else (share,)
-    return [plan for each in shares for plan in _plans_at(settings, n_features, n_rows, each)]
+    return [plan for share in shares for plan in _plans_at(settings, n_features, n_rows, share)]
 
 
 def breadth(plan: Plan) -> tuple[float, float]:
@@ -166,9 +166,11 @@ def _least(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     plans: list[Plan] = []
     for shares in (SHARES, _SHARES_OF_MUCH):
         of_risks = _SHARES_OF_RISKS if settings.risk_differences else ()
-        own = [(*(each * (1.0 - risks) for each in shares), risks) for risks in of_risks]
-        found = [plan for each in own or [shares] for plan in _plans(settings, n_features, n_rows, each)]
-        plans += [plan for plan in found if shares == SHARES or _is_clear(plan)]
+        own = [(*(share * (1.0 - risks) for share in shares), risks) for risks in of_risks]
+        plans_of_shares = [
+            plan for chosen_shares in own or [shares] for plan in _plans(settings, n_features, n_rows, chosen_shares)
+        ]
+        plans += [plan for plan in plans_of_shares if shares == SHARES or _is_clear(plan)]
     if not settings.risk_differences:
         return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error))
     return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error_of_risks))
@@ -186,27 +188,27 @@ def _excess(plan: Plan) -> float:
 
 def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
     """What would do in place of a plan that is refused: a budget, intervals for all coefficients, or more rows."""
-    found, budget = [], settings.budget
+    sentences, budget = [], settings.budget
     name, *others = budget.ranges
     # Noise falls about as fast as the budget grows, or as its root: few plans are made in search of the least one.
     hidden = _excess(_least(settings, n_features, n_rows))
-    likely = [each for each in _FACTORS if each >= 0.75 * (hidden**2 if isinstance(budget, ZCDP) else hidden)]
+    likely = [factor for factor in _FACTORS if factor >= 0.75 * (hidden**2 if isinstance(budget, ZCDP) else hidden)]
     for factor in likely[:_MOST_TRIED]:
         with suppress(ParameterError):
             larger = type(budget)(
-                float(f"{factor * getattr(budget, name):.2g}"), *(getattr(budget, each) for each in others)
+                float(f"{factor * getattr(budget, name):.2g}"), *(getattr(budget, amount) for amount in others)
             )
             if _least(replace(settings, budget=larger), n_features, n_rows).intervals.is_trustworthy:
-                found.append(f"A budget that would do: {larger}.")
+                sentences.append(f"A budget that would do: {larger}.")
                 break
     with suppress(ParameterError):
         of_all = replace(settings, interest=(), risk_differences=False, inference_share=_SHARE_OF_ALL, mechanism="auto")
         min(plans_with_intervals(of_all, n_features, n_rows), key=breadth).intervals.check()
-        found.append(
+        sentences.append(
             f"Intervals for all coefficients can be had at this budget, for the target with the ridge: give "
             f"inference_share={_SHARE_OF_ALL:g} (intervals on the command line) in place of interest."
         )
-    return " ".join([*found, "More rows, fewer columns, or ApproxDP or ZCDP in place of PureDP help too."])
+    return " ".join([*sentences, "More rows, fewer columns, or ApproxDP or ZCDP in place of PureDP help too."])
 
 
 def _refuse(settings: Settings, n_features: int) -> None:

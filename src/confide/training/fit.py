@@ -162,8 +162,8 @@ def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy
     frame = plan.spreads.release(source, entropy)
     start = in_frame(frame, weights[0])
     first, second = plan.curvatures
-    found: tuple[Array, Array] = first.release(source, entropy, frame, weights)
-    start = near_minimiser(facts, start, *found, deviations_of_curvature(first)).weights
+    released_sums: tuple[Array, Array] = first.release(source, entropy, frame, weights)
+    start = near_minimiser(facts, start, *released_sums, deviations_of_curvature(first)).weights
     matrix = frame.matrix
     curvature, slopes = second.release(source, entropy, frame, start[None] @ matrix)
     near = near_minimiser(facts, start, curvature, slopes)

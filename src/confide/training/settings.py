@@ -258,12 +258,12 @@ class Settings:
 
         Empty if a plan may ask for sums that are none of a loss. `n_classes` is 0 for a regression.
         """
-        found = self.for_classes(n_classes).minimised
-        if isinstance(found, SquaredError):
+        minimised = self.for_classes(n_classes).minimised
+        if isinstance(minimised, SquaredError):
             # Unless the objective was asked for by name, a plan may take noisy sums, which are none of a loss.
-            losses = found.nearly_squared if self.mechanism == "objective" else None
+            losses = minimised.nearly_squared if self.mechanism == "objective" else None
         else:
-            losses = found
+            losses = minimised
         if losses is None:
             return ()
         pairs = ((losses.loss, None), *losses.alternatives)
@@ -275,10 +275,11 @@ class Settings:
         if self.mechanism in ("auto", "gradient"):
             # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
             sums += [
-                replace(each, loss=ClippedSlopes(each.loss, each.loss.constants.lipschitz), order=1) for each in of_losses
+                replace(row_sum, loss=ClippedSlopes(row_sum.loss, row_sum.loss.constants.lipschitz), order=1)
+                for row_sum in of_losses
             ]
         if self.match_mean and losses.loss.constants.is_count:
-            sums += [replace(each, loss=whole_slopes(losses.loss)) for each in of_losses[:1]]
+            sums += [replace(row_sum, loss=whole_slopes(losses.loss)) for row_sum in of_losses[:1]]
         bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centre else {}
         return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))
 
