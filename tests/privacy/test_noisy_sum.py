@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
-from confide.privacy.noisy_sum import least_noise
+from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan, SumQuery, least_noise
 from confide.privacy.tables import Counts
 
 
@@ -64,3 +66,25 @@ def test_an_event_says_whom_it_protects(neighbours, persons):
         event = Event.of(budget, PureMechanism(0.3), Counts(1, neighbours, persons))
         assert (event.budget, event.rows_per_person, event.neighbours) == (budget, persons, neighbours)
         assert (event.curve is None) == (persons > 1 or isinstance(budget, PureDP))
+
+
+class _OfTwoProblems(SumQuery):
+    """A sum of one number that is computed for two problems at once."""
+
+    size, distances = 1, (1.0, 1.0)
+
+    def check(self, rows):
+        """Take any rows."""
+
+    def summed(self, rows):
+        """As many numbers as there are rows."""
+        return rows[:, None]
+
+
+def test_a_vector_of_another_size_is_not_released():
+    """Distances and noise are those of `size` numbers; more numbers than these would have the noise of fewer."""
+    lattice, curve = least_noise(1, 1.0, 1.0, PureDP(1.0))
+    plan = SumPlan(_OfTwoProblems(), PureDP(1.0), lattice, Event(PureDP(1.0), curve))
+    with pytest.raises(ValueError, match="reshape"):
+        plan.release(np.zeros(2), Entropy.fresh())
+    assert plan.release(np.zeros(1), Entropy.fresh()).shape == (1,)

@@ -145,7 +145,7 @@ class SumPlan(Generic[Query]):
         if self.lattice is None and self.budget.is_private:
             raise ParameterError(ANOTHERS)
         self.query.check(rows)
-        sums = self.query.summed(rows, *given).reshape(1, -1)
+        sums = self.query.summed(rows, *given).reshape(1, self.query.size)
         if self.noise is not None:
             sums = sums + self.noise.draw(entropy)
         if self.lattice is not None:
