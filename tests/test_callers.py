@@ -131,6 +131,8 @@ def test_a_loop_tells_once_unless_a_ledger_counts():
     fitted = model().fit(X, Y)
     ((message, _),) = told(lambda: [confide.evaluate(fitted, X, Y, budget=4.0) for _ in range(3)])
     assert "asks for evaluate again" in message
+    ((message, _),) = told(lambda: [confide.intervals_from_parts(model(), X, Y, n_parts=5) for _ in range(2)])
+    assert "asks for intervals_from_parts again" in message
 
 
 def learned(made, target=Y, rows=X):

@@ -14,7 +14,9 @@ from weakref import WeakKeyDictionary
 
 _PASSING_ON = ("confide", "sklearn", "imblearn", "joblib", "contextlib")
 """Packages whose calls stand between a user's line and a release."""
-_ON_BEHALF_OF_USERS = ("confide.estimators", "confide.training", "confide.callers", "confide.budget_warnings")
+_ON_BEHALF_OF_USERS = (
+    *("confide.estimators", "confide.training", "confide.callers", "confide.budget_warnings", "confide.known_words"),
+)
 """Parts of confide that stand there. The others, such as audits, decide themselves how often they release."""
 _ENCODING = ("sklearn.ensemble", "sklearn.multiclass")
 """Parts of scikit-learn that fit estimators to positions of sorted labels; `cross_val_predict` does so too."""
