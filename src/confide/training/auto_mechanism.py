@@ -1,4 +1,7 @@
-"""Which mechanism "auto" stands for, and the plan of the weights. Everything is decided from public facts."""
+"""The mechanism that "auto" begins with, and the plan of the weights. Later steps of `plan.py` may take another mechanism.
+
+Everything is decided from public facts.
+"""
 
 from __future__ import annotations
 
