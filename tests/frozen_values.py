@@ -21,6 +21,7 @@ DERIVED = {
     "CodedLayout.key": (False, False, False), "GroupBound._intervals": (False, False, False),
     "GroupBound._limits": (False, False, False), "GroupBound._bands": (False, False, False),
     "GroupBound._key": (False, False, False),
+    "Plan.reasons": (True, False, False), "StatisticsPlan.reasons": (True, False, False),
     "Objective._sums": (False, False, False), "Entropy.read": (True, True, False),
 }  # fmt: skip
 """Whether a field is an argument, is compared, and is shown, where one of them does not hold."""

@@ -105,3 +105,21 @@ def test_every_model_checks_what_the_table_says():
                 facts = bounds | ({"target_bound": 1.0} if "target_bound" in inspect.signature(kind).parameters else {})
                 with pytest.raises(ParameterError, match=f"^{row.name} must be"):
                     kind(1.0, **(facts | {row.name: "nothing"})).fit([[0.0], [1.0]] * 10, [0, 1] * 10)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_numbers_of_low_precision_are_compared_as_the_numbers_that_they_are(kind):
+    """NumPy rounds the end of a range to the precision of the number: 0 is no positive number in any precision."""
+    for name, value in (("alpha", 0.0), ("intercept_scaling", 0.0), ("intercept_scaling", math.inf), ("l1_ratio", 1.0)):
+        with pytest.raises(ParameterError, match=name):
+            checked(name, kind(value))
+        assert checked(name, kind(0.5)) == 0.5
+    with pytest.raises(ParameterError, match="length_scale"):
+        confide.KernelSVC(1.0, row_norm=1.0, length_scale=kind(0.0)).plan(1000, 2)
+
+
+def test_a_number_that_is_too_large_for_a_float_is_refused_as_one():
+    """In the words of the parameter, and not as an overflow."""
+    for value in (10**400, Fraction(10**400, 3), Fraction(1, 10**400)):
+        with pytest.raises(ParameterError, match="mean_sample_weight"):
+            checked("mean_sample_weight", value)

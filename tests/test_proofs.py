@@ -67,7 +67,6 @@ NOT_PROVEN = {
         "privacy.mechanism.Plan.*_norm",
         "privacy.mechanism.Plan.expected_distance",
         "*Plan.alpha",
-        "privacy.noisy_sum.SumPlan.excess_kurtosis",
         "privacy.tables.deviation_of_moments",
         "privacy.curvature.deviations_of_curvature",
     ),

@@ -30,6 +30,8 @@ to be predicted.
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import TypeGuard
 
@@ -96,6 +98,13 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def as_float(value: object) -> float:
+    """The number as a float of Python, which no comparison rounds; nan for what is no number, or too large for one."""
+    with suppress(OverflowError):
+        return float(value) if is_number(value) else math.nan
+    return math.nan
+
+
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is one whole number, of Python or of NumPy. Truth values are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -114,9 +123,10 @@ def checked_number(
     shown : the range in words, for example "2^-20 to 1"
     refusal : the error that is raised
     """
-    if not is_number(value) or not low <= value <= high:
+    number = as_float(value)
+    if not low <= number <= high:
         raise refusal(f"{what} must be a number from {shown}.")
-    return float(value)
+    return number
 
 
 def checked_whole(what: str, value: object, low: int, high: int, refusal: type[ParameterError] = ParameterError) -> int:

@@ -90,7 +90,7 @@ def target_deviation(plan: Any) -> float:
 def square_deviation(plan: Any) -> float:
     """Standard deviation of the noise on y^T y; 0 where it is not released."""
     scale = plan.query.square_scale
-    return float(plan.target_deviation / plan.problem.target_scale / scale) if scale else 0.0
+    return float(plan.target_deviation / plan.problem.target_scale / scale) if scale and plan.lattice else 0.0
 
 
 def deviation_of_sums(plan: Any) -> float:

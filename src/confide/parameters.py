@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, as_float
 from confide.known_words import suggestion, words_of
 
 EVERY_MODEL = "ModelParameters"
@@ -83,8 +83,11 @@ class Parameter:
         is_flag = type(value).__name__ in ("bool", "bool_")
         numbers = Integral if self.kind is int else Real
         is_kind = is_flag if self.kind is bool else self.kind in (float, int) and isinstance(value, numbers) and not is_flag
-        if is_kind and (self.low <= value <= self.high or value in self.also) and value not in self.refused:
-            return self.kind(value)
+        if is_kind:
+            # Converted first: NumPy rounds the ends of a range to the precision of what it compares with them.
+            number = as_float(value) if self.kind is float else self.kind(value)
+            if (self.low <= number <= self.high or number in self.also) and number not in self.refused:
+                return number
         raise ParameterError(self.refusal(value))
 
     def refusal(self, value: object) -> str:

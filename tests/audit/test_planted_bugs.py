@@ -142,7 +142,7 @@ def test_the_jacobian_term_of_the_other_relation_is_refuted(planted, monkeypatch
         rate_of = gaussian.objective_noise_rate
 
         def wrong(epsilon, loss, row_norm, l2, neighbours):
-            free = epsilon / gaussian.gradient_shift(loss.constants.lipschitz, neighbours)
+            free = epsilon / gaussian.gradient_shift(loss.lipschitz, neighbours)
             return free if epsilon * l2 >= row_norm**2 else rate_of(epsilon, loss, row_norm, l2, neighbours)
 
         monkeypatch.setattr(gaussian, "objective_noise_rate", wrong)

@@ -62,7 +62,7 @@ def test_inspect_and_report_correct_for_the_family_of_all_coefficients(fitted):
     for name in ("page.html", "card.md", "report.json"):
         run("report", "all.json", "--adjust", "holm", "--out", name)
     assert table.to_html() in Path("page.html").read_text(encoding="utf-8")
-    assert "| adjusted p |" in Path("card.md").read_text(encoding="utf-8")
+    assert "| Adjusted p |" in Path("card.md").read_text(encoding="utf-8")
     assert json.loads(Path("report.json").read_text(encoding="utf-8"))["intervals"]["adjust"] == "holm"
     assert "--adjust is for models with intervals" in refused("inspect", "bare.json", "--adjust", "holm")
     assert "for models with intervals" in refused("report", "bare.json", "--adjust", "holm", "--out", "no.html")

@@ -172,7 +172,7 @@ def test_fewer_columns_have_less_noise():
     one = plan_of_description(SCHEMA, confide.PureDP(1.0), columns=["colour"])
     two = plan_of_description(SCHEMA, confide.PureDP(1.0), columns=["colour", "sick"])
     assert two.deviation == pytest.approx(2.0 * one.deviation, rel=0.01)
-    assert one.sizes == (3,)
+    assert one.query.sizes == (3,)
 
 
 def test_so_many_rows_of_each_person_count(frame):

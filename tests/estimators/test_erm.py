@@ -103,7 +103,7 @@ def test_a_loss_that_changes_between_two_fits_is_read_again():
     after = model.plan(600, 2)
     assert after.noise.norm == pytest.approx(2.0 * before.noise.norm, rel=1e-6)
     assert "0.2 in absolute" in model.fit(X, targets).guarantee_.statement()
-    loss.constants.lipschitz = 0.05
+    loss.lipschitz = 0.05
     with pytest.raises(ParameterError, match="lipschitz"):
         model.fit(X, targets)
 

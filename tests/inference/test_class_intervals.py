@@ -429,14 +429,14 @@ def test_the_forecast_compares_noise_with_usual_curvature():
     """Both written out, of 10 directions of a softmax of 3 classes and 5 weights each, and of one score of one-vs-rest."""
     n, size = 50_000, 110
     plan = LogisticRegression(2.0, inference_share=0.3, classes=[0, 1, 2]).plan(n, 4).intervals
-    scale = plan.moments.curvature_scale
+    scale = plan.moments.query.curvature_scale
     # Theorem 4 of proofs/moments.md; R^2 = 2; the length of the noise is that of a Gamma law in N dimensions, by entry.
     entry = math.sqrt(2.0) * math.sqrt(max(1.0, scale**2 + 9 / 16)) * 2.0 / (2.0 * 0.3 * 0.99) * math.sqrt(size + 1)
     assert plan.curvature_noise == pytest.approx(2.0 * entry * 0.5 / scale / math.sqrt(2.0) * math.sqrt(10.0), rel=0.02)
     assert plan.usual_curvature == pytest.approx(n / 6.0 / 3.0 / 4.0)
     plan = LogisticRegression(2.0, inference_share=0.3, classes=[0, 1, 2], multiclass="one-vs-rest").plan(n, 4).intervals
     entry = math.sqrt(2.0) * math.sqrt(3.0) * 2.0 / (2.0 * 0.3 * 0.99) * math.sqrt(90 + 1)
-    unit = 0.25 / plan.moments.curvature_scale
+    unit = 0.25 / plan.moments.query.curvature_scale
     assert plan.curvature_noise == pytest.approx(2.0 * entry * unit / math.sqrt(2.0) * math.sqrt(5.0), rel=0.03)
     assert plan.usual_curvature == pytest.approx(n * 0.25 * 8 / 9 / 2.0 / 3.0 / 4.0)
 

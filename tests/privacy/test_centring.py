@@ -215,6 +215,19 @@ def test_a_plan_whose_charge_does_not_cover_the_centre_is_not_released():
             with_centre(wrong, rows, Entropy.seeded(0))
 
 
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_the_centre_of_the_other_relation_is_not_released(weight):
+    """Rows of several weights are counted under both relations, so their sums are alike and their distances are not."""
+    own, other = (facts(neighbours=relation, largest_weight=weight) for relation in (REPLACE, ADD))
+    plan, centring = (
+        centred_plan(neighbours=REPLACE, largest_weight=weight),
+        centring_plan(other, BUDGETS["approximate"], 0.02),
+    )
+    assert centring.lattice.deviation < centring_plan(own, BUDGETS["approximate"], 0.02).lattice.deviation
+    with pytest.raises(ParameterError, match="another mechanism"):
+        with_centre(replace(plan, centring=centring), source(), Entropy.seeded(0))
+
+
 def test_what_cannot_be_centred_is_refused_when_it_is_planned():
     """Pure budgets, and losses whose slopes are bounded by the lengths of rows."""
     with pytest.raises(ParameterError, match="pays for no gaussian noise"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
@@ -72,6 +74,7 @@ class _OfTwoProblems(SumQuery):
     """A sum of one number that is computed for two problems at once."""
 
     size, distances = 1, (1.0, 1.0)
+    protected = Counts(1, Neighbours.REPLACE_ONE)
 
     def check(self, rows):
         """Take any rows."""
@@ -84,7 +87,31 @@ class _OfTwoProblems(SumQuery):
 def test_a_vector_of_another_size_is_not_released():
     """Distances and noise are those of `size` numbers; more numbers than these would have the noise of fewer."""
     lattice, curve = least_noise(1, 1.0, 1.0, PureDP(1.0))
-    plan = SumPlan(_OfTwoProblems(), PureDP(1.0), lattice, Event(PureDP(1.0), curve))
+    query = _OfTwoProblems()
+    plan = SumPlan(query, PureDP(1.0), lattice, Event.of(PureDP(1.0), curve, query.protected))
     with pytest.raises(ValueError, match="reshape"):
         plan.release(np.zeros(2), Entropy.fresh())
     assert plan.release(np.zeros(1), Entropy.fresh()).shape == (1,)
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.0), ZCDP(0.5)])
+@pytest.mark.parametrize(
+    "query",
+    [Counts(3, Neighbours.REPLACE_ONE), Counts(5, Neighbours.ADD_OR_REMOVE_ONE), Counts(3, Neighbours.ADD_OR_REMOVE_ONE, 2)],
+    ids=["relation", "size", "persons"],
+)
+def test_noise_is_taken_for_no_other_query(query, budget):
+    """Noise for one relation, size or cap on rows of a person, and the event that says so, are those of one query."""
+    plan, counts = SumPlan.of(Counts(3, Neighbours.ADD_OR_REMOVE_ONE), budget), np.array([3, 1, 4])
+    assert plan.release(counts, Entropy.fresh()).shape == (3,)
+    with pytest.raises(ParameterError, match="another"):
+        replace(plan, query=query).release(np.resize(counts, query.size), Entropy.fresh())
+
+
+def test_noise_is_taken_for_no_larger_distances():
+    """The same size, relation and event, at distances that are a tenth larger than those of the noise."""
+    own = Counts(3, Neighbours.ADD_OR_REMOVE_ONE)
+    for budget in (PureDP(1.0), ZCDP(0.5)):
+        lattice, curve = least_noise(3, *(0.9 * distance for distance in own.distances), budget)
+        with pytest.raises(ParameterError, match="another"):
+            SumPlan(own, budget, lattice, Event.of(budget, curve, own)).release(np.ones(3, np.int64), Entropy.fresh())

@@ -178,7 +178,7 @@ def test_sums_over_rows_as_they_are_have_the_noise_of_such_rows(strength):
     one, other = (rows_and_labels(row, [y]).sum_over_rows(row_sum, np.zeros((1, 7))).gradient for y in (1, -1))
     assert 0.99 * plain <= np.linalg.norm(one - other) <= plan.descent.sensitivity(facts) <= 1.001 * plain
     moments = Moments.plan(OBJECTIVE.plan(facts, PureDP(1.0)), PureDP(1.0))
-    bound = math.sqrt(2.0) * joint_bound(facts.loss_bounds, moments.curvature_scale) * plain**2
+    bound = math.sqrt(2.0) * joint_bound(facts.loss_bounds, moments.query.curvature_scale) * plain**2
     assert moments.noise.shape.l2_norm == pytest.approx(bound, rel=1e-6)
 
 

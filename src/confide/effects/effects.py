@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import ParameterError, is_number
+from confide.errors import ParameterError, as_float
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number, with_unit
@@ -143,7 +143,7 @@ class Points:
 
     def _place_of(self, column: NumberColumn, value: Any) -> float:
         low, high = shown_number(column.low), shown_number(column.high)
-        number = float(value) if is_number(value) else math.nan
+        number = as_float(value)
         if not column.low <= number <= column.high:
             raise ParameterError(f'column "{column.name}": give a number from {low} to {high}, the bounds of the column.')
         return float(column.stretched(np.array([number]))[0])

@@ -53,7 +53,7 @@ class LossConstants(NamedTuple):
         the margin |third| <= |second| everywhere. A condition of the step-limited Newton method
     slope_limit : to which norm the slopes of a row of length R are clipped; None where they are not clipped
 
-    No proof uses the following.
+    No bound on noise uses the following.
 
     scores : what the scores are
     margin : where the corner of a hinge lies; 1 for a loss without a margin of its own

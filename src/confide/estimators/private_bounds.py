@@ -251,7 +251,7 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
             )
     else:
         raise ParameterError("columns must map names to outer bounds (low, high), or list names of columns of the schema.")
-    if not columns_found or not all(column.is_number for column in columns_found):
+    if not columns_found or not all(getattr(column, "is_number", False) for column in columns_found):
         raise ParameterError("columns must name one or more columns of numbers; categories have no bounds.")
     for column in columns_found:
         if column.released is not None:

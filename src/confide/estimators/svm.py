@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError, is_number
+from confide.errors import ParameterError, as_float
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
 from confide.estimators.parameters import (
@@ -61,7 +61,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
             ),
         )
     try:
-        half_width = float(smoothing) if is_number(smoothing) else math.nan
+        half_width = as_float(smoothing)
         loss = _LOSSES[name](half_width)
     except (TypeError, ValueError):
         raise ParameterError("smoothing must be a positive finite number.") from None

@@ -39,7 +39,7 @@ from scipy.special import ndtri
 
 from confide.array_types import Array, Rows
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import InputError, ParameterError, SchemaError, checked_flag, checked_number, checked_whole, is_number
+from confide.errors import InputError, ParameterError, SchemaError, as_float, checked_flag, checked_number, checked_whole
 from confide.features.columns import described_fields, shown_number
 from confide.known_words import words_of
 
@@ -118,8 +118,8 @@ class FourierMap:
             raise ParameterError("the map is too large: columns of a row times number of features may be up to 2^25.")
         if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
             raise ParameterError(f"kernel must be one of {words_of(KERNELS, self.kernel)}.")
-        scale = self.length_scale
-        if not is_number(scale) or not SMALLEST_BOUND <= scale <= LARGEST_BOUND:
+        scale = as_float(self.length_scale)
+        if not SMALLEST_BOUND <= scale <= LARGEST_BOUND:
             raise ParameterError("length_scale must be a positive number between 2^-300 and 2^300.")
         if checked_flag("orthogonal", self.orthogonal) and self.kernel != "rbf":
             raise ParameterError(
@@ -127,7 +127,7 @@ class FourierMap:
             )
         object.__setattr__(self, "n_inputs", n_inputs)
         object.__setattr__(self, "n_features", n_features)
-        object.__setattr__(self, "length_scale", float(scale))
+        object.__setattr__(self, "length_scale", scale)
         object.__setattr__(self, "seed", checked_whole("the seed of a public map", self.seed, 0, _LARGEST_SEED))
         object.__setattr__(self, "orthogonal", bool(self.orthogonal))
         object.__setattr__(self, "frequencies", self._draw())

@@ -33,7 +33,7 @@ from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array, Indices
-from confide.errors import ParameterError, is_number
+from confide.errors import ParameterError, as_float
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.known_words import words_of
 from confide.privacy.bundles import Bundles
@@ -810,9 +810,10 @@ def _noise_of_correction(evidence: Evidence, pull: Array, multiplied: Array) -> 
 
 def checked_level(level: float) -> float:
     """The level. Raises ParameterError unless it lies strictly between 0 and 1."""
-    if not is_number(level) or not 0.0 < level < 1.0:
+    number = as_float(level)
+    if not 0.0 < number < 1.0:
         raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
-    return float(level)
+    return number
 
 
 def checked_target(target: str) -> str:

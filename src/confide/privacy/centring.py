@@ -82,11 +82,11 @@ def with_centre(plan: Plan, source: RowSource, entropy: Entropy) -> Plan:
     centring, problem = plan.centring, plan.problem
     if type(centring) is not SumPlan or not isinstance(problem.row_bound, Centred):
         raise ParameterError(ANOTHERS)
-    row_sum = sum_of_rows(problem.row_bound.inner, problem.neighbours, problem.largest_weight)
-    if row_sum != centring.query.row_sum or not centring.mu <= problem.beside_mu:
+    again = centring_plan(replace(problem, row_bound=problem.row_bound.inner), centring.budget, centring.share)
+    if centring.lattice != again.lattice or not again.mu <= problem.beside_mu:
         raise ParameterError(ANOTHERS)
     problem.check_source(source)
-    return replace(plan, problem=replace(problem, row_bound=centring.release(source, entropy)))
+    return replace(plan, problem=replace(problem, row_bound=again.release(source, entropy)))
 
 
 def centred_by(plan: SumPlan[CentreOfRows], released: Array) -> Centred:

@@ -140,9 +140,20 @@ class SumPlan(Generic[Query]):
         """Excess kurtosis of the noise on one number: 3 for Laplace noise, 0 for Gaussian noise."""
         return 3.0 if isinstance(self.lattice, LatticeLaplace) else 0.0
 
+    def _is_of_its_query(self, lattice: LatticeNoise) -> bool:
+        """Whether the noise is for vectors of the query's size and distances, and the event protects whom the query does."""
+        query, event = self.query, self.event
+        persons = (query.protected.neighbours, query.protected.rows_per_person)
+        if lattice.dimension != query.size or (event.neighbours, event.rows_per_person) != persons:
+            return False
+        if self.noise is not None:
+            return True
+        l2, l1 = query.distances
+        return lattice.l2_sensitivity >= (l1 / math.sqrt(query.size) if isinstance(lattice, LatticeLaplace) else l2)
+
     def release(self, rows: Any, entropy: Entropy, *given: Any) -> Any:
         """Sum over the rows, at what was `given`, which was released before. The event was charged before this call."""
-        if self.lattice is None and self.budget.is_private:
+        if self.budget.is_private if self.lattice is None else not self._is_of_its_query(self.lattice):
             raise ParameterError(ANOTHERS)
         self.query.check(rows)
         sums = self.query.summed(rows, *given).reshape(1, self.query.size)

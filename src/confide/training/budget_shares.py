@@ -1,4 +1,4 @@
-"""Which parts of a budget go to intervals, centres and means, and whether gradients are noisy."""
+"""Which parts of a budget go to intervals, and to what named coefficients need."""
 
 from __future__ import annotations
 

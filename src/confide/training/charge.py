@@ -75,7 +75,9 @@ class Charge:
 def deciding_fit(settings: Settings, rows: CheckedRows) -> tuple[object, ...] | str:
     """What decides a fit beside its plan, all of it public."""
     loss = getattr(settings.minimised, "loss", None)
-    if settings.own_penalty is not None or (loss is not None and loss.constants.is_declared):
+    bounds = filter(None, (settings.row_bound, settings.bound_before_penalty))
+    are_known = all(type(bound).__module__.startswith("confide.") for bound in bounds)
+    if settings.own_penalty is not None or not are_known or (loss is not None and loss.constants.is_declared):
         return OF_USERS_CODE
     schema, prior = None if rows.encoder is None else rows.encoder.schema.to_dict(), settings.prior
     weights = None if prior is None else (prior.coef, prior.intercept)
