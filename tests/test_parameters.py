@@ -115,7 +115,7 @@ def test_numbers_of_low_precision_are_compared_as_the_numbers_that_they_are(kind
             checked(name, kind(value))
         assert checked(name, kind(0.5)) == 0.5
     with pytest.raises(ParameterError, match="length_scale"):
-        confide.KernelSVC(1.0, row_norm=1.0, length_scale=kind(0.0)).plan(1000, 2)
+        confide.KernelSVC(1.0, length_scale=kind(0.0)).plan(1000, 2)
 
 
 def test_a_number_that_is_too_large_for_a_float_is_refused_as_one():

@@ -29,7 +29,6 @@ NOT_PROVEN = {
     "names, and the texts and JSON forms of objects": (
         "*.name",
         "*Plan.mechanism",
-        "*Plan.neighbours",
         "*.title",
         "*.version",
         "*.__slots__",

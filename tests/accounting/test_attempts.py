@@ -18,6 +18,7 @@ import confide
 from confide import Ledger, LogisticRegression
 from confide.accounting.attempts import Attempts, Mark, is_mark
 from confide.accounting.records import Record
+from confide.erm.row_bounds import BallBound
 from confide.errors import LedgerError
 from confide.privacy.budgets import PureDP
 from confide.training import charge as training_charge
@@ -263,6 +264,14 @@ def with_own_penalty(ledger):
     return fitted(ledger, penalty=own)
 
 
+class OwnBound(BallBound):
+    """A ball, whose rows somebody else's code clips."""
+
+
+def with_own_bound(ledger):
+    return confide.LogisticRegression(0.5, row_norm=OwnBound(1.0), classes=[0, 1], ledger=ledger).fit(NUMBERS, LABELS)
+
+
 def with_own_loss(ledger):
     return confide.ERMClassifier(0.5, loss=Hyperbola(), classes=[0, 1], ledger=ledger).fit(NUMBERS, LABELS)
 
@@ -277,7 +286,9 @@ def search_with_own_loss(ledger):
     return confide.PrivateSearchCV(own, {"alpha": [0.5, 1.0]}, budget=0.5, ledger=ledger).fit(NUMBERS, LABELS)
 
 
-@pytest.mark.parametrize("work", [with_own_penalty, with_own_loss, with_own_loss_of_numbers, search_with_own_loss])
+@pytest.mark.parametrize(
+    "work", [with_own_penalty, with_own_bound, with_own_loss, with_own_loss_of_numbers, search_with_own_loss]
+)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_fit_that_functions_of_the_users_decide_is_not_finished(monkeypatch, work):
     """Other functions may have the same name and constants."""
