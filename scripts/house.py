@@ -25,25 +25,25 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (37_020, 27_500),
-    "files": (248, 240),
-    "files of fewer than 40 lines": (41, 40),
-    "classes": (565, 330),
-    "calls of isinstance": (1_020, 450),
-    "fields of type Any": (130, 40),
-    "files outside of erm that ask for the class of a loss": (18, 3),
+    "lines of code": (36_314, 27_500),
+    "files": (245, 240),
+    "files of fewer than 40 lines": (40, 40),
+    "classes": (543, 330),
+    "calls of isinstance": (760, 450),
+    "fields of type Any": (80, 40),
+    "files outside of erm that ask for the class of a loss": (4, 3),
     "files that name what is peculiar to one mechanism": (21, 5),
     "rows of the contract of layers": (31, 31),
     "words of CHANGELOG.md": (900, 900),
     "words of ARCHITECTURE.md": (2_500, 2_500),
     "words of benchmarks/README.md": (3_000, 3_000),
-    "functions of LogisticRegression.fit": (450, 200),
-    "files of LogisticRegression.fit": (60, 40),
-    "returns of LogisticRegression.fit to a file that it left": (750, 150),
-    "functions of AdditiveClassifier.fit": (660, 350),
-    "files of AdditiveClassifier.fit": (75, 60),
+    "functions of LogisticRegression.fit": (404, 200),
+    "files of LogisticRegression.fit": (56, 40),
+    "returns of LogisticRegression.fit to a file that it left": (547, 150),
+    "functions of AdditiveClassifier.fit": (623, 350),
+    "files of AdditiveClassifier.fit": (69, 60),
     "functions of confide fit": (1_080, 700),
-    "files of confide fit": (122, 120),
+    "files of confide fit": (121, 120),
 }
 """The limit of each figure, and where it is to go. The way of a fit depends a little on processor and noise."""
 _PECULIAR = re.compile(r"\.(?:descent|centring|matching|perturbs_objective)\b")
