@@ -106,12 +106,3 @@ def test_noise_is_taken_for_no_other_query(query, budget):
     assert plan.release(counts, Entropy.fresh()).shape == (3,)
     with pytest.raises(ParameterError, match="another"):
         replace(plan, query=query).release(np.resize(counts, query.size), Entropy.fresh())
-
-
-def test_noise_is_taken_for_no_larger_distances():
-    """The same size, relation and event, at distances that are a tenth larger than those of the noise."""
-    own = Counts(3, Neighbours.ADD_OR_REMOVE_ONE)
-    for budget in (PureDP(1.0), ZCDP(0.5)):
-        lattice, curve = least_noise(3, *(0.9 * distance for distance in own.distances), budget)
-        with pytest.raises(ParameterError, match="another"):
-            SumPlan(own, budget, lattice, Event.of(budget, curve, own)).release(np.ones(3, np.int64), Entropy.fresh())

@@ -141,15 +141,10 @@ class SumPlan(Generic[Query]):
         return 3.0 if isinstance(self.lattice, LatticeLaplace) else 0.0
 
     def _is_of_its_query(self, lattice: LatticeNoise) -> bool:
-        """Whether the noise is for vectors of the query's size and distances, and the event protects whom the query does."""
+        """Whether the noise is for as many numbers as the query has, and the event protects whom the query does."""
         query, event = self.query, self.event
         persons = (query.protected.neighbours, query.protected.rows_per_person)
-        if lattice.dimension != query.size or (event.neighbours, event.rows_per_person) != persons:
-            return False
-        if self.noise is not None:
-            return True
-        l2, l1 = query.distances
-        return lattice.l2_sensitivity >= (l1 / math.sqrt(query.size) if isinstance(lattice, LatticeLaplace) else l2)
+        return lattice.dimension == query.size and (event.neighbours, event.rows_per_person) == persons
 
     def release(self, rows: Any, entropy: Entropy, *given: Any) -> Any:
         """Sum over the rows, at what was `given`, which was released before. The event was charged before this call."""
