@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 _PASSING_ON = ("confide", "sklearn", "imblearn", "joblib", "contextlib")
 """Packages whose calls stand between a user's line and a release."""
-_ON_BEHALF_OF_USERS = (
-    *("confide.estimators", "confide.training", "confide.callers", "confide.budget_warnings", "confide.known_words"),
+_ON_BEHALF_OF_USERS = tuple(
+    f"confide.{part}" for part in ("estimators", "training", "callers", "budget_warnings", "known_words")
 )
 """Parts of confide that stand there. The others, such as audits, decide themselves how often they release."""
 _ENCODING = ("sklearn.ensemble", "sklearn.multiclass")

@@ -174,9 +174,8 @@ def _show(screen: Screen, bounds: PrivateBounds, charges: Charges, out: Path) ->
     screen.table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
     screen.text(
         f"With probability {_LEVEL:g} none of them is off by more than {bounds.rows_off(_LEVEL):,.0f} rows, counted by "
-        "rank, "
-        f"beside the distance between neighbouring candidates. In a table of fewer than {bounds.rows_needed:,} rows a bound "
-        f"may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
+        f"rank, beside the distance between neighbouring candidates. In a table of fewer than {bounds.rows_needed:,} rows a "
+        f"bound may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
     )
     screen.heading("Done")
     for sentence in (*bounds.interrupted, charges.closing_sentence()):

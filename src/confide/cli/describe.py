@@ -141,8 +141,8 @@ def _show(screen: Screen, description: Description, charges: Charges, out: Path)
     screen.heading("Guarantee")
     screen.text(
         f"All of it is one release, with {description.plan.budget} ({description.plan.neighbours}). Each "
-        f"count has noise of standard "
-        f"deviation {description.plan.deviation:.3g}. Intervals are about these rows; they say nothing about a population."
+        f"count has noise of standard deviation {description.plan.deviation:.3g}. Intervals are about these rows; they say "
+        f"nothing about a population."
     )
     for sentence in (*description.interrupted, charges.closing_sentence()):
         screen.text(sentence)

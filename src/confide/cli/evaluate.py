@@ -152,8 +152,7 @@ def show_rates(screen: Screen, result: Any) -> None:
     screen.table(("rate", "value", "low", "high"), [(name, *_cells(getattr(result, name))) for name in names])
     screen.text(
         f"Positive is {result.outcome}. Sensitivity is the share of positive rows that are predicted so, specificity that "
-        f"of "
-        f"negative rows."
+        f"of negative rows."
     )
     screen.heading("Shares of all rows, by class and prediction")
     confusion = [

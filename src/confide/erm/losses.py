@@ -53,7 +53,8 @@ class LossConstants(NamedTuple):
         the margin |third| <= |second| everywhere. A condition of the step-limited Newton method
     slope_limit : to which norm the slopes of a row of length R are clipped; None where they are not clipped
 
-    No bound on noise uses the following.
+    Plans, solvers and checks of the input read the following. Some proof pages do so too, such as declared_slopes.md for
+    `unit` and gradient.md, section 5, for `is_declared`.
 
     scores : what the scores are
     margin : where the corner of a hinge lies; 1 for a loss without a margin of its own

@@ -50,7 +50,8 @@ class ClippedSlopes(Loss):
             slope_limit=self.limit,
         )
 
-    def with_joint(self, half_width: float, *, slopes_alone: bool = True) -> Any:
+    def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
+        # Clipped slopes are summed and no more, whoever asks.
         return replace(self, loss=self.loss.with_joint(half_width, slopes_alone=True))
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:

@@ -148,7 +148,8 @@ class SumPlan(Generic[Query]):
 
     def release(self, rows: Any, entropy: Entropy, *given: Any) -> Any:
         """Sum over the rows, at what was `given`, which was released before. The event was charged before this call."""
-        if self.budget.is_private if self.lattice is None else not self._is_of_its_query(self.lattice):
+        is_covered = not self.budget.is_private if self.lattice is None else self._is_of_its_query(self.lattice)
+        if not is_covered:
             raise ParameterError(ANOTHERS)
         self.query.check(rows)
         sums = self.query.summed(rows, *given).reshape(1, self.query.size)

@@ -37,9 +37,8 @@ class OutputPerturbation:
 
     Parameters
     ----------
-    laplace_alone : whether to use independent Laplace noise, as Rubinstein et al. (2012) do, even where other noise is
-    smaller;
-        for pure budgets
+    laplace_alone : for pure budgets, whether to use independent Laplace noise, as Rubinstein et al. (2012) do, even where
+        other noise is smaller
     """
 
     laplace_alone: bool = False

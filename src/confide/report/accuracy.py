@@ -89,8 +89,7 @@ def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] |
     if document["model_checksums"][0] not in checksums:
         raise ParameterError(
             f"evaluation: these rates are of another model. They name the file with SHA-256 "
-            f"{document['model_checksums'][0]}, "
-            f"and that of this model has {checksums[-1]}. Give the rates of this model."
+            f"{document['model_checksums'][0]}, and that of this model has {checksums[-1]}. Give the rates of this model."
         )
     return dict(document)
 
