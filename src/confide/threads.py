@@ -126,6 +126,11 @@ class Pass:
             self._told(self._what, self._n_rows)
 
 
+def watched_pass(what: str) -> Pass | None:
+    """A pass that begins in this thread; None where nobody is told of passes."""
+    return None if _told.get() is None else Pass(what)
+
+
 class Pace:
     """The number of the current pass and its speed, computed from the reports of passes.
 

@@ -14,7 +14,7 @@ import confide
 from confide.compiled.stored_rows import CertifiedCodes
 from confide.compiled.sums import ClippedSum, by_kernel
 from confide.data import streams
-from confide.data.arrays import CopiedBlocks, EncodedBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.data.streams import KeptSample, LabelledCodes, Reading, StreamedSource
 from confide.erm.coded_rows import dense
 from confide.erm.group_bounds import GroupBound
@@ -61,10 +61,10 @@ def many(columns, n_rows, seed=0):
 
 
 def in_groups(source, row_sum):
-    """The blocks that a pass by the kernel meets."""
+    """The blocks that a pass by the kernel meets, each as long as a group of others."""
     compiled_sum = by_kernel(row_sum, 1, source.blocks.rows_in_block)
     assert type(compiled_sum) is ClippedSum
-    return [rows for group in source.rows_for(compiled_sum).groups() for rows, _, _ in group]
+    return [rows for rows, _, _ in source.rows_for(compiled_sum).counted_blocks()]
 
 
 def by_both(monkeypatch, source, row_sum, weights):
@@ -292,7 +292,7 @@ def test_numpy_makes_sums_that_the_kernel_is_not_trusted_with():
     crossed = Encoder(Schema(columns=LINES, interact=[{"columns": ["x0", "x1"]}]))
     blocks = EncodedBlocks(crossed, crossed.read(pd.DataFrame(many(LINES, 3))))
     assert blocks.as_certified(crossed.row_bound) is None
-    assert CopiedBlocks(dense(source.blocks.block(0, 20)), 64).as_certified(bound) is None
+    assert ArrayBlocks(dense(source.blocks.block(0, 20)), are_copies=True).as_certified(bound) is None
     assert source.blocks.in_single_precision().as_certified(bound) is None
     assert (
         type("Other", (EncodedBlocks,), {"__slots__": ()})(source.blocks.encoder, source.blocks.codes).as_certified(bound)

@@ -14,11 +14,9 @@ from confide.data import arrays
 from confide.data.arrays import (
     ArrayBlocks,
     EncodedBlocks,
-    JoinedBlocks,
     KeptBlocks,
     MappedBlocks,
     MemorySource,
-    SparseBlocks,
     StoredBlocks,
 )
 from confide.erm.class_losses import Softmax
@@ -68,7 +66,7 @@ def test_every_kind_of_block_gives_the_same_rows_for_a_sample():
         (encoded, whole),
         (ArrayBlocks(whole), whole),
         (ArrayBlocks(np.asfortranarray(whole, dtype=np.float32)), whole.astype(np.float32)),
-        (SparseBlocks(scipy.sparse.csr_array(whole)), whole),
+        (ArrayBlocks(scipy.sparse.csr_array(whole)), whole),
         (MappedBlocks(encoded, fourier), fourier.transform(whole)),
     ):
         sample = MemorySource(blocks, numbers).sample(500)
@@ -93,7 +91,7 @@ def many_kinds():
     encoded, mapped = made_anew()
     rows = np.random.default_rng(3).normal(size=(5000, 6))
     plain, sparse = (
-        MemorySource(blocks, encoded.labels) for blocks in (ArrayBlocks(rows), SparseBlocks(scipy.sparse.csr_array(rows)))
+        MemorySource(blocks, encoded.labels) for blocks in (ArrayBlocks(rows), ArrayBlocks(scipy.sparse.csr_array(rows)))
     )
     n_features = encoded.n_features
     centred = Centred(
@@ -168,9 +166,9 @@ def test_coded_blocks_are_joined(loss, moved, monkeypatch):
     """The same sums up to rounding, over groups of as many rows, eight blocks at a time."""
     source, row_sum = coded_rows(loss, moved, monkeypatch)
     kept = source.for_many_passes(row_sum)
-    assert type(kept.blocks) is JoinedBlocks
+    assert kept.blocks.joined == 8
     assert [block.shape[0] for block in kept.blocks.made] == [512] * 9 + [392]
-    assert [len(list(group)) for group in kept.groups()] == [4, 4, 2]
+    assert [(first, end) for _, first, end in kept.groups()] == [(0, 2048), (2048, 4096), (4096, 5000)]
     weights = np.random.default_rng(2).normal(size=(1, row_sum.n_weights(source.n_features)))
     expected = source.sum_over_rows(row_sum, weights).gradient
     np.testing.assert_allclose(kept.sum_over_rows(row_sum, weights).gradient, expected, rtol=1e-12, atol=1e-10)
@@ -184,7 +182,7 @@ def test_blocks_that_were_clipped_once_are_summed_for_many_problems(loss, moved,
     source, row_sum = coded_rows(loss, moved, monkeypatch)
     monkeypatch.setattr("confide.data.arrays._SCORE_BYTES", 8 * 512 * 4)
     joined, seen, add_block = source.for_many_passes(row_sum), [], RowSum.add_block
-    apart = KeptBlocks(source.blocks, tuple(clipped_once(row_sum, rows) for rows, _, _ in source.counted_blocks()), 64)
+    apart = KeptBlocks(source.blocks, tuple(clipped_once(row_sum, rows) for rows, _, _ in source.counted_blocks()))
     weights = np.random.default_rng(2).normal(size=(n_problems, row_sum.n_weights(source.n_features)))
     expected = source.sum_over_rows(row_sum, weights).gradient
 
@@ -205,7 +203,9 @@ def test_blocks_of_which_one_was_clipped_otherwise_are_not_joined():
     blocks = EncodedBlocks(encoder, encoder.read(pd.DataFrame({"age": np.linspace(17.0, 90.0, 100)})))
     source = MemorySource(blocks, np.ones(100, np.int8))
     row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), GroupBound((encoder.n_features,), (0.5,)), 0.0, 1)
-    assert type(source.for_many_passes(row_sum).blocks) is KeptBlocks
+    blocks = source.for_many_passes(row_sum).blocks
+    assert type(blocks) is KeptBlocks
+    assert blocks.joined == 1
 
 
 @pytest.mark.parametrize("bound", [BallBound(1.0), BallBound(100.0), Centred(BallBound(2.0), (0.5,) * 6, 1.3)], ids=str)
@@ -277,13 +277,13 @@ def test_threads_share_a_pass_where_it_gains_by_them(monkeypatch):
 
     monkeypatch.setattr(arrays, "sum_over_groups", noted)
     encoder, rows = Encoder(Schema(columns={"c": {"categories": LEVELS}})), np.random.default_rng(0).normal(size=(3000, 5))
-    short = StoredBlocks(StoredArray(rows), 500)
+    short = StoredBlocks(StoredArray(rows), rows_in_block=500)
     assert not short.gains_by_threads(1)
-    assert StoredBlocks(StoredArray(np.broadcast_to(rows[:1], (400_000, 5))), 500).gains_by_threads(1)
-    wide = StoredBlocks(StoredArray(np.broadcast_to(rows[:1, :1], (30_000, 40))), 500)
+    assert StoredBlocks(StoredArray(np.broadcast_to(rows[:1], (400_000, 5))), rows_in_block=500).gains_by_threads(1)
+    wide = StoredBlocks(StoredArray(np.broadcast_to(rows[:1, :1], (30_000, 40))), rows_in_block=500)
     assert (wide.gains_by_threads(1), wide.gains_by_threads(2)) == (False, True)
     sparse, coded = (
-        SparseBlocks(scipy.sparse.csr_array(rows)),
+        ArrayBlocks(scipy.sparse.csr_array(rows)),
         EncodedBlocks(encoder, encoder.read(pd.DataFrame({"c": LEVELS}))),
     )
     assert encoder.codes_rows

@@ -10,7 +10,7 @@ import pytest
 
 from confide.compiled.loading import kernel
 from confide.data import arrays
-from confide.data.arrays import CopiedBlocks, EncodedBlocks, MemorySource, rows_in_block
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource, rows_in_block
 from confide.erm.coded_rows import dense
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
@@ -89,6 +89,6 @@ def test_large_copies_of_coded_rows_stay_coded(monkeypatch, most, setting):
     assert encoder.codes_rows
     positions = np.arange(0, 500, 3)
     copied = blocks.as_copies(positions)
-    assert isinstance(copied, CopiedBlocks) == (most > 0 and kernel() is None)
+    assert isinstance(copied, ArrayBlocks) == (most > 0 and kernel() is None)
     assert copied.are_copies
     np.testing.assert_array_equal(dense(copied.block(0, positions.size)), blocks.copied(positions))

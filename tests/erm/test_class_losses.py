@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 from scipy.special import logsumexp, softmax
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import HuberHinge, LogisticLoss, LossConstants, SmoothHinge
 from confide.erm.objective import Objective
@@ -214,7 +214,7 @@ def test_sums_over_rows_have_the_derivatives_of_their_value(loss, sparse):
     """Gradient and Hessian of a weighted objective with an intercept, by differences in every weight; blocks of 64 rows."""
     rng, k = np.random.default_rng(7), loss.constants.n_outputs
     rows, classes = rng.normal(size=(150, 3)), rng.integers(k, size=150)
-    blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if sparse else ArrayBlocks(rows)
+    blocks = ArrayBlocks(scipy.sparse.csr_array(rows) if sparse else rows)
     source = MemorySource(blocks, classes, rng.uniform(0, 2, 150))
     linear = rng.normal(size=(1, 4 * k))
     objective = Objective(source, loss, BallBound(1.5), 0.7, 2.0, linear, 2.0)

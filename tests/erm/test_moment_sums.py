@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import Softmax
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.moment_sums import MomentSum
@@ -40,7 +40,7 @@ def test_moment_sums_equal_their_definition(intercept, layout):
 
     bends = weighing * (slope(margins + w) - slope(margins - w)) / (2.0 * w)
     steep = (weighing * slope(margins)) ** 2
-    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
+    blocks = ArrayBlocks(rows if layout == "dense" else scipy.sparse.csr_array(rows))
     row_sum = MomentSum(RowSum(LogisticLoss(), BallBound(1.0), intercept, 1, 2.0), w)
     totals = MemorySource(blocks, labels, counts).sum_over_rows(pickle.loads(pickle.dumps(row_sum)), theta)
     assert totals.hessian.shape == (2, design.shape[1], design.shape[1])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import LogisticLoss
 from confide.erm.moment_sums import DirectionSum, MomentSum
@@ -40,7 +40,7 @@ def test_sums_along_directions_equal_their_definition(intercept, layout):
     along = np.clip(design @ directions.T, -1.0, 1.0)
     assert (np.abs(along) == 1.0).any()
     expected = [(steep @ each, bends @ each**2, steep**2 @ each**2) for each in along.T]
-    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
+    blocks = ArrayBlocks(rows if layout == "dense" else scipy.sparse.csr_array(rows))
     moments = MomentSum(RowSum(LogisticLoss(), BallBound(1.0), intercept, 1, 2.0), WINDOW)
     row_sum = pickle.loads(pickle.dumps(DirectionSum(moments, tuple(map(tuple, directions.tolist())))))
     totals = MemorySource(blocks, labels, counts).sum_over_rows(row_sum, theta)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
 from confide.erm.moment_sums import Frame, FrameSum, MomentSum, SpreadSum
 from confide.erm.row_bounds import BallBound
@@ -45,7 +45,7 @@ def test_curvature_and_slopes_in_a_frame_equal_their_definition(intercept, layou
     steep = weighing * labels * slope(margins) / 2.0
     share = np.minimum(1.0, 4.0 / np.sum(own**2, axis=1))
     assert 0.1 < np.mean(share < 1.0) < 0.9
-    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
+    blocks = ArrayBlocks(rows if layout == "dense" else scipy.sparse.csr_array(rows))
     moments = MomentSum(RowSum(LogisticLoss(), BallBound(1.0), intercept, 1, 2.0), WINDOW)
     row_sum = pickle.loads(pickle.dumps(FrameSum(moments, frame)))
     totals = MemorySource(blocks, labels, counts).sum_over_rows(row_sum, theta)

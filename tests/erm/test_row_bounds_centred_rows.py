@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.coded_rows import CodedLayout, CodedRows, JoinedRows
 from confide.erm.group_bounds import BoxBound, GroupBound
 from confide.erm.losses import HuberHinge, LogisticLoss
@@ -149,7 +149,7 @@ def test_a_source_sums_sparse_rows_without_making_them_dense(monkeypatch):
     weights = np.random.default_rng(1).normal(size=(2, 6))
     for order in (1, 2):
         row_sum = RowSum(LogisticLoss(), bound, 1.0, order)
-        sparse = MemorySource(SparseBlocks(scipy.sparse.csr_array(rows)), labels).sum_over_rows(row_sum, weights)
+        sparse = MemorySource(ArrayBlocks(scipy.sparse.csr_array(rows)), labels).sum_over_rows(row_sum, weights)
         dense = MemorySource(ArrayBlocks(rows), labels).sum_over_rows(row_sum, weights)
         np.testing.assert_allclose(sparse.gradient, dense.gradient, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(sparse.hessian, dense.hessian, rtol=1e-10, atol=1e-10)

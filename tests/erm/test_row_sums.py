@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from confide.data import arrays
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks, rows_in_block, rows_in_sparse_block, summation_depth
+from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, rows_in_sparse_block, summation_depth
 from confide.erm.class_losses import Softmax
 from confide.erm.clipped_rows import ClippedRows
 from confide.erm.coded_rows import CodedLayout, CodedRows
@@ -64,7 +64,7 @@ def test_totals_equal_their_definition_for_several_problems(loss, intercept, lay
     }[layout]
     if "float32" in layout:
         expected = plain_totals(loss, BallBound(1.0), intercept, rows.astype(np.float32), labels, weights, counts)
-    source = MemorySource((SparseBlocks if "sparse" in layout else ArrayBlocks)(given), labels, counts)
+    source = MemorySource(ArrayBlocks(given), labels, counts)
     totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 0, 3.0), weights)
     np.testing.assert_allclose(totals.value, expected[0], rtol=1e-12)
     totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 2, 3.0), weights)
@@ -171,7 +171,7 @@ def test_the_users_array_is_never_written_to():
     sparse = scipy.sparse.csr_array(rows)
     for part in (sparse.data, sparse.indices, sparse.indptr):
         part.setflags(write=False)
-    for blocks in (ArrayBlocks(rows), SparseBlocks(sparse)):
+    for blocks in (ArrayBlocks(rows), ArrayBlocks(sparse)):
         source = MemorySource(blocks, labels)
         for order in (0, 1, 2):
             source.sum_over_rows(RowSum(LogisticLoss(), BallBound(0.5), 1.0, order), np.ones((1, 5)))
@@ -182,7 +182,7 @@ def test_blocks_keep_the_type_of_what_they_were_given():
     rows = made_up(dtype=np.float32)[0]
     sparse = scipy.sparse.csr_array(rows)
     assert np.shares_memory(ArrayBlocks(rows).block(10, 20), rows)
-    block = SparseBlocks(sparse).block(10, 20)
+    block = ArrayBlocks(sparse).block(10, 20)
     assert block.dtype == np.float32
     assert block.nnz == 40
     assert np.array_equal(block.toarray(), rows[10:20])

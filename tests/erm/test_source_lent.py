@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, CopiedBlocks, EncodedBlocks, MappedBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, MappedBlocks, MemorySource
 from confide.data.streams import KeptSample, LabelledCodes, Reading, StreamedSource
 from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.losses import LogisticLoss
@@ -55,8 +55,8 @@ class Foreign(SummableRows):
 SOURCES = {
     "dense": lambda: MemorySource(ArrayBlocks(ROWS), LABELS, COUNTS),
     "single, strided": lambda: MemorySource(ArrayBlocks(np.asfortranarray(ROWS.astype(np.float32))[::2]), LABELS[::2]),
-    "sparse": lambda: MemorySource(SparseBlocks(scipy.sparse.csr_array(np.where(ROWS > 0, ROWS, 0.0))), LABELS, COUNTS),
-    "copied": lambda: MemorySource(CopiedBlocks(ROWS, 64), LABELS, COUNTS),
+    "sparse": lambda: MemorySource(ArrayBlocks(scipy.sparse.csr_array(np.where(ROWS > 0, ROWS, 0.0))), LABELS, COUNTS),
+    "copied": lambda: MemorySource(ArrayBlocks(ROWS, rows_in_block=64, are_copies=True), LABELS, COUNTS),
     "encoded": lambda: MemorySource(EncodedBlocks(ENCODER, CODES), LABELS),
     "mapped": lambda: MemorySource(MappedBlocks(ArrayBlocks(ROWS), FourierMap(4, 6)), LABELS),
     "streamed": streamed,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -121,7 +121,7 @@ def test_no_row_pulls_harder_than_the_threshold_times_the_largest_row(name):
         weights = rng.normal(size=(1, 3 + (intercept > 0.0))) * np.exp(rng.uniform(0, 8))
         target = np.array([rng.choice([-1.0, 1.0, 1e9])])
         sparse = case % 2 and name != "groups"
-        blocks = SparseBlocks(scipy.sparse.csr_array(row)) if sparse else ArrayBlocks(row)
+        blocks = ArrayBlocks(scipy.sparse.csr_array(row) if sparse else row)
         gradient = MemorySource(blocks, target).sum_over_rows(row_sum, weights).gradient[0]
         worst = max(worst, float(np.linalg.norm(gradient)) / (0.1 * largest))
     assert 0.999 < worst <= 1.0 + 1e-12

@@ -16,7 +16,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from confide import ConfideError, GroupBound, InputError, Ledger, LogisticRegression, Schema, SchemaWarning, evaluate
-from confide.data.arrays import ArrayBlocks, SparseBlocks
+from confide.data.arrays import ArrayBlocks
 from confide.errors import InputTypeError
 from confide.features.encoder import Encoder
 from confide.intake.arrays import _sound_sparse, numeric_blocks, rows_to_score, table_of
@@ -214,7 +214,7 @@ def test_rows_of_numbers_become_blocks_of_their_kind():
         (GOOD_X, ArrayBlocks, np.float64),
         (GOOD_X.astype(np.float32), ArrayBlocks, np.float32),
         ([[1, 2, 3], [4, 5, 6]], ArrayBlocks, np.float64),
-        (scipy.sparse.csc_array(GOOD_X), SparseBlocks, np.float64),
+        (scipy.sparse.csc_array(GOOD_X), ArrayBlocks, np.float64),
         (pl.DataFrame(GOOD_X), ArrayBlocks, np.float64),
     ):
         owner = BaseEstimator()

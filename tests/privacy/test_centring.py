@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 from scipy import stats
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks, summation_depth
+from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
@@ -291,7 +291,7 @@ def test_the_rounding_bound_covers_centred_rows(layout, limit):
             w[:-1] -= centre * (centre @ w[:-1]) / (centre @ centre) * (1 - 1e-9)
         labels, counts = rng.choice([-1, 1], size=n).astype(np.int8), 2.0 * rng.random(n)
         l2, linear = float(np.exp(rng.uniform(-4, 4))), rng.normal(size=d + 1) * 10
-        blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if layout == "sparse" else ArrayBlocks(rows)
+        blocks = ArrayBlocks(scipy.sparse.csr_array(rows) if layout == "sparse" else rows)
         loss = LogisticLoss() if limit == math.inf else ClippedSlopes(LogisticLoss(), limit)
         public = problem(n, d, loss=loss, row_bound=bound, intercept=intercept, largest_weight=2.0)
         objective = Objective(MemorySource(blocks, labels, counts), loss, bound, intercept, l2, linear[None], 2.0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, Blocks, MemorySource, SparseBlocks, summation_depth
+from confide.data.arrays import ArrayBlocks, Blocks, MemorySource, summation_depth
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
@@ -72,7 +72,7 @@ def test_the_rounding_bound_covers_adversarial_rows(loss, setting, monkeypatch):
         l2, linear = float(np.exp(rng.uniform(-4, 4))), rng.normal(size=d) * 10
         largest = float(np.exp(rng.uniform(-3, 3)))
         counts = largest * rng.choice([1.0, rng.random()], size=n)
-        blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if case % 5 == 0 else ArrayBlocks(rows)
+        blocks = ArrayBlocks(scipy.sparse.csr_array(rows) if case % 5 == 0 else rows)
         rows_of_case = MemorySource(blocks, labels, counts)
         objective = Objective(rows_of_case, loss, BallBound(row_norm), 0.0, l2, linear[None], largest)
         computed = objective.evaluate(w[None], order=1).gradient[0]

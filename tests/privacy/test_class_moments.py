@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.moment_sums import MomentSum
@@ -135,7 +135,7 @@ def test_without_privacy_the_moments_are_kronecker_products_summed_over_rows(los
         np.testing.assert_allclose(turn.T @ turn @ curvature @ turn.T @ turn, curvature, atol=1e-9)
         np.testing.assert_allclose(turn.T @ turn @ slope @ turn.T @ turn, slope, atol=1e-9)
         curvature, slope = (turn @ matrix @ turn.T for matrix in (curvature, slope))
-    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
+    blocks = ArrayBlocks(rows if layout == "dense" else scipy.sparse.csr_array(rows))
     released = plan.release(MemorySource(blocks, classes, counts), Entropy.seeded(0), W.reshape(1, -1))
     np.testing.assert_allclose(released[0], curvature, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(released[1], slope, rtol=1e-9, atol=1e-9)

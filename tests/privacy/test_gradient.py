@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
@@ -491,7 +491,7 @@ def test_sums_over_centred_rows_are_within_the_rounding_bound(kind):
         descent = Descent(3, 0.4, 40.0, Mean())
         raw = centre + rng.normal(size=(60, 8)) * 10.0 ** rng.uniform(-9, 0.5, (60, 1))
         labels, counts = rng.choice([-1, 1], 60).astype(np.int8), rng.uniform(0.0, 3.0, 60)
-        blocks = ArrayBlocks(raw) if kind == "dense" else SparseBlocks(csr_array(raw))
+        blocks = ArrayBlocks(raw if kind == "dense" else csr_array(raw))
         at = rng.normal(size=(1, 9))
         at *= 40.0 / np.linalg.norm(at)
         computed = MemorySource(blocks, labels, counts).sum_over_rows(descent.row_sum(facts), at).gradient[0]

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 from scipy import stats
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks, summation_depth
+from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.group_bounds import GroupBound
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
@@ -429,7 +429,7 @@ def test_the_rounding_bound_covers_adversarial_rows(name):
         l2, linear = float(np.exp(rng.uniform(-4, 4))), rng.normal(size=d)
         largest = float(np.exp(rng.uniform(-3, 3)))
         counts = largest * rng.choice([1.0, rng.random()], size=n)
-        blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if case % 5 == 0 else ArrayBlocks(rows)
+        blocks = ArrayBlocks(scipy.sparse.csr_array(rows) if case % 5 == 0 else rows)
         objective = Objective(
             MemorySource(blocks, targets, counts), loss, BallBound(row_norm), 0.0, l2, linear[None], largest
         )

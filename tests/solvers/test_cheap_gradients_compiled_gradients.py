@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import confide
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import BoxBound
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective, ObjectiveWithRidges
@@ -80,7 +80,7 @@ def test_there_are_problems_that_the_kernel_leaves_to_numpy(compiled, monkeypatc
     box = replace(exact, row_bound=BoxBound([1.0] * 12))
     assert compiled_objective(box, unshortened=False) is None
     assert compiled_objective(box, unshortened=True) is not None
-    sparse = MemorySource(SparseBlocks(scipy.sparse.csr_array(exact.source.blocks.rows)), exact.source.labels)
+    sparse = MemorySource(ArrayBlocks(scipy.sparse.csr_array(exact.source.blocks.rows)), exact.source.labels)
     assert compiled_objective(replace(exact, source=sparse), unshortened=True) is None
     monkeypatch.setenv("CONFIDE_COMPILED", "0")
     assert compiled_objective(exact, unshortened=True) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective, ObjectiveWithRidges
@@ -26,7 +26,7 @@ def problems(loss, k=2, n=30, d=120, sparse=False, intercept=0.7):
         if loss.constants.n_outputs == 1
         else rng.integers(0, loss.constants.n_outputs, n)
     )
-    blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if sparse else ArrayBlocks(rows)
+    blocks = ArrayBlocks(scipy.sparse.csr_array(rows) if sparse else rows)
     linear = rng.normal(size=(k, loss.constants.n_outputs * (d + (intercept > 0.0))))
     source = MemorySource(blocks, labels, rng.uniform(0.0, 2.0, size=n))
     return Objective(source, loss, BallBound(1.0), intercept, 0.5, linear, 1.5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, SparseBlocks
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective, ObjectiveWithRidges
@@ -56,7 +56,7 @@ def problems(rows, loss=None, k=1, norm=1.0, intercept=0.5):
         if loss.constants.n_outputs == 1
         else rng.integers(0, loss.constants.n_outputs, n)
     )
-    blocks = SparseBlocks(rows) if scipy.sparse.issparse(rows) else ArrayBlocks(rows)
+    blocks = ArrayBlocks(rows)
     linear = rng.normal(size=(k, loss.constants.n_outputs * (d + 1)))
     return Objective(MemorySource(blocks, labels), loss, BallBound(norm), intercept, 4.0, linear)
 

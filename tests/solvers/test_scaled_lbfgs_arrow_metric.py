@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data.arrays import CopiedBlocks, EncodedBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective, ObjectiveWithRidges
@@ -59,7 +59,10 @@ def test_the_metric_is_the_inverse_of_the_hessian(weighted):
 def test_there_is_no_arrow_where_rows_have_another_form():
     """Rows that are not coded, rows without a category, and too many columns beside it."""
     objective = problem(60, 3000)
-    of_array = MemorySource(CopiedBlocks(objective.source.blocks.copied(np.arange(500)), 100), objective.source.labels[:500])
+    of_array = MemorySource(
+        ArrayBlocks(objective.source.blocks.copied(np.arange(500)), rows_in_block=100, are_copies=True),
+        objective.source.labels[:500],
+    )
     assert arrow_of(objective, of_array) is None
     assert arrow_of(objective, objective.source) is not None
     assert Arrow.of(CodedLayout(4, (), ((0, 4),))) is None

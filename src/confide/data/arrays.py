@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
-from confide.array_types import Array, Indices, Rows, SparseRows, Targets, Weights
+from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.loading import kernel
 from confide.compiled.stored_rows import CertifiedCodes, StoredArray, StoredRows
 from confide.compiled.sums import ClippedSum, by_kernel, kernel_of, with_kernel
@@ -26,7 +25,7 @@ from confide.errors import InputError
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.forms import RowMap
-from confide.threads import Pass, made_in_order
+from confide.threads import Pass, made_in_order, watched_pass
 
 _BLOCK_BYTES = 2**20
 """A block of this size stays in the second- or third-level cache while it is used.
@@ -120,13 +119,15 @@ def _depth(n_rows: int, block: int) -> int:
     return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + min(groups, _GROUPS_IN_BUNDLE) + bundles
 
 
-CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
+Counted: TypeAlias = tuple[Rows, Targets, Array | None]
 """The rows of one block, their labels, and how much each row counts (None if each counts 1)."""
+Group: TypeAlias = "tuple[MemorySource, int, int]"
+"""Rows that one thread sums up: their source, the first of them, where a block begins, and the one after the last."""
 
 
 def sum_over_groups(
     row_sum: BlockwiseSum,
-    groups: Iterable[Iterable[CountedBlock]],
+    groups: Iterable[Group],
     n_features: int,
     weights: Weights,
     n_threads: int = 1,
@@ -135,35 +136,38 @@ def sum_over_groups(
     """Totals over groups of blocks, not yet `completed`. The same blocks give the same totals to the bit.
 
     Groups are added in their order, whichever thread summed them, so the totals do not depend on the number of threads. In a
-    pass over all rows, `passing` is told of each group when it has been summed.
+    pass that somebody watches, `passing` is told of each group when it has been summed.
     """
     n_problems = weights.shape[0]
 
-    def total_of(group: Iterable[CountedBlock]) -> tuple[Totals, int]:
-        total, n_rows = row_sum.start(n_problems, n_features), 0
-        for block in group:
+    def total_of(group: Group) -> tuple[Totals, int]:
+        source, first, end = group
+        total, step = row_sum.start(n_problems, n_features), source.blocks.rows_in_block
+        for start in range(first, end, step):
+            # Each block is made by the thread that sums it up, and is used while it is in the cache.
+            block = source.counted(start, min(start + step, end))
             for rows, labels, counts, some, some_weights in _parts(block, total, weights):
                 row_sum.add_block(some, rows, labels, some_weights, counts)
-            n_rows += block[0].shape[0]
-        return total, n_rows
+        return total, end - first
 
-    def told(made: Iterable[tuple[Totals, int]]) -> Iterator[Totals]:
-        for total, n_rows in made:
+    totals = bundle = row_sum.start(n_problems, n_features)
+    threads = nullcontext(map(total_of, groups)) if n_threads == 1 else closing(made_in_order(total_of, groups, n_threads))
+    with threads as made:
+        for number, (total, n_rows) in enumerate(made):
             if passing is not None:
                 passing.used(n_rows)
-            yield total
-
-    totals = row_sum.start(n_problems, n_features)
-    with closing(made_in_order(total_of, groups, n_threads)) as made:
-        in_order = told(made)
-        for first in in_order:
-            for other in islice(in_order, _GROUPS_IN_BUNDLE - 1):
-                first.add(other)
-            totals.add(first)
+            if number % _GROUPS_IN_BUNDLE:
+                bundle.add(total)
+            else:
+                if number:
+                    totals.add(bundle)
+                bundle = total
+    if bundle is not totals:
+        totals.add(bundle)
     return totals
 
 
-def _parts(block: CountedBlock, total: Totals, weights: Weights) -> Iterator[tuple[Any, ...]]:
+def _parts(block: Counted, total: Totals, weights: Weights) -> Iterable[tuple[Any, ...]]:
     """The block, or equal parts of it if its scores for many problems would be large; with totals and weights.
 
     No chain of additions becomes longer, because a part has at least twice as many rows as a group has blocks. A block that
@@ -173,79 +177,78 @@ def _parts(block: CountedBlock, total: Totals, weights: Weights) -> Iterator[tup
     size, n_problems = rows.shape[0], weights.shape[0]
     n_parts = size // max(_FEWEST_ROWS, _SCORE_BYTES // (8 * max(1, n_problems)))
     if n_parts < 2:
-        yield rows, labels, counts, total, weights
-        return
+        return [(rows, labels, counts, total, weights)]
     if type(rows) is ClippedRows:
         at_once = max(1, _SCORE_BYTES // (8 * size))
-        for problem in range(0, n_problems, at_once):
-            some = slice(problem, problem + at_once)
-            in_place = Totals(total.value[some], total.gradient[some], total.hessian[some])
-            yield rows, labels, counts, in_place, weights[some]
-        return
+        of_problems = (slice(problem, problem + at_once) for problem in range(0, n_problems, at_once))
+        return (
+            (rows, labels, counts, Totals(total.value[some], total.gradient[some], total.hessian[some]), weights[some])
+            for some in of_problems
+        )
     step = -(-size // n_parts)
-    for start in range(0, size, step):
-        part = slice(start, start + step)
-        yield rows[part], labels[part], None if counts is None else counts[part], total, weights
+    parts = (slice(start, start + step) for start in range(0, size, step))
+    return ((rows[part], labels[part], None if counts is None else counts[part], total, weights) for part in parts)
 
 
-class Blocks(Protocol):
-    """Rows that are given one block at a time.
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Rows that are given one block at a time. Each kind of rows derives from this class, and says what it does otherwise.
 
-    Classes name this protocol as their base and inherit the bodies of what they do not do otherwise.
+    Attributes
+    ----------
+    n_rows : number of rows
+    n_features : number of columns of a block
+    rows_in_block : how many rows to take at a time: a function of `n_features` alone, at most
+        `rows_in_sparse_block(n_features)`
+    are_copies : whether these are copies of some rows. `confide.progress` does not report passes over them
+    made_anew : whether each call of `block` makes an array that nobody else keeps. A solver may then write to it
     """
 
-    __slots__ = ()
+    n_rows: int = field(init=False)
+    n_features: int = field(init=False)
+    rows_in_block: int = field(default=0, kw_only=True)
+    are_copies: bool = field(default=False, kw_only=True)
 
     made_anew: ClassVar[bool] = False
-    """Whether each call of `block` makes an array that nobody else keeps. A solver may then write to it."""
+
+    def _hold(self, shape: tuple[int, int], rows_in_block: int) -> None:
+        """Compute once what every pass asks for."""
+        for name, size in zip(("n_rows", "n_features", "rows_in_block"), (*shape, rows_in_block), strict=True):
+            object.__setattr__(self, name, int(size))
 
     @property
     def blocks_in_group(self) -> int:
-        """How many blocks are summed in one group; 1 where each block is as long as a group of others."""
+        """How many blocks are summed in one group."""
         return _BLOCKS_IN_GROUP
 
-    @property
-    def are_copies(self) -> bool:
-        """Whether these are copies of some rows. `confide.progress` does not report passes over them."""
-        return False
-
-    def gains_by_threads(self, order: int) -> bool:
+    def gains_by_threads(self, order: int, /) -> bool:
         """Whether a pass over all rows is faster with several threads; it makes Hessians if the order is 2.
 
         A short pass is not. Nor is one that holds Python's lock for most of the time, because the threads wait for the lock.
         """
         return True
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of a block."""
-
-    @property
-    def rows_in_block(self) -> int:
-        """How many rows to take at a time: a function of `n_features` alone, at most `rows_in_sparse_block(n_features)`."""
-
-    def block(self, start: int, stop: int) -> Rows:
+    def block(self, start: int, stop: int, /) -> Rows:
         """Rows start to stop: (stop - start, n_features), finite."""
+        raise NotImplementedError
 
     def copied(self, positions: Indices) -> Rows:
         """A copy of the rows at the positions, which are in rising order."""
+        raise NotImplementedError
 
-    def as_copies(self, positions: Indices) -> Blocks:
+    def as_copies(self, positions: Indices, /) -> Blocks:
         """Blocks of such a copy, for a solver."""
-        return CopiedBlocks(self.copied(positions), self.rows_in_block)
+        return ArrayBlocks(self.copied(positions), rows_in_block=self.rows_in_block, are_copies=True)
 
-    def taken(self, positions: Indices) -> Blocks:
+    def taken(self, positions: Indices, /) -> Blocks:
         """The rows at the positions, in the order of the positions, as blocks of their own."""
+        raise NotImplementedError
 
     def in_single_precision(self) -> Blocks | None:
         """The same rows in single precision, if blocks are made in each pass and can be made so; else None."""
         return None
 
-    def as_stored(self, shortened: bool) -> StoredBlocks | None:
+    def as_stored(self, shortened: bool, /) -> StoredBlocks | None:
         """The same rows for the compiled kernel, `shortened` to a ball by it if need be; None where it cannot do so."""
         return None
 
@@ -258,95 +261,113 @@ class Blocks(Protocol):
 
     def lent(self) -> Blocks:
         """The same rows for a solver, which cannot write to them."""
-        block = self.block
+        block, made_anew = self.block, self.made_anew
 
-        def taken(positions: Indices) -> Blocks:
-            return self.taken(positions).lent()
+        def lent(make: Callable[..., Blocks | None]) -> Callable[..., Any]:
+            return lambda *given: None if (made := make(*given)) is None else made.lent()
 
-        def in_single_precision() -> Blocks | None:
-            made = self.in_single_precision()
-            return None if made is None else made.lent()
-
-        def as_stored(shortened: bool) -> StoredBlocks | None:
-            made = self.as_stored(shortened)
-            return None if made is None else made.lent()
-
-        return _LentBlocks(
-            self.n_rows,
-            self.n_features,
-            self.rows_in_block,
-            (lambda *rows: made_for_a_solver(block(*rows))) if self.made_anew else lambda *rows: unwritable(block(*rows)),
-            lambda positions: self.copied(positions),
-            taken,
-            in_single_precision,
-            as_stored,
+        face = _LentBlocks(
+            lambda *rows: (made_for_a_solver if made_anew else unwritable)(block(*rows)),
             lambda positions: self.as_copies(positions),
-            self.are_copies,
+            lent(self.taken),
+            lent(self.in_single_precision),
+            lent(self.as_stored),
             lambda order: self.gains_by_threads(order),
+            are_copies=self.are_copies,
         )
-
-
-class BlocksOfRows(Blocks):
-    """Blocks of rows that are held in one object, of which a part is taken by its positions."""
-
-    __slots__ = ()
-
-    rows: Rows
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.rows.shape[1])
-
-    def block(self, start: int, stop: int) -> Rows:
-        return self.rows[start:stop]
-
-    def copied(self, positions: Indices) -> Rows:
-        return self.rows[positions]
+        face._hold((self.n_rows, self.n_features), self.rows_in_block)
+        return face
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayBlocks(BlocksOfRows):
-    """Blocks of a two-dimensional array. They are views of the array, never copies."""
+class _LentBlocks(Blocks):
+    """Blocks for a solver, made when the solver asks for them.
+
+    It has the methods of the blocks behind it. They are held as functions, so no attribute leads to those blocks.
+    """
+
+    # `field` keeps the methods of the same names from being taken for default values.
+    block: Callable[[int, int], Rows] = field()
+    as_copies: Callable[[Indices], Blocks] = field()
+    taken: Callable[[Indices], Blocks] = field()
+    in_single_precision: Callable[[], Blocks | None] = field()
+    as_stored: Callable[[bool], StoredBlocks | None] = field()
+    gains_by_threads: Callable[[int], bool] = field()
+
+    def lent(self) -> Blocks:
+        """These blocks, which are lent already."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayBlocks(Blocks):
+    """Blocks of a two-dimensional array, or of a CSR matrix, which is never made dense. They are views, never copies.
+
+    Parameters
+    ----------
+    rows : array, or CSR matrix of float64 or float32 with column indices in range. A matrix in canonical form
+        (`row_bounds.canonical`) saves work later
+    """
 
     rows: Rows
 
-    @property
-    def rows_in_block(self) -> int:
-        return rows_in_block(self.n_features)
+    def __post_init__(self) -> None:
+        width = self.rows.shape[1]
+        usual = rows_in_sparse_block(width) if issparse(self.rows) else rows_in_block(width)
+        self._hold(self.rows.shape, self.rows_in_block or usual)
+
+    def gains_by_threads(self, order: int) -> bool:
+        # SciPy holds Python's lock while it multiplies sparse rows.
+        return not issparse(self.rows)
+
+    def block(self, start: int, stop: int) -> Rows:
+        rows: Any = self.rows
+        if not issparse(rows):
+            return rows[start:stop]
+        first, last = int(rows.indptr[start]), int(rows.indptr[stop])
+        # The constructor would copy these views, because the arrays behind them are much larger.
+        block = csr_array((stop - start, self.n_features), dtype=rows.dtype)
+        block.data, block.indices = rows.data[first:last], inside(rows.indices[first:last], self.n_features)
+        block.indptr = rows.indptr[start : stop + 1] - rows.indptr[start]
+        return block
+
+    def copied(self, positions: Indices) -> Rows:
+        rows: Any = self.rows[positions]
+        if issparse(rows):
+            rows.indices = inside(rows.indices, self.n_features)
+        return rows
 
     def taken(self, positions: Indices) -> ArrayBlocks:
-        return ArrayBlocks(self.rows[positions])
+        return replace(self, rows=self.rows[positions])
 
     def as_stored(self, shortened: bool) -> StoredBlocks | None:
         rows: Any = self.rows
         # By their letters: on some machines another type, long doubles, is equal to doubles and has another name in C.
         known = isinstance(rows, np.ndarray) and rows.dtype.char in "df" and rows.dtype.isnative
         # Numbers that begin between two addresses of their kind, as in a field of a record, are none to the kernel.
-        known = known and rows.flags.aligned
-        return StoredBlocks(StoredArray(rows), rows_in_group(self.n_features)) if known else None
+        if not (known and rows.flags.aligned):
+            return None
+        return StoredBlocks(StoredArray(rows), rows_in_block=rows_in_group(self.n_features), are_copies=self.are_copies)
 
     def as_certified(self, row_bound: Any) -> StoredBlocks | None:
         # A subclass may make rows of its own from what is stored.
         return self.as_stored(shortened=True) if type(self) is ArrayBlocks and type(row_bound) is BallBound else None
 
     def lent(self) -> ArrayBlocks:
-        return ArrayBlocks(unwritable(self.rows))
+        return replace(self, rows=unwritable(self.rows))
 
 
 @dataclass(frozen=True, slots=True)
-class StoredBlocks(BlocksOfRows):
-    """Rows as they are stored, for the compiled kernel. A block is as long as a group of other blocks.
+class StoredBlocks(Blocks):
+    """Rows as they are stored, for the compiled kernel, which sums them up. A block is as long as a group of other blocks.
 
     The kernel is called once for each block, and leaves Python's lock free, so several threads work at the same time.
     """
 
     rows: StoredRows
-    rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
-    are_copies: bool = field(default=False)
+
+    def __post_init__(self) -> None:
+        self._hold(self.rows.shape, self.rows_in_block)
 
     @property
     def blocks_in_group(self) -> int:
@@ -359,67 +380,8 @@ class StoredBlocks(BlocksOfRows):
     def block(self, start: int, stop: int) -> Any:
         return self.rows[start:stop]
 
-    def copied(self, positions: Indices) -> Rows:
-        raise NotImplementedError("rows as they are stored are summed up, and no more.")
-
-    def taken(self, positions: Indices) -> Blocks:
-        raise NotImplementedError("rows as they are stored are summed up, and no more.")
-
     def lent(self) -> StoredBlocks:
         return replace(self, rows=self.rows.lent(unwritable))
-
-
-@dataclass(frozen=True, slots=True)
-class _LentBlocks:
-    """Blocks for a solver, made when the solver asks for them.
-
-    It has the methods of the blocks behind it. They are held as functions, so no attribute leads to those blocks.
-    """
-
-    n_rows: int
-    n_features: int
-    rows_in_block: int
-    block: Callable[[int, int], Rows]
-    copied: Callable[[Indices], Rows]
-    taken: Callable[[Indices], Blocks]
-    in_single_precision: Callable[[], Blocks | None]
-    as_stored: Callable[[bool], StoredBlocks | None]
-    as_copies: Callable[[Indices], Blocks]
-    are_copies: bool
-    gains_by_threads: Callable[[int], bool]
-
-    made_anew: ClassVar[bool] = False
-
-    @property
-    def blocks_in_group(self) -> int:
-        return _BLOCKS_IN_GROUP
-
-    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
-        """None: a certificate looks at no rows that were lent."""
-        return None
-
-    def lent(self) -> Blocks:
-        """These blocks, which are lent already."""
-        return self
-
-
-@dataclass(frozen=True, slots=True)
-class CopiedBlocks(BlocksOfRows):
-    """Blocks of copied rows of any kind."""
-
-    rows: Rows
-    rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
-    are_copies: bool = field(default=True)
-
-    def as_stored(self, shortened: bool) -> StoredBlocks | None:
-        stored = ArrayBlocks(self.rows).as_stored(shortened)
-        return None if stored is None else replace(stored, are_copies=True)
-
-    def as_certified(self, row_bound: Any) -> StoredBlocks | None:
-        return self.as_stored(shortened=True) if type(self) is CopiedBlocks and type(row_bound) is BallBound else None
-
-    def taken(self, positions: Indices) -> CopiedBlocks:
-        return CopiedBlocks(self.rows[positions], self.rows_in_block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,20 +392,22 @@ class KeptBlocks(Blocks):
     ----------
     blocks : the rows as they are
     made : all blocks in order, as a sum clipped them, or as they are
-    rows_in_block : as `blocks` have it, computed once for many passes
+    joined : so many blocks of coded rows became one; a group has as many rows as before
     """
 
     blocks: Blocks
     made: tuple[ClippedRows | Rows, ...]
-    rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
+    joined: int = 1
+
+    def __post_init__(self) -> None:
+        self._hold((self.blocks.n_rows, self.blocks.n_features), self.blocks.rows_in_block * self.joined)
 
     @property
-    def n_rows(self) -> int:
-        return self.blocks.n_rows
+    def blocks_in_group(self) -> int:
+        return _BLOCKS_IN_GROUP // self.joined
 
-    @property
-    def n_features(self) -> int:
-        return self.blocks.n_features
+    def gains_by_threads(self, order: int) -> bool:
+        return self.joined == 1 or self.n_rows >= _MANY_JOINED_ROWS
 
     def block(self, start: int, stop: int) -> Any:
         number, offset = divmod(start, self.rows_in_block)
@@ -457,29 +421,16 @@ class KeptBlocks(Blocks):
     def taken(self, positions: Indices) -> Blocks:
         return self.blocks.taken(positions)
 
-
-@dataclass(frozen=True, slots=True)
-class JoinedBlocks(KeptBlocks):
-    """The same, of coded rows: several blocks are joined to one, and a group has so many rows as before."""
-
-    @property
-    def blocks_in_group(self) -> int:
-        return _BLOCKS_IN_GROUP // BLOCKS_IN_JOINED
-
-    def gains_by_threads(self, order: int) -> bool:
-        return self.n_rows >= _MANY_JOINED_ROWS
-
-    @classmethod
-    def of(cls, kept: KeptBlocks) -> KeptBlocks:
-        """The kept blocks, joined if all of them can be."""
-        made: list[ClippedRows | Rows] = []
-        for first in range(0, len(kept.made), BLOCKS_IN_JOINED):
-            clipped = [block for block in kept.made[first : first + BLOCKS_IN_JOINED] if type(block) is ClippedRows]
+    def in_joined_blocks(self) -> KeptBlocks:
+        """The same blocks, `BLOCKS_IN_JOINED` at a time as one; as they are unless all are coded and can be joined."""
+        made: list[ClippedRows] = []
+        for first in range(0, len(self.made), BLOCKS_IN_JOINED):
+            clipped = [block for block in self.made[first : first + BLOCKS_IN_JOINED] if type(block) is ClippedRows]
             together = joined(clipped) if clipped else None
             if together is None:
-                return kept
+                return self
             made.append(together)
-        return cls(kept.blocks, tuple(made), kept.rows_in_block * BLOCKS_IN_JOINED)
+        return replace(self, made=tuple(made), joined=BLOCKS_IN_JOINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,27 +449,26 @@ class MemorySource(RowsWithDefaults, SummableRows):
     labels: Targets
     row_weights: Array | None = None
     n_threads: int = 1
+    n_rows: int = field(init=False)
+    n_features: int = field(init=False)
 
-    @property
-    def n_features(self) -> int:
-        return self.blocks.n_features
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_rows", self.blocks.n_rows)
+        object.__setattr__(self, "n_features", self.blocks.n_features)
 
-    @property
-    def n_rows(self) -> int:
-        return self.blocks.n_rows
+    def counted(self, start: int, stop: int) -> Counted:
+        """One block: rows start to stop with their labels, and how much each counts."""
+        counts = None if self.row_weights is None else self.row_weights[start:stop]
+        return self.blocks.block(start, stop), self.labels[start:stop], counts
 
-    def counted_blocks(self, first: int = 0, end: int | None = None) -> Iterator[CountedBlock]:
-        """Rows `first` (where a block begins) to `end`, by default all, one block at a time."""
-        step, end = self.blocks.rows_in_block, self.n_rows if end is None else min(end, self.n_rows)
-        for start in range(first, end, step):
-            stop = min(start + step, end)
-            counts = None if self.row_weights is None else self.row_weights[start:stop]
-            yield self.blocks.block(start, stop), self.labels[start:stop], counts
+    def counted_blocks(self) -> Iterator[Counted]:
+        step = self.blocks.rows_in_block
+        return (self.counted(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step))
 
-    def groups(self) -> Iterator[Iterator[CountedBlock]]:
-        """All rows, in the groups of blocks in which they are summed. A block is made when it is asked for."""
+    def groups(self) -> Iterator[Group]:
+        """All rows, in the groups of blocks in which they are summed."""
         step = self.blocks.rows_in_block * self.blocks.blocks_in_group
-        return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
+        return ((self, first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step))
 
     def lent(self) -> MemorySource:
         labels, row_weights = unwritable(self.labels), unwritable(self.row_weights)
@@ -545,8 +495,8 @@ class MemorySource(RowsWithDefaults, SummableRows):
             scaled = scaled_once(row_sum, rows)
             return rows if scaled is None else with_kernel(scaled)
 
-        blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()), step)
-        return replace(self, blocks=JoinedBlocks.of(blocks) if is_small else blocks)
+        blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()))
+        return replace(self, blocks=blocks.in_joined_blocks() if is_small else blocks)
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, copied, in short runs spread evenly over all rows. Only solvers use it."""
@@ -555,13 +505,15 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
     def copied(self, positions: Indices) -> MemorySource:
         """A copy of the rows at the positions, which are in rising order."""
-        row_weights = None if self.row_weights is None else self.row_weights[positions]
-        return MemorySource(self.blocks.as_copies(positions), self.labels[positions], row_weights, self.n_threads)
+        return self._at(positions, self.blocks.as_copies(positions))
 
     def taken(self, positions: Indices) -> MemorySource:
         """A copy of the rows at the positions, in the order of the positions and in the form in which rows are held."""
+        return self._at(positions, self.blocks.taken(positions))
+
+    def _at(self, positions: Indices, blocks: Blocks) -> MemorySource:
         row_weights = None if self.row_weights is None else self.row_weights[positions]
-        return MemorySource(self.blocks.taken(positions), self.labels[positions], row_weights, self.n_threads)
+        return MemorySource(blocks, self.labels[positions], row_weights, self.n_threads)
 
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
         yield self
@@ -576,59 +528,18 @@ class MemorySource(RowsWithDefaults, SummableRows):
         return None if made is None else replace(self, blocks=made)
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
-        passing = None if self.blocks.are_copies else Pass("training")
+        passing = None if self.blocks.are_copies else watched_pass("training")
         compiled = by_kernel(row_sum, len(weights), self.blocks.rows_in_block)
-        rows, n_features = self.rows_for(compiled), self.n_features
-        n_threads = self.n_threads if rows.blocks.gains_by_threads(getattr(row_sum, "order", 1)) else 1
-        totals = sum_over_groups(compiled or row_sum, rows.groups(), n_features, weights, n_threads, passing)
+        rows = self.rows_for(compiled)
+        gains = self.n_threads > 1 and rows.blocks.gains_by_threads(getattr(row_sum, "order", 1))
+        n_threads = self.n_threads if gains else 1
+        totals = sum_over_groups(compiled or row_sum, rows.groups(), self.n_features, weights, n_threads, passing)
         return row_sum.completed(totals)
 
     def rows_for(self, compiled: ClippedSum | None) -> MemorySource:
         """The same rows in the form in which they are stored, if the kernel may make this sum."""
         stored = None if compiled is None else self.blocks.as_certified(compiled.row_sum.row_bound)
         return self if stored is None else replace(self, blocks=stored)
-
-
-# Blocks of sparse rows in memory. They are never made dense.
-
-
-@dataclass(frozen=True, slots=True)
-class SparseBlocks(BlocksOfRows):
-    """Blocks of a CSR matrix. They are views of its entries, with row pointers and column indices of their own.
-
-    Parameters
-    ----------
-    rows : CSR matrix, float64 or float32, with column indices in range. A matrix in canonical form (`row_bounds.canonical`)
-        saves work later
-    """
-
-    rows: SparseRows
-
-    def gains_by_threads(self, order: int) -> bool:
-        return False
-
-    @property
-    def rows_in_block(self) -> int:
-        return rows_in_sparse_block(self.n_features)
-
-    def block(self, start: int, stop: int) -> SparseRows:
-        first, last = int(self.rows.indptr[start]), int(self.rows.indptr[stop])
-        # The constructor would copy these views, because the arrays behind them are much larger.
-        block = csr_array((stop - start, self.n_features), dtype=self.rows.dtype)
-        block.data, block.indices = self.rows.data[first:last], inside(self.rows.indices[first:last], self.n_features)
-        block.indptr = self.rows.indptr[start : stop + 1] - self.rows.indptr[start]
-        return block
-
-    def taken(self, positions: Indices) -> SparseBlocks:
-        return SparseBlocks(self.rows[positions])  # it is in nobody else's hands, and its blocks are looked through
-
-    def copied(self, positions: Indices) -> SparseRows:
-        rows = self.rows[positions]
-        rows.indices = inside(rows.indices, self.n_features)
-        return rows
-
-    def lent(self) -> SparseBlocks:
-        return SparseBlocks(unwritable(self.rows))
 
 
 def inside(indices: Indices, n_features: int) -> Indices:
@@ -668,15 +579,10 @@ class MappedBlocks(Blocks):
     fourier_map: RowMap
 
     made_anew: ClassVar[bool] = True
-    """Each block is made for one call and kept nowhere, so it may be written to."""
 
-    @property
-    def n_rows(self) -> int:
-        return self.blocks.n_rows
-
-    @property
-    def n_features(self) -> int:
-        return self.fourier_map.n_features
+    def __post_init__(self) -> None:
+        n_features = self.fourier_map.n_features
+        self._hold((self.blocks.n_rows, n_features), rows_in_block(n_features))
 
     def block(self, start: int, stop: int) -> Array:
         return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
@@ -685,11 +591,7 @@ class MappedBlocks(Blocks):
         return self.fourier_map.transform(self.blocks.copied(positions))
 
     def taken(self, positions: Indices) -> MappedBlocks:
-        return MappedBlocks(self.blocks.taken(positions), self.fourier_map)
-
-    @property
-    def rows_in_block(self) -> int:
-        return rows_in_block(self.n_features)
+        return replace(self, blocks=self.blocks.taken(positions))
 
 
 # Rows that are kept as codes of raw columns and encoded block by block, by public knowledge alone.
@@ -710,32 +612,21 @@ class EncodedBlocks(Blocks):
     ----------
     encoder, codes : both of the same schema
     single : whether blocks are in single precision; only solvers, which are not trusted, read such blocks
-    are_copies : whether these are copies of some rows
     """
 
     encoder: Encoder
     codes: Codes
     single: bool = False
-    are_copies: bool = field(default=False)  # without `field` the property of the protocol would be taken as its default
 
     made_anew: ClassVar[bool] = True
-    """Each block is made for one call and kept nowhere, so it may be written to."""
 
-    @property
-    def n_rows(self) -> int:
-        return self.codes.n_rows
-
-    @property
-    def n_features(self) -> int:
-        return self.encoder.n_features
+    def __post_init__(self) -> None:
+        width, coded = self.encoder.n_features, self.encoder.codes_rows
+        self._hold((self.codes.n_rows, width), rows_in_sparse_block(width) if coded else rows_in_block(width))
 
     def gains_by_threads(self, order: int) -> bool:
         # Coded rows are made and summed up by short calls of NumPy.
         return not self.encoder.codes_rows
-
-    @property
-    def rows_in_block(self) -> int:
-        return (rows_in_sparse_block if self.encoder.codes_rows else rows_in_block)(self.n_features)
 
     def block(self, start: int, stop: int) -> Rows:
         return self.encoder.block(self.codes, start, stop, np.float32 if self.single else np.float64)
@@ -745,36 +636,31 @@ class EncodedBlocks(Blocks):
         return None if self.encoder.codes_rows else replace(self, single=True)
 
     def as_stored(self, shortened: bool) -> StoredBlocks | None:
-        rows = None if shortened else self.encoder.as_stored(self.codes)
-        if rows is None:
-            return None
-        return StoredBlocks(rows, rows_in_group(self.n_features, sparse=self.encoder.codes_rows), self.are_copies)
+        return None if shortened else self._stored(self.encoder.as_stored(self.codes))
 
     def as_certified(self, row_bound: Any) -> StoredBlocks | None:
         codes = self.encoder.as_certified(self.codes, row_bound) if type(self) is EncodedBlocks and not self.single else None
-        if codes is None:
+        return self._stored(None if codes is None else CertifiedCodes(codes, self.block))
+
+    def _stored(self, rows: StoredRows | None) -> StoredBlocks | None:
+        if rows is None:
             return None
-        rows = CertifiedCodes(codes, self.block)
-        return StoredBlocks(rows, rows_in_group(self.n_features, sparse=self.encoder.codes_rows), self.are_copies)
+        n_rows = rows_in_group(self.n_features, sparse=self.encoder.codes_rows)
+        return StoredBlocks(rows, rows_in_block=n_rows, are_copies=self.are_copies)
 
     def taken(self, positions: Indices) -> EncodedBlocks:
         return replace(self, codes=self.codes.taken(positions))
 
     def copied(self, positions: Indices) -> Array:
-        if positions.size == self.n_rows:
-            # Positions rise, so these are all rows, and their codes need no copy.
-            return self.encoder.expand(self.codes, 0, self.n_rows)
-        taken = self.codes.taken(positions)
-        return self.encoder.expand(taken, 0, taken.n_rows)
+        # Positions rise, so where they are as many as the rows these are all rows, and their codes need no copy.
+        codes = self.codes if positions.size == self.n_rows else self.codes.taken(positions)
+        return self.encoder.expand(codes, 0, codes.n_rows)
 
     def as_copies(self, positions: Indices) -> Blocks:
+        # Small rows are expanded, unless the compiled kernel makes Hessians of the codes, in less time than that takes.
         is_small = self.n_features <= _WIDE and 8 * self.n_features * positions.size <= _LARGE_COPY
-        if not self.encoder.codes_rows or (is_small and not self._has_products()):
-            return CopiedBlocks(self.copied(positions), self.rows_in_block)
+        stored = self.as_stored(shortened=False) if self.encoder.codes_rows and is_small and kernel() is not None else None
+        if not self.encoder.codes_rows or (is_small and not (stored is not None and stored.rows.has_products)):
+            return ArrayBlocks(self.copied(positions), rows_in_block=self.rows_in_block, are_copies=True)
         # The encoder stays out of a solver's reach, though the codes are copies.
         return replace(self.taken(positions), are_copies=True).lent()
-
-    def _has_products(self) -> bool:
-        """Whether the compiled kernel makes Hessians of the codes, in less time than it takes to expand them."""
-        stored = None if kernel() is None else self.as_stored(shortened=False)
-        return stored is not None and stored.rows.has_products

@@ -26,11 +26,9 @@ from numpy.typing import NDArray
 from confide.array_types import Array, Rows, Targets, Weights
 from confide.data.arrays import (
     ArrayBlocks,
-    CopiedBlocks,
-    CountedBlock,
+    Group,
     MemorySource,
     most_in_sample,
-    rows_in_block,
     sample_stride,
     sampled_positions,
     sum_over_groups,
@@ -178,7 +176,7 @@ class Task(Unshown):
                 yield piece
                 n_rows += piece.labels.size
 
-        def groups() -> Iterator[Iterator[CountedBlock]]:
+        def groups() -> Iterator[Group]:
             for piece in fingerprinted(False):
                 yield from self.reading.source(piece).groups()
 
@@ -400,7 +398,7 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
         if sample is None:
             raise changed("what the partitions hold")
         counts = sample.counts if sample.counts.size else None
-        return MemorySource(CopiedBlocks(sample.rows, rows_in_block(self.n_features)), sample.labels, counts)
+        return MemorySource(ArrayBlocks(sample.rows, are_copies=True), sample.labels, counts)
 
     def _outcome(self, task: Task, purpose: str = "training") -> Outcome:
         passing = Pass(purpose)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 
 from confide.array_types import Array, Indices, Targets
 from confide.callers import steps_outside
-from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks, SparseBlocks
+from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells import looks_like_number, positions_of
@@ -218,7 +218,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         rows = canonical(rows)
         # Several entries may be stored for one place. Each may be finite and their sum not.
         if np.isfinite(rows.data).all():
-            return SparseBlocks(rows)
+            return ArrayBlocks(rows)
         message = (
             "X is a sparse matrix that stores several entries for one place, whose sum is too large for a double. Correct "
             "them."

@@ -20,7 +20,7 @@ from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.gradient_sums import CompiledSum, code_of
 from confide.compiled.loading import kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
-from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource, SparseBlocks, StoredBlocks, rows_in_block
+from confide.data.arrays import ArrayBlocks, MemorySource, StoredBlocks, rows_in_block
 from confide.erm.clipped_rows import MANY_SCORES
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
@@ -304,7 +304,7 @@ def _made_in_single_precision(source: SummableRows) -> SummableRows | None:
 
 def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
     """The precision in which stored rows are best read as they are, with factors; None where that does not pay."""
-    if not isinstance(source.blocks, (ArrayBlocks, SparseBlocks)):
+    if not isinstance(source.blocks, ArrayBlocks) or source.blocks.are_copies:
         return None
     rows = source.blocks.rows
     most_bytes = max(_FACTOR_BYTES, _FACTOR_SHARE * rows.dtype.itemsize * rows.size)
@@ -340,7 +340,7 @@ def in_single_precision(
 def _are_sparse(source: MemorySource) -> bool:
     """Whether the rows are stored as sparse rows. Rows that are made in each pass are dense."""
     blocks = source.blocks
-    return isinstance(blocks, (ArrayBlocks, CopiedBlocks, SparseBlocks)) and bool(issparse(blocks.rows))
+    return isinstance(blocks, ArrayBlocks) and bool(issparse(blocks.rows))
 
 
 def with_cheap_hessians(
@@ -392,10 +392,11 @@ def _shortens_any(source: SummableRows, bound: RowBound) -> bool:
 
     One such row among millions makes the minimiser another one, and then exact gradients would have to take many steps.
     """
-    if not (isinstance(source, MemorySource) and isinstance(source.blocks, ArrayBlocks) and isinstance(bound, BallBound)):
+    rows = _array_of(source)
+    if rows is None or not isinstance(source, MemorySource) or not isinstance(bound, BallBound):
         return False
     # Rows that were scaled to the norm of the bound are as long as that but for rounding.
-    precision = np.float32 if source.blocks.rows.dtype == np.float32 else np.float64
+    precision = np.float32 if rows.dtype == np.float32 else np.float64
     most = bound.norm * bound.norm * (1.0 + 64.0 * float(np.finfo(precision).eps))
     with np.errstate(all="ignore"):
         return not all(row_squares(rows).max(initial=0.0) <= most for rows, _, _ in source.counted_blocks())
@@ -431,24 +432,23 @@ def _without_factors(known: Any, dtype: Any) -> tuple[Array, Array]:
     return known[:, 0], known[:, 1:].astype(dtype, copy=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _LongBlocks(ArrayBlocks):
-    """Blocks of an array as long as the cache allows.
+def _array_of(source: SummableRows) -> Any:
+    """The array that holds the rows of a source; None for rows of other kinds, and for copies of some rows."""
+    blocks = source.blocks if isinstance(source, MemorySource) else None
+    return None if not isinstance(blocks, ArrayBlocks) or blocks.are_copies or issparse(blocks.rows) else blocks.rows
+
+
+def _in_long_blocks(source: SummableRows) -> SummableRows:
+    """The same rows, in blocks as long as the cache allows, so that threads seldom wait for each other.
 
     Sums for the certificate are made over shorter blocks, because every plan has to allow for the rounding of long chains of
     additions.
     """
-
-    @property
-    def rows_in_block(self) -> int:
-        return max(rows_in_block(self.n_features), min(_LONG_BLOCK_ROWS, _LONG_BLOCK_BYTES // (8 * max(1, self.n_features))))
-
-
-def _in_long_blocks(source: SummableRows) -> SummableRows:
-    """The same rows, in blocks so long that threads seldom wait for each other."""
-    if isinstance(source, MemorySource) and isinstance(source.blocks, ArrayBlocks):
-        return replace(source, blocks=_LongBlocks(source.blocks.rows))
-    return source
+    rows, width = _array_of(source), source.n_features
+    if rows is None or not isinstance(source, MemorySource):
+        return source
+    n_rows = max(rows_in_block(width), min(_LONG_BLOCK_ROWS, _LONG_BLOCK_BYTES // (8 * max(1, width))))
+    return replace(source, blocks=ArrayBlocks(rows, rows_in_block=n_rows))
 
 
 def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> None:
