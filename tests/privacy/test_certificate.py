@@ -91,17 +91,8 @@ class CodedBlocks(Blocks):
 
     rows: CodedRows
 
-    @property
-    def n_rows(self):
-        return self.rows.n_rows
-
-    @property
-    def n_features(self):
-        return self.rows.shape[1]
-
-    @property
-    def rows_in_block(self):
-        return 7
+    def __post_init__(self):
+        self._hold(self.rows.shape, 7)
 
     def block(self, start, stop):
         return self.rows[start:stop]
