@@ -62,7 +62,7 @@ def test_levels(tmp_path, ending) -> None:
 def test_targets(tmp_path) -> None:
     """Labels like levels, numbers like numbers."""
     labels = counted(tmp_path, Target("c", negative="no", positive="yes"), ["no", "yes", "yes", "maybe", ""])
-    assert (labels.by_level, labels.unlisted, labels.missing, labels.bounds) == ([1, 2], 1, 1, None)
+    assert (labels.by_level, labels.unlisted, labels.missing) == ([1, 2], 1, 1)
     numbers = counted(tmp_path, Target("c", low=0, high=10), ["1", "20", "x", "", "3"])
     assert (numbers.as_described, numbers.above, numbers.unreadable, numbers.missing) == (2, 1, 1, 1)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from confide.features.canonical_labels import BLANK
-from confide.studies.drafts import draft_from_answers, draft_with_blanks, started_files
+from confide.studies.drafts import drafted
 from confide.studies.text_tables import TableNames
 from tests.starting.studies import SCHEMA, STUDY, TABLE
 
 
 def test_blanks_are_where_only_a_person_knows() -> None:
     """Target and person are not among the columns; an identifier is left out."""
-    draft = draft_with_blanks(TABLE, "ill", "who")
+    draft = drafted(TABLE, {}, "ill", "who")
     found = {column.name: column.description for column in draft.columns}
     assert found == {
         "age": {"low": BLANK, "high": BLANK},
@@ -28,19 +27,19 @@ def test_blanks_are_where_only_a_person_knows() -> None:
 def test_declared_types_are_used() -> None:
     """Booleans need no answer; a column of dates is left out."""
     table = TableNames(("flag", "day", "size"), {"flag": "boolean", "day": "other", "size": "number"})
-    found = {column.name: column.description for column in draft_with_blanks(table, None, None).columns}
+    found = {column.name: column.description for column in drafted(table, {}, None, None).columns}
     assert found == {"flag": {"categories": [False, True]}, "day": None, "size": {"low": BLANK, "high": BLANK}}
 
 
 def test_suggested_answers_fill_a_draft() -> None:
     """A column without a suggestion stays blank."""
     answers = {"age": "1 9", "sex": "F, M", "PAY_1": "", "PAY_2": "skip", "id": "skip", "ill": "no, yes, empty"}
-    draft = draft_from_answers(TABLE, answers, "ill", None, "p.csv")
+    draft = drafted(TABLE, answers, "ill", None)
     assert [column.description for column in draft.columns] == [
         {"low": 1, "high": 9}, {"categories": ["F", "M"]}, BLANK, None, None,
     ]  # fmt: skip
     assert draft.target == {"column": "ill", "negative": "no", "positive": "yes"}
-    assert draft_from_answers(TABLE, answers, None, None, "p.csv").target["column"] == BLANK
+    assert drafted(TABLE, answers, None, None).target["column"] == BLANK
 
 
 def test_what_is_predicted() -> None:
@@ -51,13 +50,7 @@ def test_what_is_predicted() -> None:
 
 def test_a_ledger_has_delta_for_as_many_fits_as_its_epsilon_pays_for() -> None:
     """Otherwise the second fit would be refused."""
-    assert STUDY.limit_delta == 4e-6
-    assert replace(STUDY, delta=None).limit_delta is None
+    assert STUDY.limits["delta"] == 4e-6
+    assert "delta" not in replace(STUDY, delta=None).limits
     assert STUDY.neighbours == "replace-one"
     assert replace(STUDY, n_rows_bounds=(1, 9)).neighbours == "add-or-remove-one"
-
-
-def test_files_lie_in_one_folder() -> None:
-    """By fixed names beside that of the schema."""
-    names = [path.name for path in started_files(Path("x"), "p.toml").values()]
-    assert names == ["p.toml", "study.toml", "study.ipynb", "study.py"]

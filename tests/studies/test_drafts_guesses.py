@@ -6,13 +6,13 @@ from confide.studies.drafts import (
     _USUAL_BOUNDS,
     SKIP,
     described_column,
+    drafted,
     guessed_answer,
-    guessed_kind,
     guessed_target,
-    has_long_tail,
     series_of,
     words_of,
 )
+from confide.studies.text_tables import TableNames
 
 
 def test_words_of_names() -> None:
@@ -34,14 +34,22 @@ def test_names_and_types_suggest_a_kind() -> None:
     assert guessed_answer("flag", "boolean") == "false, true"
     assert guessed_answer("day_of_visit", "other") == SKIP
     assert guessed_answer("age", "text") == ""
-    assert [guessed_kind(name) for name in ("age", "latitude", "sex", "is_member", "PAY_AMT2", "PAY_0")] == [
-        "number", "number", "category", "category", "number", None,
-    ]  # fmt: skip
-    assert (guessed_kind("PAY_0", "number"), guessed_kind("PAY_0", "text")) == ("number", "category")
     assert [guessed_answer(name) for name in ("Phone verified", "has_address", "phone_number")] == ["", "", SKIP]
-    assert guessed_kind("Phone verified") == "category"
-    assert has_long_tail("PAY_AMT2")
-    assert not has_long_tail("age")
+    number, money, category, nothing = "low = 0, high = 1000", "low = 0, high = 1000000; or", '["a", "b"]', ""
+    notes = {
+        "age": "low = 0, high = 120", "latitude": "low = -90, high = 90", "sex": category, "is_member": category,
+        "PAY_AMT2": money, "PAY_0": nothing, "Phone verified": category,
+    }  # fmt: skip
+    for name, note in notes.items():
+        assert note in blank(name).note
+        assert bool(note) == bool(blank(name).note)
+    assert number in blank("PAY_0", "number").note
+    assert category in blank("PAY_0", "text").note
+
+
+def blank(name, *declared):
+    """The draft of the one column of a table, without a suggestion from rows."""
+    return drafted(TableNames((name,), dict(zip([name], declared, strict=False))), {}, None, None).columns[0]
 
 
 def test_the_target_is_guessed() -> None:

@@ -22,10 +22,15 @@ class Typist:
         self.said.append(text)
 
 
+def interview(typist):
+    """An interview with a person, without suggestions."""
+    return Interview(typist.ask, typist.say, TABLE, {})
+
+
 def test_one_line_for_each_column() -> None:
     """An empty line takes the suggestion: of the name, or of an earlier column of the series."""
     typist = Typist("6", "no, yes", "", "F, M", "-2 8", "", "")
-    schema = Interview(typist, TABLE, {}).schema(None, None)
+    schema = interview(typist).schema(None, None)
     assert schema.target == {"column": "ill", "negative": "no", "positive": "yes"}
     found = {column.name: column.description for column in schema.columns}
     bounds = {"low": -2, "high": 8}
@@ -41,27 +46,27 @@ def test_a_mistake_is_asked_again_and_taken_back() -> None:
     typist = Typist(
         "none", "ill", "yes", "no, yes", "x", "?", "1 2", "<", "1 3", "<", "<", "1 4", "F, M", "0 1", "0 1", "skip"
     )
-    schema = Interview(typist, TABLE, {}).schema(None, None)
+    schema = interview(typist).schema(None, None)
     assert schema.columns[0].description == {"low": 1, "high": 4}
     assert not typist.answers
 
 
 def test_persons_are_asked_for() -> None:
     """The column only if a person may have several rows; it is no column then."""
-    assert Interview(Typist("1"), TABLE, {}).person(None) == (1, None)
-    assert Interview(Typist("0", "3", "id"), TABLE, {}).person(None) == (3, "id")
-    assert Interview(Typist("5"), TABLE, {}).person(4) == (4, "id")
-    assert Interview(Typist(""), TABLE, {}).person(4) == (4, None)
+    assert interview(Typist("1")).person(None) == (1, None)
+    assert interview(Typist("0", "3", "id")).person(None) == (3, "id")
+    assert interview(Typist("5")).person(4) == (4, "id")
+    assert interview(Typist("")).person(4) == (4, None)
     typist = Typist("no, yes", "", "F, M", "0 1", "")
-    schema = Interview(typist, TABLE, {}).schema("ill", "id")
+    schema = interview(typist).schema("ill", "id")
     assert (schema.person, len(schema.columns)) == ("id", 4)
 
 
 def test_settings_are_asked_for() -> None:
     """Rows, bounds if they are private, epsilon, delta and the limit."""
-    public = Interview(Typist("30,000", "", "none", ""), TABLE, {}).study(STUDY)
+    public = interview(Typist("30,000", "", "none", "")).study(STUDY)
     assert (public.n_rows, public.n_rows_bounds, public.epsilon, public.delta, public.limit) == (30000, None, 0.5, None, 0.5)
-    private = Interview(Typist("private", "9 1", "10 99", "x", "2", "3", "1e-9", "4"), TABLE, {}).study(STUDY)
+    private = interview(Typist("private", "9 1", "10 99", "x", "2", "3", "1e-9", "4")).study(STUDY)
     assert (private.n_rows_bounds, private.epsilon, private.delta, private.limit) == ((10, 99), 2.0, 1e-9, 4.0)
 
 
@@ -69,6 +74,6 @@ def test_suggestions_of_a_public_file_are_defaults() -> None:
     """For columns and for the target."""
     typist = Typist("", *[""] * 5)
     suggested = {"age": "1 2", "sex": "a, b", "PAY_1": "0 1", "PAY_2": "0 2", "id": "skip", "ill": "no, yes, *, empty"}
-    schema = Interview(typist, TABLE, suggested).schema("ill", None)
+    schema = Interview(typist.ask, typist.say, TABLE, suggested).schema("ill", None)
     assert schema.target["positive"] == "yes"
     assert [column.description for column in schema.columns][3] == {"low": 0, "high": 2}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from confide import Schema, SchemaError
-from confide.studies.drafts import draft_with_blanks
+from confide.studies.drafts import drafted
 from confide.studies.templates import schema_text
 from tests.starting.studies import ODD, SCHEMA, TABLE
 
@@ -25,7 +25,7 @@ def test_what_is_filled_in_reads_as_the_schema(tmp_path) -> None:
 
 def test_blanks_are_explained_and_refused(tmp_path) -> None:
     """Until each is filled in."""
-    text = schema_text(draft_with_blanks(TABLE, None, None))
+    text = schema_text(drafted(TABLE, {}, None, None))
     assert 'Replace each "FILL IN"' in text
     assert "Take the line of this column out of [columns] below." in text
     (tmp_path / "p.toml").write_text(text)

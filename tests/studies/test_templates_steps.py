@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from confide.studies.drafts import draft_with_blanks
+from confide.studies.drafts import drafted
 from confide.studies.templates import steps_of
 from tests.starting.studies import SCHEMA, STUDY, TABLE
 
 
 def test_every_step_is_python() -> None:
     """Whatever the names hold."""
-    for schema in (SCHEMA, draft_with_blanks(TABLE, None, None)):
+    for schema in (SCHEMA, drafted(TABLE, {}, None, None)):
         for study in (STUDY, replace(STUDY, delta=None, n_rows_bounds=(1, 9), data='a"\\.csv')):
             for step in steps_of(schema, study):
                 ast.parse(step.code)
@@ -36,4 +36,4 @@ def test_the_model_is_that_of_the_target() -> None:
         SCHEMA
     )
     assert "confide.AdditiveRegressor(" in code(replace(SCHEMA, target={"column": "y", "low": 0, "high": 1}))
-    assert "if schema.target.bounds else" in code(draft_with_blanks(TABLE, None, None))
+    assert "if schema.target.bounds else" in code(drafted(TABLE, {}, None, None))

@@ -35,7 +35,7 @@ def test_large_files_come_in_pieces(tmp_path) -> None:
     """No piece holds all rows, and none is lost."""
     path = tmp_path / "p.csv"
     path.write_text("age\n" + "1234567\n" * 2_000_000)
-    sizes = [piece.n_rows for piece in table_pieces(path, ["age"])]
+    sizes = [piece.table.num_rows for piece in table_pieces(path, ["age"])]
     assert sum(sizes) == 2_000_000
     assert max(sizes) < 1_000_000
 
@@ -44,7 +44,7 @@ def test_rows_with_too_few_or_too_many_cells_are_counted(tmp_path) -> None:
     """And skipped."""
     path, ragged = tmp_path / "p.csv", Ragged()
     path.write_text("a,b\n1,2\n3\n4,5\n6,7,8\n")
-    assert sum(piece.n_rows for piece in table_pieces(path, ["a"], ragged=ragged)) == 2
+    assert sum(piece.table.num_rows for piece in table_pieces(path, ["a"], ragged=ragged)) == 2
     assert ragged.n_rows == 2
 
 

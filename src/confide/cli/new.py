@@ -80,7 +80,7 @@ def new(
     each column. Otherwise it leaves blanks in the schema, and every other command names what is still to be filled in.
     """
     from confide.known_words import listed_absent
-    from confide.studies.drafts import started_files
+    from confide.studies.drafts import drafted
     from confide.studies.templates import check_files, write_files
 
     table, suggested = _table(data, columns, public_file=public_file, has_header=header)
@@ -94,18 +94,14 @@ def new(
         raise ParameterError("--target and --person name the same column; give two different ones.")
     study = replace(_first_settings(data, out_dir, name, epsilon, delta, rho), n_rows=rows)
     study = replace(study, max_rows_per_person=max_rows_per_person or 1)
-    files = started_files(out_dir, study.schema)
+    names = {"schema": study.schema, "study": "study.toml", "notebook": "study.ipynb", "script": "study.py"}
+    files = {what: out_dir / file for what, file in names.items()}
     check_files(files, [] if data is None else [data], overwrite=force)
     if no_input or not is_dialogue():
-        from confide.studies.drafts import draft_from_answers, draft_with_blanks
-
-        if suggested:
-            schema = draft_from_answers(table, suggested, target, person, str(data))
-        else:
-            schema = draft_with_blanks(table, target, person)
+        schema = drafted(table, suggested, target, person)
     else:
         schema, study = _asked(table, suggested, target, person, max_rows_per_person, study)
-        schema = replace(schema, from_rows=str(data) if suggested else "")
+    schema = replace(schema, from_rows=str(data) if suggested else "")
     write_files(files, schema, study, overwrite=force)
     _show(files, schema, study, table)
 
@@ -151,19 +147,12 @@ def _first_settings(
     return StudyDraft(title, path, schema, usual or 1.0, delta, rho, limit=(usual if rho is None else rho) or 1.0)
 
 
-class _Terminal:
-    """Questions on standard output, answers from standard input."""
+def _ask(question: str, default: str) -> str:
+    """The answer from standard input to a question on standard output."""
+    from confide.cli.failures import printable
 
-    def ask(self, question: str, default: str) -> str:
-        from confide.cli.failures import printable
-
-        shown = printable(question) + (f" [{printable(default)}]" if default else "")
-        return str(typer.prompt(shown, default="", prompt_suffix=" > ")) or default
-
-    def say(self, text: str) -> None:
-        from confide.cli import output
-
-        output.Screen().text(text)
+    shown = printable(question) + (f" [{printable(default)}]" if default else "")
+    return str(typer.prompt(shown, default="", prompt_suffix=" > ")) or default
 
 
 def _asked(
@@ -174,13 +163,11 @@ def _asked(
     rows_per_person: int | None,
     study: StudyDraft,
 ) -> tuple[SchemaDraft, StudyDraft]:
+    from confide.cli import output
     from confide.studies.interview import Interview
 
-    interview = Interview(_Terminal(), table, suggested)
-    if person is None:
-        rows, person = interview.person(rows_per_person)
-    else:
-        rows = interview.rows_of_a_person(rows_per_person)
+    interview = Interview(_ask, output.Screen().text, table, suggested)
+    rows, person = interview.person(rows_per_person, person)
     schema = interview.schema(target, person)
     return schema, interview.study(replace(study, max_rows_per_person=rows))
 

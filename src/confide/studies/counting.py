@@ -34,30 +34,19 @@ _READABLE = f"^({_NUMBER}|{_NOT_FINITE})$"
 _DECIMAL_COMMA = r"^\s*[+-]?([0-9]+|[0-9]{1,3}([. ][0-9]{3})+),[0-9]+\s*$"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReadTexts:
-    """What a fit makes of some texts. Each array has one entry for each text.
-
-    Parameters
-    ----------
-    numbers : float64; NaN for a missing cell, and for one that cannot be read
-    unreadable : whether the text is neither a number nor a missing cell
-    decimal_comma : whether an unreadable text is a number with a decimal comma
-    """
-
-    numbers: Array
-    unreadable: NDArray[np.bool_]
-    decimal_comma: NDArray[np.bool_]
-
-
-def read_texts(texts: Any) -> ReadTexts:
+def read_texts(texts: Any) -> tuple[Array, Array, Array]:
     """What a fit makes of the cells of a column of numbers in a CSV file.
 
     Parameters
     ----------
     texts : Arrow array of text; a null is a missing cell
+
+    Returns
+    -------
+    numbers : float64; NaN for a missing cell, and for one that cannot be read
+    unreadable : whether the text is neither a number nor a missing cell
+    decimal_comma : whether an unreadable text is a number with a decimal comma
     """
-    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -67,9 +56,7 @@ def read_texts(texts: Any) -> ReadTexts:
     numbers = pc.if_else(pc.and_(readable, pc.invert(missing)), trimmed, pa.scalar(None, texts.type)).cast(pa.float64())
     unreadable = pc.and_(pc.invert(readable), pc.invert(missing)).to_numpy(zero_copy_only=False)
     commas = pc.fill_null(pc.match_substring_regex(texts, _DECIMAL_COMMA), False).to_numpy(zero_copy_only=False)
-    return ReadTexts(
-        np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64), unreadable, np.logical_and(unreadable, commas)
-    )
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64), unreadable, unreadable & commas
 
 
 _MISSING, _UNLISTED = -2, -1
@@ -124,16 +111,6 @@ class ColumnCounts:
     outside: Counter[float] = field(default_factory=Counter)
 
     @property
-    def listed(self) -> tuple[Any, ...]:
-        """The listed levels, or the labels of a target; none for numbers."""
-        return self.described.labels
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Low and high of numbers; None for levels."""
-        return self.described.bounds
-
-    @property
     def clipped(self) -> int:
         """Numbers outside the bounds."""
         return self.below + self.above
@@ -141,9 +118,9 @@ class ColumnCounts:
     @property
     def likely_codes(self) -> tuple[float, ...]:
         """Numbers outside the bounds that repeat as codes for missing cells do: 999 or -9, or one far away alone."""
-        if self.bounds is None:
+        if self.described.bounds is None:
             return ()
-        low, high = self.bounds
+        low, high = self.described.bounds
         typical = {value for value in self.outside if TYPICAL_CODE.fullmatch(f"{value:.10g}")}
         values = []
         for value, count in self.outside.items():
@@ -159,28 +136,25 @@ class ColumnCounts:
     @property
     def as_described(self) -> int:
         """Cells that hold a number within the bounds, or a listed level."""
-        if self.bounds is None:
+        if self.described.bounds is None:
             return sum(self.by_level)
         return self.rows - self.missing - self.unreadable - self.infinite - self.clipped
 
     def add(self, piece: Piece) -> None:
         """Count the cells of a piece."""
-        self.rows += piece.n_rows
         cells = piece.cells(self.name)
-        if self.bounds is None:
-            self._add_levels(cells)
-            return
+        self.rows += len(cells)
         try:
-            numbers, unreadable, commas = _numbers(self.name, cells, from_text=piece.from_text)
+            if self.described.bounds is None:
+                self._add_levels(piece, cells)
+            else:
+                self._add_numbers(*_numbers(self.name, cells, from_text=piece.from_text), *self.described.bounds)
         except InputError:
-            self.unreadable += piece.n_rows  # lists and the like: a fit refuses the whole column
-            return
+            self.unreadable += len(cells)  # lists, dates among levels, and the like: a fit refuses the whole column
+
+    def _add_numbers(self, numbers: Array, unreadable: Any, commas: Any, low: float, high: float) -> None:
         if isinstance(self.described, NumberColumn):
             numbers = np.asarray(self.described.without_codes(numbers), dtype=np.float64)
-        self._add_numbers(numbers, unreadable, commas, self.bounds)
-
-    def _add_numbers(self, numbers: Array, unreadable: Any, commas: Any, bounds: tuple[float, float]) -> None:
-        low, high = bounds
         infinite = np.isinf(numbers)
         self.unreadable += int(unreadable.sum())
         self.decimal_commas += int(commas.sum())
@@ -194,35 +168,22 @@ class ColumnCounts:
             if value in self.outside or len(self.outside) < _MOST_REMEMBERED:
                 self.outside[value] += count
 
-    def _add_levels(self, cells: Any) -> None:
-        known = {canonical_label(level): position for position, level in enumerate(self.listed)}
-        also_known = positions_by_label(self.listed) if isinstance(self.described, Target) else known
+    def _add_levels(self, piece: Piece, cells: Any) -> None:
+        known = {canonical_label(level): position for position, level in enumerate(self.described.labels)}
+        also_known = positions_by_label(self.described.labels) if isinstance(self.described, Target) else known
         what = f'column "{self.name}"'
-        self.by_level = self.by_level or [0] * len(known)
         words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
         words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}
-        try:
-            levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED)
-        except InputError:
-            # Dates, lists and the like: a fit refuses the whole column.
-            self.unreadable += len(cells)
-            return
+        levels = read_levels(what, cells, also_known | words, missing=_MISSING, unknown=_UNLISTED)
         *counted, in_words = np.bincount(levels + 2, minlength=len(known) + 3).tolist()
         self.missing += counted[0] + in_words
         self.missing_words += in_words
         self.unlisted += counted[1]
-        self.by_level = [before + now for before, now in zip(self.by_level, counted[2:], strict=True)]
-        if self.remembers and counted[1]:
-            self._remember(what, cells, known | words)
-
-    def _remember(self, what: str, cells: Any, known: dict[str | None, int]) -> None:
-        values, positions = distinct_cells(what, cells)
-        counts = np.bincount(positions[positions >= 0], minlength=len(values)).tolist()
-        for value, count in zip(values, counts, strict=True):
+        self.by_level = [before + now for before, now in zip(self.by_level or [0] * len(known), counted[2:], strict=True)]
+        known |= words
+        for value, count in piece.distinct(self.name) if self.remembers and counted[1] else ():
             label = canonical_label(value)
-            if label is None or label in known:
-                continue
-            if label in self.levels or len(self.levels) < _MOST_REMEMBERED:
+            if label is not None and label not in known and (label in self.levels or len(self.levels) < _MOST_REMEMBERED):
                 self.levels[label] += count
 
 
@@ -233,11 +194,11 @@ def _numbers(name: str, cells: Any, *, from_text: bool) -> tuple[Array, Any, Any
     what = f'column "{name}"'
     if from_text:
         coded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
-        texts = read_texts(coded.dictionary)
         positions: Indices = coded.indices.cast(pa.int64()).fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
         # The last entry stands for null cells, which are missing.
-        numbers = np.append(texts.numbers, np.nan)[positions]
-        return numbers, np.append(texts.unreadable, False)[positions], np.append(texts.decimal_comma, False)[positions]
+        numbers, *others = read_texts(coded.dictionary)
+        unreadable, commas = (np.append(other, False)[positions] for other in others)
+        return np.append(numbers, np.nan)[positions], unreadable, commas
     numbers = np.asarray(read_numbers(what, cells, refuse=False), dtype=np.float64)
     values: list[object] = []
     if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
@@ -247,8 +208,8 @@ def _numbers(name: str, cells: Any, *, from_text: bool) -> tuple[Array, Any, Any
     unreadable = np.array([number_in(value) is None for value in values] + [False])[positions]
     commas = np.zeros(numbers.size, dtype=bool)
     if any(isinstance(value, str) for value in values):
-        texts = read_texts(pa.array([value if isinstance(value, str) else None for value in values], pa.string()))
-        commas = np.append(texts.decimal_comma, False)[positions] & unreadable
+        texts = pa.array([value if isinstance(value, str) else None for value in values], pa.string())
+        commas = np.append(read_texts(texts)[2], False)[positions] & unreadable
     return numbers, unreadable, commas
 
 

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from confide.errors import ParameterError
@@ -75,11 +74,13 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
         low, high, words, codes, unit = bounds
         scale = "log10" if "log10" in words or ("log" in words and low > 0.0) else "log" if "log" in words else "linear"
         return NumberColumn(name, low, high, scale=scale, missing=codes or "empty" in words, unit=unit).to_dict()
-    levels, codes = _without_codes(_levels(answer))
-    listed = [level for level in levels if level not in ("*", "empty")]
+    levels = _levels(answer)
+    listed = [level for level in levels if level != "*" and not _EMPTY.fullmatch(str(level))]
+    empty = [match[1].split() for level in levels if (match := _EMPTY.fullmatch(str(level)))]
     if len(levels) < 2 or not listed:
         raise ParameterError('give two bounds such as "18 90", levels such as "F, M", or "skip"; "?" says more.')
-    return CategoryColumn(name, tuple(listed), other="*" in levels, missing=codes or "empty" in levels).to_dict()
+    codes = tuple(int(code) if re.fullmatch(r"[+-]?\d+", code) else float(code) for texts in empty for code in texts)
+    return CategoryColumn(name, tuple(listed), other="*" in levels, missing=codes or bool(empty)).to_dict()
 
 
 def described_target(name: str, answer: str) -> dict[str, Any]:
@@ -126,22 +127,18 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
 
 def typed(description: dict[str, Any]) -> str:
     """The answer that stands for the description of a column or of a target."""
+    missing = description.get("missing")
+    empty = [" ".join(["empty", *map(str, missing if isinstance(missing, list) else ())])] * bool(missing)
     if "low" in description:
-        words = (" log" if description.get("scale") else "") + "".join(f" {mark}" for mark in _empty(description))
-        unit = f" in {description['unit']}" if "unit" in description else ""
-        return f"{description['low']} {description['high']}{words}{unit}"
+        unit = [f"in {description['unit']}"] if "unit" in description else []
+        words = [description["low"], description["high"], *["log"] * bool(description.get("scale")), *empty, *unit]
+        return " ".join(map(str, words))
     labels = description.get("categories") or description.get("classes") or []
     if "negative" in description:
         labels = [description["negative"], description["positive"]]
-    marks = ["*"] * bool(description.get("other")) + _empty(description)
-    return ", ".join([*(_quoted(label) for label in labels), *marks])
-
-
-def _empty(description: dict[str, Any]) -> list[str]:
-    """How it is typed that cells may be empty, in a list that is empty where they may not be."""
-    missing = description.get("missing")
-    codes = missing if isinstance(missing, list) else []
-    return [" ".join(["empty", *map(str, codes)])] * bool(missing)
+    texts = [str(label).lower() if isinstance(label, bool) else str(label) for label in labels]
+    texts = ['"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text for text in texts]
+    return ", ".join([*texts, *["*"] * bool(description.get("other")), *empty])
 
 
 def target_answer(answer: str) -> str:
@@ -178,18 +175,6 @@ def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], 
     return float(match[1]), float(match[2]), set(words), tuple(float(code) for code in (match[4] or "").split()), unit
 
 
-def _without_codes(levels: list[Any]) -> tuple[list[Any], tuple[int | float, ...]]:
-    """The labels and marks of a list, and the codes behind the mark for empty cells."""
-    codes: list[int | float] = []
-    kept = []
-    for level in levels:
-        marked = _EMPTY.fullmatch(level) if isinstance(level, str) else None
-        texts = marked[1].split() if marked else ()
-        codes += [int(code) if re.fullmatch(r"[+-]?\d+", code) else float(code) for code in texts]
-        kept.append("empty" if marked else level)
-    return kept, tuple(codes)
-
-
 def _levels(answer: str) -> list[Any]:
     """The labels of a list with commas. Numbers become numbers, and true and false booleans, if all labels are."""
     texts = [text.strip() for text in next(csv.reader([answer], skipinitialspace=True), [])]
@@ -200,11 +185,6 @@ def _levels(answer: str) -> list[Any]:
     elif labels and all(label.lower() in ("true", "false") for label in labels):
         labels = [label.lower() == "true" for label in labels]
     return [*labels, *marks]
-
-
-def _quoted(label: object) -> str:
-    text = str(label).lower() if isinstance(label, bool) else str(label)
-    return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text
 
 
 # What the name of a column suggests to anybody, for example 0 to 120 for an age. A person confirms each guess.
@@ -259,34 +239,16 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
     if declared == "boolean":
         return "false, true"
     if declared == "other" or (_TEXTS & set(words) and not _says_whether(words)):
-        return "skip"
+        return SKIP
     if _IDENTIFIERS & set(words) or set(words) <= _PERSONS:
-        return "skip"
-    if declared == "text":
-        return ""
-    if " ".join(words) in _USUAL_BOUNDS:
-        return _USUAL_BOUNDS[" ".join(words)]
-    return next((_USUAL_BOUNDS[word] for word in words if word in _USUAL_BOUNDS), "")
-
-
-def guessed_kind(name: str, declared: DeclaredType | None = None) -> str | None:
-    """Whether a column probably holds a "number" or a "category"; None if nothing says so."""
-    words = set(words_of(name))
-    if declared in ("text", "boolean") or words & _CATEGORIES or _says_whether(words_of(name)):
-        return "category"
-    if declared == "number" or words & _AMOUNTS or guessed_answer(name, declared)[:1] in {"-", *"0123456789"}:
-        return "number"
-    return None
+        return SKIP
+    named = [] if declared == "text" else [word for word in (" ".join(words), *words) if word in _USUAL_BOUNDS]
+    return _USUAL_BOUNDS[named[0]] if named else ""
 
 
 def _says_whether(words: list[str]) -> bool:
     """Whether a column probably says of each row that something holds, such as "Phone verified" or "has_address"."""
-    return bool(_STATES & set(words)) or (words[:1] != [] and words[0] in _FLAGS)
-
-
-def has_long_tail(name: str) -> bool:
-    """Whether a column probably holds money."""
-    return bool(_AMOUNTS & set(words_of(name)))
+    return bool(_STATES & set(words) or _FLAGS & set(words[:1]))
 
 
 def series_of(name: str) -> tuple[str, ...]:
@@ -294,13 +256,10 @@ def series_of(name: str) -> tuple[str, ...]:
     return tuple(word for word in words_of(name) if not word.isdigit())
 
 
-def guessed_target(names: tuple[str, ...]) -> str | None:
+def guessed_target(names: Sequence[str]) -> str:
     """The column that a model probably predicts: one whose name says so, or else the last one that is no identifier."""
     named = [name for name in names if _TARGETS & set(words_of(name))]
-    return (named or [name for name in names if guessed_answer(name) != "skip"] or list(names))[-1]
-
-
-UNKNOWN_TARGET = {"column": BLANK, "negative": BLANK, "positive": BLANK}
+    return (named or [name for name in names if guessed_answer(name) != SKIP] or list(names))[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,15 +347,11 @@ class StudyDraft:
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limit of the ledger, likewise."""
+        """The limit of the ledger, likewise; its delta is that of as many fits as its epsilon pays for."""
         if self.rho is not None:
             return {"rho": self.limit}
-        return {"epsilon": self.limit} | ({} if self.limit_delta is None else {"delta": self.limit_delta})
-
-    @property
-    def limit_delta(self) -> float | None:
-        """Delta of the ledger: that of as many fits as its epsilon pays for."""
-        return None if self.delta is None else min(self.delta * max(1, math.ceil(self.limit / self.epsilon)), 0.5)
+        n_fits = max(1, math.ceil(self.limit / self.epsilon))
+        return {"epsilon": self.limit} | ({} if self.delta is None else {"delta": min(self.delta * n_fits, 0.5)})
 
     @property
     def neighbours(self) -> str:
@@ -404,61 +359,43 @@ class StudyDraft:
         return "replace-one" if self.n_rows_bounds is None else "add-or-remove-one"
 
 
-def started_files(folder: Path, schema: str) -> dict[str, Path]:
-    """Where the files of a study are written: "schema", whose name is given, "study", "notebook" and "script"."""
-    names = {"schema": schema, "study": "study.toml", "notebook": "study.ipynb", "script": "study.py"}
-    return {what: folder / name for what, name in names.items()}
-
-
-def draft_with_blanks(table: TableNames, target: str | None, person: str | None) -> SchemaDraft:
-    """A schema with a blank wherever only a person can say what holds.
+def drafted(table: TableNames, answers: Mapping[str, str], target: str | None, person: str | None) -> SchemaDraft:
+    """A schema from suggested answers, for its owner to correct; without them, a blank stands where only a person knows.
 
     Parameters
     ----------
     table : the names of the columns
+    answers : for each column, what would be typed (see the beginning of this module); nothing if no row may be read
     target : the column to be predicted, or None if it is to be filled in
     person : the column that identifies persons, or None
     """
-    columns = tuple(_blank_column(name, table) for name in table.names if name not in (target, person))
-    return SchemaDraft(columns, UNKNOWN_TARGET | ({} if target is None else {"column": target}), person)
-
-
-def draft_from_answers(
-    table: TableNames, answers: Mapping[str, str], target: str | None, person: str | None, from_rows: str
-) -> SchemaDraft:
-    """A schema from suggested answers, for its owner to correct.
-
-    Parameters
-    ----------
-    table : the names of the columns
-    answers : for each column, what would be typed (`confide.studies.drafts`)
-    target, person : as in `draft_with_blanks`
-    from_rows : the public file whose rows suggested the answers
-    """
-    columns = tuple(
-        ColumnDraft(name, described_column(name, answers[name]) if answers[name] else BLANK)
-        for name in table.names
-        if name not in (target, person)
-    )
-    described: Mapping[str, Any] = UNKNOWN_TARGET | ({} if target is None else {"column": target})
-    if target is not None and answers[target] not in ("", SKIP):
+    described: Mapping[str, Any] = {"column": target or BLANK, "negative": BLANK, "positive": BLANK}
+    if target is not None and answers.get(target, "") not in ("", SKIP):
         described = described_target(target, target_answer(answers[target]))
-    return SchemaDraft(columns, described, person, from_rows)
+    columns = []
+    for name in table.names:
+        if name in (target, person):
+            continue
+        if answers:
+            columns.append(ColumnDraft(name, described_column(name, answers[name]) if answers[name] else BLANK))
+        else:
+            columns.append(_blank_column(name, table.types.get(name)))
+    return SchemaDraft(tuple(columns), described, person)
 
 
-def _blank_column(name: str, table: TableNames) -> ColumnDraft:
-    declared = table.types.get(name)
-    guess, kind = guessed_answer(name, declared), guessed_kind(name, declared)
-    if guess == "skip":
+def _blank_column(name: str, declared: DeclaredType | None) -> ColumnDraft:
+    """A column of which only its name and the type in its file are known."""
+    words, guess = words_of(name), guessed_answer(name, declared)
+    if guess == SKIP:
         reason = "its type is no number and no text" if declared == "other" else "it looks like a name or an identifier"
         return ColumnDraft(name, None, f"left out, because {reason}")
     if declared == "boolean":
         return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
-    if kind == "number":
-        low, high = guess.split() if guess else ("0", "1000000" if has_long_tail(name) else "1000")
-        is_amount = not guess and has_long_tail(name)
-        tail = '; or low = 1000, high = 1000000, scale = "log10"' if is_amount else ""
-        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}{tail}")
-    if kind == "category":
+    if declared == "text" or _CATEGORIES & set(words) or _says_whether(words):
         return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
-    return ColumnDraft(name, BLANK, "")
+    is_amount = bool(_AMOUNTS & set(words))
+    if declared != "number" and not is_amount and not guess:
+        return ColumnDraft(name, BLANK)
+    low, high = (guess or ("0 1000000" if is_amount else "0 1000")).split()
+    tail = '; or low = 1000, high = 1000000, scale = "log10"' if is_amount and not guess else ""
+    return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}{tail}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from confide.errors import ParameterError
 from confide.features.canonical_labels import canonical_label, is_missing, na_is_a_code
@@ -32,19 +33,7 @@ from confide.studies.drafts import (
 )
 from confide.studies.text_tables import DeclaredType, TableNames, table_pieces
 
-_BACK = "<"
-_PRIVATE = "private"
 Answer = TypeVar("Answer")
-
-
-class Terminal(Protocol):
-    """Where questions are asked."""
-
-    def ask(self, question: str, default: str) -> str:
-        """What a person types; the default if it is nothing."""
-
-    def say(self, text: str) -> None:
-        """Show some text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +42,14 @@ class Interview:
 
     Parameters
     ----------
-    terminal : where questions are asked
+    ask : what a person types when asked a question; the default that is given beside it if that is nothing
+    say : shows some text
     table : the names of the columns
     suggested : answers for columns, by name, from the rows of a public file; nothing for a private one
     """
 
-    terminal: Terminal
+    ask: Callable[[str, str], str]
+    say: Callable[[str], None]
     table: TableNames
     suggested: Mapping[str, str]
 
@@ -69,47 +60,38 @@ class Interview:
         ----------
         target, person : columns that options named; None for those to be asked for
         """
-        names = self.table.names
-        self.terminal.say(self._list_of_names())
-        left = tuple(name for name in names if name != person)
+        self.say(self._list_of_names())
+        left = [name for name in self.table.names if name != person]
         if target is None:
             target = self._asked("Which column is predicted (name or number)?", guessed_target(left) or "", self._named)
         default = target_answer(self.suggested.get(target, ""))
-        self.terminal.say(HELP_FOR_TARGETS)
-        label = f'What does "{target}" hold?'
+        self.say(HELP_FOR_TARGETS)
 
         def read(answer: str) -> dict[str, Any]:
             check_no_unclear_pair(answer, default)
             return described_target(target, answer)
 
-        described = self._asked(label, default, read)
-        columns = self._columns([name for name in left if name != target])
-        return SchemaDraft(columns, described, person)
+        described = self._asked(f'What does "{target}" hold?', default, read)
+        return SchemaDraft(self._columns([name for name in left if name != target]), described, person)
 
-    def rows_of_a_person(self, given: int | None) -> int:
-        """The largest number of rows of one person: what an option gave, or what is answered."""
-        return given or self._asked("How many rows may one person have, at most?", "1", _positive)
-
-    def person(self, given: int | None) -> tuple[int, str | None]:
-        """The largest number of rows of one person, and the column that identifies persons, or None."""
-        rows = self.rows_of_a_person(given)
-        if rows == 1:
-            return 1, None
-        self.terminal.say(self._list_of_names())
+    def person(self, rows: int | None, column: str | None = None) -> tuple[int, str | None]:
+        """The largest number of rows of one person and the column that identifies persons, which options may have given."""
+        rows = rows or self._asked("How many rows may one person have, at most?", "1", _positive)
+        if rows == 1 or column is not None:
+            return rows, column
+        self.say(self._list_of_names())
         question = "Which column identifies the person (name or number; Enter: none)?"
         return rows, self._asked(question, "", lambda answer: self._named(answer) if answer else None)
 
     def study(self, study: StudyDraft) -> StudyDraft:
         """Ask for the settings."""
-        question = f'About how many rows are there ("{_PRIVATE}" if nobody may know)?'
-        rows = self._asked(question, str(study.n_rows), lambda text: None if text.lower() == _PRIVATE else _positive(text))
-        bounds = None
+        question = 'About how many rows are there ("private" if nobody may know)?'
+        rows = self._asked(question, str(study.n_rows), lambda text: None if text.lower() == "private" else _positive(text))
         if rows is None:
-            bounds = self._asked(
-                "Between which public bounds does their number lie (LOW HIGH)?", "1000 1000000", _row_bounds
-            )
-        n_rows = study.n_rows if rows is None else rows
-        study = replace(study, n_rows=n_rows, n_rows_bounds=bounds)
+            question = "Between which public bounds does their number lie (LOW HIGH)?"
+            study = replace(study, n_rows_bounds=self._asked(question, "1000 1000000", _row_bounds))
+        else:
+            study = replace(study, n_rows=rows)
         if study.rho is not None:
             rho = self._asked("Rho of the fit (smaller is more private)?", f"{study.rho:g}", _amount)
             limit = self._asked("Rho of all releases together, the limit of the ledger?", f"{rho:g}", _amount)
@@ -121,31 +103,26 @@ class Interview:
         return replace(study, epsilon=epsilon, delta=delta, limit=limit)
 
     def _columns(self, names: list[str]) -> tuple[ColumnDraft, ...]:
-        self.terminal.say(HELP_FOR_COLUMNS)
+        self.say(HELP_FOR_COLUMNS)
         answers: list[str] = []
         while len(answers) < len(names):
             name = names[len(answers)]
-            guess = self.suggested.get(name) or self._guess(name, dict(zip(names, answers, strict=False)))
-            answer = self.terminal.ask(f"{len(answers) + 1}/{len(names)} {name}", guess).strip()
-            if answer == _BACK:
+            own = series_of(name)
+            series = [answer for other, answer in zip(names, answers, strict=False) if own and series_of(other) == own]
+            guess = self.suggested.get(name) or [guessed_answer(name, self.table.types.get(name)), *series][-1]
+            answer = self.ask(f"{len(answers) + 1}/{len(names)} {name}", guess).strip()
+            if answer == "<":
                 del answers[-1:]
                 continue
             try:
                 if not answer or answer == "?":
                     raise ParameterError(HELP_FOR_COLUMNS)
                 check_no_unclear_pair(answer, guess)
-                self.terminal.say(f"    {_understood(described_column(name, answer))}")
+                self.say(f"    {_understood(described_column(name, answer))}")
+                answers.append(answer)
             except ParameterError as error:
-                self.terminal.say(f"    {error}")
-                continue
-            answers.append(answer)
+                self.say(f"    {error}")
         return tuple(ColumnDraft(name, described_column(name, answer)) for name, answer in zip(names, answers, strict=True))
-
-    def _guess(self, name: str, earlier: Mapping[str, str]) -> str:
-        """The answer for an earlier column of the same series, or what the name suggests to anybody."""
-        own = series_of(name)
-        series = [answer for other, answer in earlier.items() if own and series_of(other) == own]
-        return series[-1] if series else guessed_answer(name, self.table.types.get(name))
 
     def _list_of_names(self) -> str:
         return ", ".join(f"{number} {name}" for number, name in enumerate(self.table.names, 1))
@@ -153,11 +130,10 @@ class Interview:
     def _asked(self, question: str, default: str, read: Callable[[str], Answer]) -> Answer:
         """What `read` makes of the answer. An answer that it refuses is asked for again."""
         while True:
-            answer = self.terminal.ask(question, default).strip()
             try:
-                return read(answer)
+                return read(self.ask(question, default).strip())
             except ParameterError as error:
-                self.terminal.say(f"    {error}")
+                self.say(f"    {error}")
 
     def _named(self, answer: str) -> str:
         """A column, by its name or its number."""
@@ -179,9 +155,8 @@ def _understood(description: dict[str, Any] | None) -> str:
         scale = ", on a logarithmic scale" if description.get("scale") else ""
         unit = f" {description['unit']}" if "unit" in description else ""
         return f"a number from {description['low']} to {description['high']}{unit}{scale}{gaps}"
-    others = ", all others together" if description.get("other") else ""
-    levels = {"categories": description["categories"]}
-    return f"{len(description['categories'])} levels: {typed(levels)}{others}{gaps}"
+    others, levels = ", all others together" if description.get("other") else "", description["categories"]
+    return f"{len(levels)} levels: {typed({'categories': levels})}{others}{gaps}"
 
 
 def _positive(text: str) -> int:
@@ -192,10 +167,9 @@ def _positive(text: str) -> int:
 
 
 def _amount(text: str) -> float:
-    try:
+    amount = 0.0
+    with suppress(ValueError):
         amount = float(text)
-    except ValueError:
-        amount = 0.0
     if not 0.0 < amount < float("inf"):
         raise ParameterError("give a positive number, such as 1.")
     return amount
@@ -211,10 +185,9 @@ def _delta(text: str) -> float | None:
 
 
 def _row_bounds(text: str) -> tuple[int, int]:
-    parts = text.split()
-    if len(parts) != 2:
+    if len(text.split()) != 2:
         raise ParameterError("give two whole numbers, such as 1000 1000000.")
-    low, high = _positive(parts[0]), _positive(parts[1])
+    low, high = map(_positive, text.split())
     if low >= high:
         raise ParameterError("the first number must be below the second.")
     return low, high
@@ -242,7 +215,7 @@ class _Seen:
     declared: DeclaredType | None
     levels: dict[str, None] = field(default_factory=dict)
     n_numbers: int = 0
-    n_texts: int = 0
+    has_texts: bool = False
     total: float = 0.0
     low: float = math.inf
     high: float = -math.inf
@@ -262,9 +235,8 @@ class _Seen:
         if len(self.levels) <= _MOST_LEVELS:
             self.levels[label] = None
         if number is None or math.isinf(number):
-            self.n_texts += count
-            return
-        if TYPICAL_CODE.fullmatch(f"{number:.10g}"):
+            self.has_texts = True
+        elif TYPICAL_CODE.fullmatch(f"{number:.10g}"):
             self.set_aside[number] += count
         else:
             self._add_number(number, count)
@@ -285,7 +257,6 @@ class _Seen:
                 self.levels.pop(str(shown_number(number)), None)
             else:
                 self._add_number(number, count)
-        self.set_aside.clear()
         return codes
 
     def answer(self) -> str:
@@ -298,22 +269,18 @@ class _Seen:
         elif self.na:
             self.missing = True
         few_codes = self.whole and len(self.levels) <= _MOST_CODES
-        if self.n_numbers and not self.n_texts and not (few_codes and self.high - self.low <= _MOST_CODES):
+        if self.n_numbers and not self.has_texts and not (few_codes and self.high - self.low <= _MOST_CODES):
             if self.low == self.high:
                 return SKIP
             mean = self.total / self.n_numbers
-            scale = {}
-            if self.low == 0.0 and self.high > _LONG_TAIL * max(mean, 1.0):
-                scale = {"scale": "log"}
-            elif self.low > 0.0 and self.high > _LONG_POSITIVE_TAIL * mean:
-                scale = {"scale": "log10"}
+            is_long = (self.low == 0.0 and self.high > _LONG_TAIL * max(mean, 1.0)) or (
+                self.low > 0.0 and self.high > _LONG_POSITIVE_TAIL * mean
+            )
             bounds = {"low": shown_number(self.low), "high": shown_number(self.high), "missing": codes or self.missing}
-            return typed(bounds | scale)
-        if len(self.levels) > _MOST_LEVELS:
+            return typed(bounds | ({"scale": "log"} if is_long else {}))
+        if not 1 < len(self.levels) <= _MOST_LEVELS:
             return SKIP
         ordered = sorted(self.levels, key=lambda label: ((label != "NA" and number_in(label)) or 0.0, label))
-        if len(ordered) == 1:
-            return SKIP
         return typed({"categories": ordered, "missing": codes or self.missing, "other": len(self.levels) > 2})
 
 
@@ -327,8 +294,7 @@ def suggested_answers(path: Path, table: TableNames) -> dict[str, str]:
     """
     seen = {name: _Seen(table.types.get(name)) for name in table.names}
     for piece in table_pieces(path, table.names):
-        for name in table.names:
+        for name, column in seen.items():
             for value, count in piece.distinct(name):
-                seen[name].add(value, count)
-    left_out = {name for name in table.names if guessed_answer(name) == SKIP}
-    return {name: SKIP if name in left_out else column.answer() for name, column in seen.items()}
+                column.add(value, count)
+    return {name: SKIP if guessed_answer(name) == SKIP else column.answer() for name, column in seen.items()}

@@ -81,20 +81,12 @@ class State:
             text = ""
         try:
             document = json.loads(text)
-            if (document.pop("kind"), document.pop("format_version")) != (_KIND, _VERSION):
-                raise ValueError
-            if set(document) != {field.name for field in fields(cls)}:
-                raise ValueError
-            parts, texts = (
-                document["parts"],
-                [document[name] for name in ("report", "checksums") if document[name] is not None],
-            )
-            names = [*(parts or ()), *(word for text in texts for pair in text.items() for word in pair)]
-            if not isinstance(parts, list | None) or not all(isinstance(name, str) for name in names):
-                raise ValueError
-            return cls(
-                _begun(document["fit"]), _begun(document["evaluation"]), document["report"], document["checksums"], parts
-            )
+            is_ours = (document.pop("kind"), document.pop("format_version")) == (_KIND, _VERSION)
+            state = cls(**document | {step: _begun(document[step]) for step in ("fit", "evaluation")})
+            pairs = [pair for some in (state.report, state.checksums) if some is not None for pair in some.items()]
+            are_texts = all(isinstance(text, str) for some in (*pairs, state.parts or ()) for text in some)
+            if is_ours and len(document) == len(fields(cls)) and isinstance(state.parts, list | None) and are_texts:
+                return state
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass
         raise StudyError(
@@ -124,14 +116,13 @@ def checksum_of(path: Path) -> str | None:
 
 
 def _begun(value: Any) -> Begun | None:
+    """A step as a file of state describes it; an error of any kind if it describes none."""
     if value is None:
         return None
-    if set(value) != {field.name for field in fields(Begun)}:
-        raise ValueError
     begun = Begun(**value)
-    if not isinstance(begun.facts, dict) or not isinstance(begun.result, dict | None) or type(begun.earlier) is not int:
-        raise ValueError
-    if not all(isinstance(text, str) for text in (begun.fingerprint, begun.ledger, begun.sha256 or "")):
+    is_whole = len(value) == len(fields(Begun)) and type(begun.earlier) is int
+    are_texts = all(isinstance(text, str) for text in (begun.fingerprint, begun.ledger, begun.sha256 or ""))
+    if not (is_whole and are_texts and isinstance(begun.facts, dict) and isinstance(begun.result, dict | None)):
         raise ValueError
     return begun
 
@@ -217,11 +208,27 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
             raise _changed(study, "its model was charged", before.facts, facts)
         _refuse_existing(out, checksum)
         return Step(Standing.AGAIN, begun)
-    same = before is not None and before.fingerprint == mark
-    if before is not None and same and charges > before.earlier:
-        if checksum is None and before.sha256 is None and not again and ledger.can_finish(mark):
+    if before is not None and before.fingerprint == mark and charges > before.earlier:
+        written = before.sha256
+        if checksum is not None and checksum == written:
+            return Step(Standing.DONE, before)
+        if checksum is not None and written is None:
+            # The checksum is noted before the model is written, so this file is not of the run that was charged.
+            raise StudyError(
+                f"{out} is there, and this study did not write it: its run was charged, and stopped before it wrote its "
+                f"model. What was charged cannot be had again. Move that file away. {_ANEW}"
+            )
+        if checksum is not None:
+            raise StudyError(f"{out} is not the model that this study wrote: its checksum differs. Put that model back.")
+        if again:
+            return Step(Standing.AGAIN, begun)
+        if written is None and ledger.can_finish(mark):
             return Step(Standing.FINISH, before)
-        return _charged_fit(study, before, begun, checksum, out, again=again)
+        lost = "the run stopped before it wrote its model" if written is None else "its model is not there"
+        raise StudyError(
+            f"{study.path}: the fit was charged, and {lost}, {out}. What was charged cannot be had again. If you have the "
+            f"file, put it back. {_ANEW}"
+        )
     if charges and not again:
         # The state of that run is gone, or a run that was to charge anew stopped before it did.
         raise StudyError(
@@ -247,21 +254,20 @@ def step_of_evaluation(
     if not fit_is_done or before is None:
         return Step(Standing.TO_DO, begun)
     _check_ledger(study, before, ledger)
-    charged = ledger.charges_of(before.fingerprint) > before.earlier
-    if charged and before.fingerprint != mark:
-        if not again:
-            raise _changed(study, "its evaluation was charged", before.facts, facts)
-        return Step(Standing.AGAIN, begun)
-    if charged and before.result is not None:
+    if ledger.charges_of(before.fingerprint) <= before.earlier:
+        return Step(Standing.TO_DO, begun)
+    if before.fingerprint == mark and before.result is not None:
         return Step(Standing.DONE, before)
-    if charged and not again and ledger.can_finish(mark):
+    if again:
+        return Step(Standing.AGAIN, begun)
+    if before.fingerprint != mark:
+        raise _changed(study, "its evaluation was charged", before.facts, facts)
+    if ledger.can_finish(mark):
         return Step(Standing.FINISH, before)
-    if charged and not again:
-        raise StudyError(
-            f"{study.path}: the evaluation was charged to {ledger.place}, and stopped before its rates were noted. What was "
-            f"charged cannot be had again, unless a file rescued-evaluation.json holds it. {_ANEW}"
-        )
-    return Step(Standing.AGAIN if charged else Standing.TO_DO, begun)
+    raise StudyError(
+        f"{study.path}: the evaluation was charged to {ledger.place}, and stopped before its rates were noted. What was "
+        f"charged cannot be had again, unless a file rescued-evaluation.json holds it. {_ANEW}"
+    )
 
 
 def refuse_charged_meanwhile(study: Study, step: Step, purposes: Iterable[str]) -> None:
@@ -309,27 +315,6 @@ def report_standing(study: Study, state: State, made_from: str) -> Standing:
             f"file as [outputs] report."
         )
     return Standing.DONE if state.report["made_from"] == made_from else Standing.TO_DO
-
-
-def _charged_fit(study: Study, before: Begun, begun: Begun, checksum: str | None, out: Path, *, again: bool) -> Step:
-    """The step of a fit that was charged: done if its model is there."""
-    if checksum is not None and before.sha256 is None:
-        # The checksum is noted before the model is written, so this file is not of the run that was charged.
-        raise StudyError(
-            f"{out} is there, and this study did not write it: its run was charged, and stopped before it wrote its model. "
-            f"What was charged cannot be had again. Move that file away. {_ANEW}"
-        )
-    if checksum is not None and before.sha256 == checksum:
-        return Step(Standing.DONE, before)
-    if checksum is not None:
-        raise StudyError(f"{out} is not the model that this study wrote: its checksum differs. Put that model back.")
-    if not again:
-        lost = "the run stopped before it wrote its model" if before.sha256 is None else "its model is not there"
-        raise StudyError(
-            f"{study.path}: the fit was charged, and {lost}, {out}. What was charged cannot be had again. If you have the "
-            f"file, put it back. {_ANEW}"
-        )
-    return Step(Standing.AGAIN, begun)
 
 
 def _refuse_existing(out: Path, checksum: str | None) -> None:

@@ -147,7 +147,7 @@ class Study:
         """
         if release is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", release):
             raise StudyError("the name of a release has at most 40 letters, digits, - and _, such as 2026-12.")
-        return _Reading(Path(path), release).study(read_toml(path))
+        return _study_of(Path(path), release, read_toml(path))
 
     @property
     def ledger_place(self) -> str:
@@ -199,129 +199,107 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 """What a key may hold, by the annotation of its record, and how a message says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """Reads the tables of one file."""
+def _study_of(path: Path, release: str | None, given: dict[str, Any]) -> Study:
+    """The study that the tables of a file describe."""
+    _check_names(str(path), given, [field.name for field in fields(Study) if field.name not in ("path", "release")], "table")
+    for name, value in given.items():
+        if not isinstance(value, dict):
+            raise StudyError(f"{path}: {name} must be a table; write [{name}] and its keys below it.")
+    outputs = _table(path, "outputs", Outputs, given)
+    report = None if outputs.report is None else of_release(outputs.report, release)
+    naming, data = _table(path, "study", Naming, given), _table(path, "data", Data, given)
+    if "budget" not in given:
+        raise StudyError(f"{path}: the table [budget] is missing; add it, with epsilon or rho.")
+    made = Study(
+        path=path,
+        study=naming,
+        data=data,
+        budget=_table(path, "budget", BudgetOfStudy, given),
+        ledger=_table(path, "ledger", LedgerOfStudy, given),
+        outputs=replace(outputs, model=of_release(outputs.model, release), report=report),
+        release=release,
+        evaluation=_table(path, "evaluation", EvaluationOfStudy, given) if "evaluation" in given else None,
+        model=given.get("model", {}),
+    )
+    for is_wrong, table, key, message in _refusals(made):
+        if is_wrong:
+            raise StudyError(f"{path}: [{table}] {key}: {message}")
+    _check_files(made)
+    return made
 
-    path: Path
-    release: str | None = None
 
-    def study(self, given: dict[str, Any]) -> Study:
-        known = tuple(field.name for field in fields(Study) if field.name not in ("path", "release"))
-        self._check_names(f"{self.path}", given, known, "table")
-        for name, value in given.items():
-            if not isinstance(value, dict):
-                raise StudyError(f"{self.path}: {name} must be a table; write [{name}] and its keys below it.")
-        tables: dict[str, dict[str, Any]] = given
-        evaluation = tables.get("evaluation")
-        outputs = self._table("outputs", Outputs, tables)
-        report = None if outputs.report is None else of_release(outputs.report, self.release)
-        made = Study(
-            path=self.path,
-            study=self._table("study", Naming, tables),
-            data=self._table("data", Data, tables),
-            budget=self._budget(tables),
-            ledger=self._table("ledger", LedgerOfStudy, tables),
-            outputs=replace(outputs, model=of_release(outputs.model, self.release), report=report),
-            release=self.release,
-            evaluation=None if evaluation is None else self._table("evaluation", EvaluationOfStudy, tables),
-            model=tables.get("model", {}),
-        )
-        self._check_budget("budget", made.budget)
-        if made.evaluation is not None:
-            self._check_budget("evaluation", made.evaluation)
-        if (made.ledger.file is None) == (made.ledger.url is None):
-            raise self._error("ledger", "file", 'give either file = "study.db" or url = "postgresql://...".')
-        self._check_adjust(made.outputs)
-        self._check_files(made)
-        return made
-
-    def _check_adjust(self, outputs: Outputs) -> None:
-        if outputs.adjust is not None and outputs.adjust not in METHODS:
-            listed = ", ".join(f'"{method}"' for method in METHODS)
-            raise self._error("outputs", "adjust", f"must be one of {listed}{suggestion(outputs.adjust, METHODS)}.")
-        if outputs.adjust is not None and outputs.report is None:
-            raise self._error("outputs", "adjust", "is for the report: add report, or leave it out.")
-
-    def _check_files(self, made: Study) -> None:
-        """No file has two roles: an output would replace an input."""
-        own = None if made.evaluation is None else made.evaluation.ledger
-        roles = {
-            "[data] file": made.data.file,
-            "[data] schema": made.data.schema,
-            "[ledger] file": made.ledger.file,
-            "[evaluation] file": None if made.evaluation is None else made.evaluation.file,
-            "[evaluation] ledger": None if own is None or _is_url(own) else own,
-            "[outputs] model": made.outputs.model,
-            "[outputs] report": made.outputs.report,
-            "the study file": self.path.name,
-            "its state": made.state_path.name,
-        }
-        taken: dict[Path, str] = {}
-        for role, name in roles.items():
-            if name is None:
-                continue
-            place = made.located(name).resolve()
-            if place in taken:
-                raise StudyError(f"{self.path}: {taken[place]} and {role} are the same file; give each its own.")
-            taken[place] = role
-
-    def _table(self, name: str, kind: type[Table], tables: Mapping[str, dict[str, Any]]) -> Table:
-        described = fields(kind)  # type: ignore[arg-type]  # each kind is a dataclass
-        given = tables.get(name, {})
-        self._check_names(f"{self.path}: [{name}]", given, tuple(option.name for option in described), "key")
-        values = {}
-        for key in described:
-            if key.name in given:
-                values[key.name] = self._value(name, key.name, str(key.type), given[key.name])
-            elif key.default is MISSING:
-                raise self._error(name, key.name, "is missing; add it.")
-        return kind(**values)
-
-    def _budget(self, tables: Mapping[str, dict[str, Any]]) -> BudgetOfStudy:
-        if "budget" not in tables:
-            raise StudyError(f"{self.path}: the table [budget] is missing; add it, with epsilon or rho.")
-        budget = self._table("budget", BudgetOfStudy, tables)
-        if budget.neighbours not in NEIGHBOURS:
-            near = suggestion(budget.neighbours, NEIGHBOURS)
-            raise self._error("budget", "neighbours", f'must be "{NEIGHBOURS[0]}" or "{NEIGHBOURS[1]}"{near}.')
-        if (budget.neighbours == NEIGHBOURS[1]) != (budget.n_rows_bounds is not None):
-            raise self._error(
-                "budget", "n_rows_bounds", f'goes with neighbours = "{NEIGHBOURS[1]}": give both, or leave both out.'
-            )
-        return budget
-
-    def _check_budget(self, table: str, budget: BudgetOfStudy | EvaluationOfStudy) -> None:
-        if (budget.epsilon is None) == (budget.rho is None):
-            raise self._error(table, "epsilon", "give either epsilon, with delta or without, or rho.")
-        if budget.delta is not None and budget.rho is not None:
-            raise self._error(table, "delta", "goes with epsilon; a rho needs none.")
+def _refusals(made: Study) -> Iterator[tuple[bool, str, str, str]]:
+    """Whether a key contradicts another or has a wrong value, its table, the key, and what a message says of it."""
+    relation = made.budget.neighbours
+    known = f'must be "{NEIGHBOURS[0]}" or "{NEIGHBOURS[1]}"{suggestion(relation, NEIGHBOURS)}.'
+    yield relation not in NEIGHBOURS, "budget", "neighbours", known
+    both = f'goes with neighbours = "{NEIGHBOURS[1]}": give both, or leave both out.'
+    yield (relation == NEIGHBOURS[1]) != (made.budget.n_rows_bounds is not None), "budget", "n_rows_bounds", both
+    budgets = {"budget": made.budget} | ({} if made.evaluation is None else {"evaluation": made.evaluation})
+    for table, amounts in budgets.items():
+        either = "give either epsilon, with delta or without, or rho."
+        yield (amounts.epsilon is None) == (amounts.rho is None), table, "epsilon", either
+        yield None not in (amounts.delta, amounts.rho), table, "delta", "goes with epsilon; a rho needs none."
         for key in ("epsilon", "delta", "rho"):
-            amount = getattr(budget, key)
-            if amount is not None and not 0.0 < amount < math.inf:
-                raise self._error(table, key, "must be a positive number, and finite.")
+            amount = getattr(amounts, key)
+            is_wrong = amount is not None and not 0.0 < amount < math.inf
+            yield is_wrong, table, key, "must be a positive number, and finite."
+    either = 'give either file = "study.db" or url = "postgresql://...".'
+    yield (made.ledger.file is None) == (made.ledger.url is None), "ledger", "file", either
+    if (adjust := made.outputs.adjust) is not None:
+        listed = ", ".join(f'"{method}"' for method in METHODS)
+        yield adjust not in METHODS, "outputs", "adjust", f"must be one of {listed}{suggestion(adjust, METHODS)}."
+        yield made.outputs.report is None, "outputs", "adjust", "is for the report: add report, or leave it out."
 
-    def _value(self, table: str, key: str, kind: str, value: Any) -> Any:
-        """The value of a key, if it is of the kind that the record says."""
-        is_admitted, expected = _KINDS[kind.removesuffix(" | None")]
+
+def _check_files(made: Study) -> None:
+    """No file has two roles: an output would replace an input."""
+    own = None if made.evaluation is None else made.evaluation.ledger
+    roles = {
+        "[data] file": made.data.file,
+        "[data] schema": made.data.schema,
+        "[ledger] file": made.ledger.file,
+        "[evaluation] file": None if made.evaluation is None else made.evaluation.file,
+        "[evaluation] ledger": None if own is None or _is_url(own) else own,
+        "[outputs] model": made.outputs.model,
+        "[outputs] report": made.outputs.report,
+        "the study file": made.path.name,
+        "its state": made.state_path.name,
+    }
+    taken: dict[Path, str] = {}
+    for role, name in roles.items():
+        if name is not None and (other := taken.setdefault(made.located(name).resolve(), role)) != role:
+            raise StudyError(f"{made.path}: {other} and {role} are the same file; give each its own.")
+
+
+def _table(path: Path, name: str, kind: type[Table], tables: Mapping[str, dict[str, Any]]) -> Table:
+    """The record of one table, each of whose keys holds what the record's annotation says."""
+    described = fields(kind)  # type: ignore[arg-type]  # each kind is a dataclass
+    given = tables.get(name, {})
+    _check_names(f"{path}: [{name}]", given, [key.name for key in described], "key")
+    values = {}
+    for key in described:
+        if key.name not in given:
+            if key.default is MISSING:
+                raise StudyError(f"{path}: [{name}] {key.name}: is missing; add it.")
+            continue
+        annotation, value = str(key.type), given[key.name]
+        is_admitted, expected = _KINDS[annotation.removesuffix(" | None")]
         if not is_admitted(value):
-            raise self._error(table, key, f"must be {expected}.")
-        return float(value) if kind.startswith("float") else tuple(value) if isinstance(value, list) else value
+            raise StudyError(f"{path}: [{name}] {key.name}: must be {expected}.")
+        is_list = isinstance(value, list)
+        values[key.name] = float(value) if annotation.startswith("float") else tuple(value) if is_list else value
+    return kind(**values)
 
-    def _check_names(self, where: str, given: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
-        for name in given:
-            if name not in known:
-                near = suggestion(name, known)
-                raise StudyError(f'{where}: unknown {what} "{name}"{near}. Known are: {", ".join(known)}.')
 
-    def _error(self, table: str, key: str, message: str) -> StudyError:
-        return StudyError(f"{self.path}: [{table}] {key}: {message}")
+def _check_names(where: str, given: Mapping[str, Any], known: list[str], what: str) -> None:
+    for name in given:
+        if name not in known:
+            near = suggestion(name, known)
+            raise StudyError(f'{where}: unknown {what} "{name}"{near}. Known are: {", ".join(known)}.')
 
 
 # What decides a release of a study, as public facts: compared when a study is run again, and named where they changed.
-
-_ABSENT = "absent"
-_PRIOR_KEYS = ("prior", "public_prior")
 
 
 def facts_of_fit(study: Study, schema: Schema) -> dict[str, Any]:
@@ -329,18 +307,17 @@ def facts_of_fit(study: Study, schema: Schema) -> dict[str, Any]:
 
     Of the rows nothing is in it: a checksum of private rows would not be private.
     """
-    model = dict(study.model)
-    files = {key: model.get(key) for key in _PRIOR_KEYS}
-    priors = {key: sha256_of(study.located(name)) for key, name in files.items() if isinstance(name, str)}
+    files = {key: study.model.get(key) for key in ("prior", "public_prior")}
+    priors = {f"{key}_sha256": sha256_of(study.located(name)) for key, name in files.items() if isinstance(name, str)}
     facts = {
         "data": {"file": study.data.file},
         "schema": schema.to_dict(),
         "budget": _given(asdict(study.budget)),
         "ledger": _given(asdict(study.ledger)),
-        "model": model | {f"{key}_sha256": checksum for key, checksum in priors.items()},
+        "model": {**study.model, **priors},
         "outputs": {"model": study.outputs.model},
     }
-    return _plain(facts if study.release is None else facts | {"release": study.release})
+    return _plain(facts | _given({"release": study.release}))
 
 
 def facts_of_evaluation(study: Study, fitted: str) -> dict[str, Any] | None:
@@ -359,24 +336,18 @@ def fingerprint(facts: Mapping[str, Any]) -> str:
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What changed, one sentence for each key, for example "budget.epsilon was 1.0 and is 2.0"."""
     old, new = dict(_leaves(before)), dict(_leaves(now))
-    differences = [
-        f"{key} was {_shown(old.get(key, _ABSENT))} and is {_shown(new.get(key, _ABSENT))}"
-        for key in dict.fromkeys([*old, *new])
-        if old.get(key, _ABSENT) != new.get(key, _ABSENT)
-    ]
+    both = {key: (old.get(key, "absent"), new.get(key, "absent")) for key in {**old, **new}}
+    differences = [f"{key} was {was} and is {now}" for key, (was, now) in both.items() if was != now]
     return differences or ["the order of the columns of the schema"]
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The names of all facts, such as budget.epsilon, and each fact as JSON."""
     if not isinstance(value, Mapping):
-        yield name, value
+        yield name, json.dumps(value, ensure_ascii=False)
         return
     for key, item in value.items():
         yield from _leaves(item, f"{name}.{key}" if name else str(key))
-
-
-def _shown(value: Any) -> str:
-    return str(value) if value is _ABSENT else json.dumps(value, ensure_ascii=False)
 
 
 def _given(described: Mapping[str, Any]) -> dict[str, Any]:

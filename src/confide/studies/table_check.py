@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +14,7 @@ from confide.data.file_rows import kinds_read
 from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
-from confide.features.columns import NumberColumn, listed_codes
+from confide.features.columns import Column, NumberColumn, listed_codes
 from confide.features.schema import Schema, Target
 from confide.known_words import listed, printable_lines
 from confide.studies.counting import ColumnCounts, NameCheck, PersonCounts, check_names
@@ -59,8 +60,7 @@ class TableCheck:
     Parameters
     ----------
     files : one entry for each file
-    columns : counts of the columns of the schema that all files have
-    target : counts of the target; None if there is none, or the files lack it
+    counted : counts of the columns of the schema that all files have, and of the target
     persons : as `PersonCounts.summary` gives them; None without a column of persons
     rows_per_person : the largest number of rows of one person that a fit would be told
     n_rows : how many rows were counted
@@ -68,17 +68,11 @@ class TableCheck:
     """
 
     files: tuple[FileCheck, ...]
-    columns: tuple[ColumnCounts, ...]
-    target: ColumnCounts | None
+    counted: tuple[ColumnCounts, ...]
     persons: dict[str, int] | None
     rows_per_person: int
     n_rows: int
     shows_values: bool
-
-    @property
-    def counted(self) -> tuple[ColumnCounts, ...]:
-        """The columns and the target."""
-        return self.columns if self.target is None else (*self.columns, self.target)
 
 
 def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int = 1, show_values: bool = False) -> TableCheck:
@@ -100,16 +94,12 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     """
     files = tuple(_checked_file(path, schema) for path in paths)
     absent = {name for file in files for name in (*file.names.absent, *file.names.repeated)}
-    described = (*schema.columns, *_weights(schema))
-    columns = tuple(
-        ColumnCounts(counted_column.name, counted_column, show_values)
-        for counted_column in described
-        if counted_column.name not in absent
-    )
-    target = None
-    if schema.target is not None and schema.target.column not in absent:
-        target = ColumnCounts(schema.target.column, schema.target, show_values)
-    counted = columns if target is None else (*columns, target)
+    described: dict[str, Column | Target] = {column.name: column for column in schema.columns}
+    if schema.weight is not None:  # weights of rows are counted like any other number between public bounds
+        described[schema.weight.column] = NumberColumn(schema.weight.column, low=0.0, high=schema.weight.high)
+    if schema.target is not None:
+        described[schema.target.column] = schema.target
+    counted = tuple(ColumnCounts(name, kind, show_values) for name, kind in described.items() if name not in absent)
     persons = None
     if schema.person is not None and schema.person not in absent:
         persons = PersonCounts(schema.person, tuple(column.name for column in counted))
@@ -117,36 +107,25 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     names = [column.name for column in counted] + ([] if persons is None else [persons.name])
     for file in files if counted else ():
         for piece in table_pieces(file.path, names, file.form, file.ragged):
-            n_rows += piece.n_rows
+            n_rows += piece.table.num_rows
             for counts in counted:
                 counts.add(piece)
             if persons is not None:
                 persons.add(piece)
     summary = None if persons is None else persons.summary(rows_per_person)
-    return TableCheck(files, columns, target, summary, rows_per_person, n_rows, show_values)
-
-
-def _weights(schema: Schema) -> tuple[NumberColumn, ...]:
-    """The column of weights of rows, counted like any other number between public bounds; none without one."""
-    weight = schema.weight
-    return () if weight is None else (NumberColumn(weight.column, low=0.0, high=weight.high),)
+    return TableCheck(files, counted, summary, rows_per_person, n_rows, show_values)
 
 
 def _checked_file(path: Path, schema: Schema) -> FileCheck:
     form = form_of(path, list(kinds_read(schema)), whole=True) if is_text_table(path) else None
     present = tuple(arrow_schema(path).names) if form is None else form.names
-    names = check_names(present, list(kinds_read(schema)))
+    names, refusal = check_names(present, list(kinds_read(schema))), ""
     is_data = form is not None and not names.is_header and looks_like_data(present)
-    return FileCheck(path, form, names, is_data, _refusal(path, schema))
-
-
-def _refusal(path: Path, schema: Schema) -> str:
-    """The message with which a fit refuses a file before it reads a row, or ""."""
     try:
         FilePart(Stamp.of(path), kinds_read(schema)).check()
     except ConfideError as error:
-        return str(error)
-    return ""
+        refusal = str(error)
+    return FileCheck(path, form, names, is_data, refusal)
 
 
 def share(count: int, of: int) -> float:
@@ -175,11 +154,14 @@ class Finding:
     refused: bool
 
 
+_refused, _noted = partial(Finding, refused=True), partial(Finding, refused=False)
+
+
 def findings_of(check: TableCheck) -> list[Finding]:
     """All findings, those for which a fit would refuse the table first."""
     findings = [finding for file in check.files for finding in _of_file(file)]
     if check.n_rows == 0 and not any(finding.refused for finding in findings):
-        findings.append(Finding("There are no rows below the names of the columns.", refused=True))
+        findings.append(_refused("There are no rows below the names of the columns."))
     for column in check.counted if check.n_rows else ():
         findings += _of_column(column)
     findings += _of_persons(check)
@@ -197,46 +179,35 @@ def percent(count: int, of: int) -> str:
 def _of_file(file: FileCheck) -> Iterator[Finding]:
     name = file.path.name
     if file.header_is_data:
-        yield Finding(
-            f"{name}: the first line looks like data. Put a line with the names of the columns first.", refused=True
-        )
+        yield _refused(f"{name}: the first line looks like data. Put a line with the names of the columns first.")
     elif not file.names.is_header:
-        yield Finding(
+        yield _refused(
             f"{name}: no column of the schema is in the first line, which may be data; so it is not shown. Put a line with "
-            f"the names of the columns first, or correct the names in the schema.",
-            refused=True,
+            f"the names of the columns first, or correct the names in the schema."
         )
     else:
-        yield from _of_names(file)
+        for absent, meant in file.names.absent.items():
+            question = f' Did you mean "{meant}"?' if meant else ""
+            yield _refused(f'{name}: has no column "{absent}".{question} Correct the schema or the file.')
+        if file.names.repeated:
+            yield _refused(f"{name}: has more than one column of the name {listed(file.names.repeated)}.")
+        extra = [other for other in file.names.extra if other.strip() and other not in file.names.absent.values()]
+        if extra:
+            yield _noted(f"{name}: the schema does not describe {_first_of(extra)}; a fit leaves that out.")
+    encoding = "UTF-8" if file.form is None else ENCODING_NAMES[file.form.encoding]
     if file.form is not None and file.form.separator not in (",", "\t"):
         separator = SEPARATORS[file.form.separator]
-        yield Finding(f"{name}: {separator} stand between cells, and a fit reads them so.", refused=False)
-    if file.form is not None and not _is_utf8(file):
-        yield Finding(
-            f"{name}: the text is in {ENCODING_NAMES[file.form.encoding]}, and a fit expects UTF-8. Write it anew in UTF-8.",
-            refused=True,
-        )
+        yield _noted(f"{name}: {separator} stand between cells, and a fit reads them so.")
+    if encoding != "UTF-8":
+        yield _refused(f"{name}: the text is in {encoding}, and a fit expects UTF-8. Write it anew in UTF-8.")
     if file.ragged.n_rows:
-        yield Finding(
+        yield _refused(
             f"{name}: {file.ragged.n_rows:,} rows have more or fewer cells than the first line has names. They are not "
-            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
-            refused=True,
+            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons."
         )
-    explained = file.names.absent or file.names.repeated or file.ragged.n_rows or not _is_utf8(file)
+    explained = file.names.absent or file.names.repeated or file.ragged.n_rows or encoding != "UTF-8"
     if file.refusal and not explained:
-        yield Finding(f"A fit refuses the file: {file.refusal}", refused=True)
-
-
-def _of_names(file: FileCheck) -> Iterator[Finding]:
-    name = file.path.name
-    for absent, meant in file.names.absent.items():
-        question = f' Did you mean "{meant}"?' if meant else ""
-        yield Finding(f'{name}: has no column "{absent}".{question} Correct the schema or the file.', refused=True)
-    if file.names.repeated:
-        yield Finding(f"{name}: has more than one column of the name {listed(file.names.repeated)}.", refused=True)
-    extra = [name for name in file.names.extra if name.strip() and name not in file.names.absent.values()]
-    if extra:
-        yield Finding(f"{name}: the schema does not describe {_first_of(extra)}; a fit leaves that out.", refused=False)
+        yield _refused(f"A fit refuses the file: {file.refusal}")
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -244,89 +215,74 @@ def _first_of(names: Sequence[str]) -> str:
     return listed(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
-def _is_utf8(file: FileCheck) -> bool:
-    return file.form is None or ENCODING_NAMES[file.form.encoding] == "UTF-8"
-
-
 def _of_column(column: ColumnCounts) -> Iterator[Finding]:
     what = f'{"target" if isinstance(column.described, Target) else "column"} "{column.name}"'
     rows = column.rows
     if column.decimal_commas:
-        yield Finding(
+        yield _refused(
             f"{what}: {percent(column.decimal_commas, rows)} of the cells are numbers with a decimal comma. Write them with "
-            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...).",
-            refused=True,
+            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...)."
         )
     if others := column.unreadable - column.decimal_commas:
-        kind = "numbers" if column.bounds is not None else "text, numbers or booleans"
-        yield Finding(
+        kind = "numbers" if column.described.bounds is not None else "text, numbers or booleans"
+        yield _refused(
             f"{what}: {percent(others, rows)} of the cells are not {kind} and not empty. Correct them, leave them empty, or "
-            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date.",
-            refused=True,
+            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date."
         )
     if column.infinite:
-        yield Finding(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.", refused=True)
+        yield _refused(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.")
     yield from _of_missing(column, what)
     if isinstance(column.described, Target):
         if column.unlisted:
-            yield Finding(
+            yield _refused(
                 f"{what}: {percent(column.unlisted, rows)} of the cells are none of the labels of the schema. Correct the "
-                f"labels, or leave these rows out by a rule that is public.",
-                refused=True,
+                f"labels, or leave these rows out by a rule that is public."
             )
     elif not column.as_described and not column.unreadable:
-        yield Finding(
+        yield _refused(
             f"{what}: no cell is as the schema describes it, so its weight would be noise alone. Correct the description or "
-            f"leave the column out.",
-            refused=True,
+            f"leave the column out."
         )
     elif column.unlisted:
         yield _of_unlisted(column, what)
     yield from _of_codes(column, what)
     if share(column.clipped, rows) > _LARGE_SHARE:
         below, above = percent(column.below, rows), percent(column.above, rows)
-        yield Finding(
+        yield _noted(
             f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({below} below, {above} above), "
-            f"and a fit clips them. Is the unit right?",
-            refused=False,
+            f"and a fit clips them. Is the unit right?"
         )
-    unused = [str(level) for level, count in zip(column.listed, column.by_level, strict=False) if not count]
+    unused = [str(level) for level, count in zip(column.described.labels, column.by_level, strict=False) if not count]
     if unused and column.as_described:
-        yield Finding(f"{what}: no row has {_first_of(unused)}. Is it spelled as in the table?", refused=False)
+        yield _noted(f"{what}: no row has {_first_of(unused)}. Is it spelled as in the table?")
 
 
 def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
-    described = column.described
     if not column.missing:
         return
-    words, is_level = column.missing_words, described.bounds is None
+    described, words, part = column.described, column.missing_words, percent(column.missing_words, column.rows)
+    is_level = described.bounds is None
     empty = f"{what}: {percent(column.missing, column.rows)} of the cells are empty."
     if words:
-        part = percent(words, column.rows)
         empty = f"{empty[:-1]} or hold a word such as NA ({part}), which is a missing cell unless it is listed."
     advice = "Declare missing = true or other = true."
-    if is_level and words and na_is_a_code([canonical_label(level) for level in column.listed]):
+    if is_level and words and na_is_a_code([canonical_label(level) for level in column.described.labels]):
         advice = 'If NA is a code like the listed ones (Namibia), list "NA" too. Declare missing = true only if it is none.'
     elif words:
         advice = "Declare missing = true; or, if such a word is a category, list it."
-    elif lost := [level for level in column.listed if canonical_label(level) in MISSING_WORDS]:
+    elif lost := [level for level in column.described.labels if canonical_label(level) in MISSING_WORDS]:
         advice = (
             f'Many programs take the listed "{lost[0]}" for an empty cell: write the file anew so that the level is kept. '
             f"Declare missing = true only if these cells are empty in the original."
         )
     if isinstance(described, Target):
-        yield Finding(f"{empty} Give only rows whose target is known.", refused=True)
+        yield _refused(f"{empty} Give only rows whose target is known.")
     elif described.is_number and not described.missing:
-        yield Finding(
-            f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.", refused=True
-        )
+        yield _refused(f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.")
     elif not described.is_number and not (described.missing or described.other):
-        yield Finding(f"{empty} {advice}", refused=True)
+        yield _refused(f"{empty} {advice}")
     elif is_level and words:
-        part = percent(words, column.rows)
-        yield Finding(
-            f"{what}: {part} of the cells hold a word such as NA and are missing. If it is a category, list it.", False
-        )
+        yield _noted(f"{what}: {part} of the cells hold a word such as NA and are missing. If it is a category, list it.")
 
 
 def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:
@@ -339,26 +295,19 @@ def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:
     if isinstance(column.described, NumberColumn):
         remedy = "If the codebook says so, declare them, as in missing = [999, -9]; otherwise a fit clips them to the bound."
     which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
-    yield Finding(
-        f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}",
-        False,
+    yield _noted(
+        f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}"
     )
 
 
 def _of_unlisted(column: ColumnCounts, what: str) -> Finding:
-    part = percent(column.unlisted, column.rows)
+    cells = f"{what}: {percent(column.unlisted, column.rows)} of the cells hold no listed category"
     other = getattr(column.described, "other", False)
     if other is False:
-        return Finding(
-            f"{what}: {part} of the cells hold no listed category, so they have no effect at all. Declare other = true.",
-            False,
-        )
+        return _noted(f"{cells}, so they have no effect at all. Declare other = true.")
     where = "share one level" if other is True else f'count as "{other}"'
-    if share(column.unlisted, column.rows) > _LARGE_SHARE:
-        return Finding(
-            f"{what}: {part} of the cells hold no listed category; they {where}. Are frequent ones forgotten?", False
-        )
-    return Finding(f"{what}: {part} of the cells hold no listed category; they {where}.", refused=False)
+    question = " Are frequent ones forgotten?" if share(column.unlisted, column.rows) > _LARGE_SHARE else ""
+    return _noted(f"{cells}; they {where}.{question}")
 
 
 def _of_persons(check: TableCheck) -> Iterator[Finding]:
@@ -396,8 +345,8 @@ def rows_of_table(check: TableCheck) -> list[tuple[str, ...]]:
         (
             f"{column.name} (target)" if isinstance(column.described, Target) else column.name,
             percent(column.as_described, column.rows),
-            "" if column.bounds is None else percent(column.clipped, column.rows),
-            "" if column.bounds is not None else percent(column.unlisted, column.rows),
+            "" if column.described.bounds is None else percent(column.clipped, column.rows),
+            "" if column.described.bounds is not None else percent(column.unlisted, column.rows),
             percent(column.missing, column.rows),
             percent(column.unreadable + column.infinite, column.rows),
         )
@@ -415,13 +364,14 @@ def verdict(findings: list[Finding]) -> str:
 
 def check_document(check: TableCheck, findings: list[Finding]) -> dict[str, Any]:
     """The check, for programs."""
+    targets = [column for column in check.counted if isinstance(column.described, Target)]
     document: dict[str, Any] = {
         "note": NOT_FOR_RELEASE,
         "verdict": verdict(findings),
         "rows": check.n_rows,
         "findings": [{"refused": finding.refused, "text": finding.text} for finding in findings],
-        "columns": {column.name: _counts(column) for column in check.columns},
-        "target": None if check.target is None else {"column": check.target.name, **_counts(check.target)},
+        "columns": {column.name: _counts(column) for column in check.counted if column not in targets},
+        "target": {"column": targets[0].name, **_counts(targets[0])} if targets else None,
         "persons": check.persons,
     }
     if check.shows_values:
@@ -443,12 +393,8 @@ def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
     findings : what follows from them
     title : what was checked
     """
-    items = "".join(
-        f"<li class=refused><strong>Refused:</strong> {escape(finding.text)}</li>"
-        if finding.refused
-        else f"<li>{escape(finding.text)}</li>"
-        for finding in findings
-    )
+    marks = {True: "<li class=refused><strong>Refused:</strong> ", False: "<li>"}
+    items = "".join(f"{marks[finding.refused]}{escape(finding.text)}</li>" for finding in findings)
     style = files("confide.studies").joinpath("texts", "check.css").read_text(encoding="utf-8")
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
     rows = "".join(

@@ -15,7 +15,7 @@ from confide.errors import FileError
 from confide.features.canonical_labels import BLANK
 from confide.features.toml_form import refuse_address, toml_key, toml_value
 from confide.files import check_output, write_text
-from confide.studies.drafts import ColumnDraft, SchemaDraft, StudyDraft
+from confide.studies.drafts import SchemaDraft, StudyDraft
 
 
 def text_of(name: str) -> str:
@@ -25,43 +25,32 @@ def text_of(name: str) -> str:
 
 # The text of a schema that begins: TOML with comments for the person who fills it in.
 
-_TARGETS = """\
-# What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000, unit = "USD".
-"""
-_UNKNOWN_TARGET = """\
-# Take the line of this column out of [columns] below.
-"""
-
 
 def schema_text(draft: SchemaDraft) -> str:
     """The text of the file, which reads as the schema when every blank is filled in."""
-    introduction = (
-        text_of("schema_from_rows.txt").format(file=_in_a_comment(draft.from_rows))
-        if draft.from_rows
-        else text_of("schema_filled.txt")
-    )
-    advice = _TARGETS + (_UNKNOWN_TARGET if draft.target["column"] == BLANK else "")
+    introduction = text_of("schema_from_rows.txt" if draft.from_rows else "schema_filled.txt")
+    introduction = introduction.format(file=_printable(draft.from_rows))
     lines = [
         introduction + (text_of("schema_blank.txt").format(blank=BLANK) if draft.n_blank else ""),
-        f"{advice}target = {toml_value(draft.target)}",
+        '# What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000, unit = "USD".\n'
+        + ("# Take the line of this column out of [columns] below.\n" if draft.target["column"] == BLANK else "")
+        + f"target = {toml_value(draft.target)}",
     ]
     if draft.person is not None:
         lines.append(f"# Identifies the person a row belongs to; it is not a feature.\nperson = {toml_value(draft.person)}")
-    kept = [column for column in draft.columns if column.description is not None]
-    left_out = [column for column in draft.columns if column.description is None]
-    lines.append("\n".join(["[columns]", *(_line(column) for column in kept)]))
-    if left_out:
-        lines.append("\n".join(f"# {_in_a_comment(column.name)}: {column.note or 'left out'}" for column in left_out))
+    columns, left_out = ["[columns]"], []
+    for column in draft.columns:
+        if column.description is None:
+            left_out.append(f"# {_printable(column.name)}: {column.note or 'left out'}")
+        else:
+            note = f"  # {_printable(column.note)}" if column.note else ""
+            columns.append(f"{toml_key(column.name)} = {toml_value(column.description)}{note}")
+    lines += ["\n".join(texts) for texts in (columns, left_out) if texts]
     return "\n\n".join(line.rstrip("\n") for line in lines) + "\n"
 
 
-def _line(column: ColumnDraft) -> str:
-    note = f"  # {_in_a_comment(column.note)}" if column.note else ""
-    return f"{toml_key(column.name)} = {toml_value(column.description)}{note}"
-
-
-def _in_a_comment(text: str) -> str:
-    """Text that cannot end a comment: a line break in a name would begin a line of TOML."""
+def _printable(text: str) -> str:
+    """Text that cannot end a comment: a line break in a name would begin a line of TOML or Python."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
@@ -95,14 +84,14 @@ def _options(amounts: Mapping[str, float]) -> str:
     return "".join(f" --{name} {amount:g}" for name, amount in amounts.items())
 
 
+def _relation(study: StudyDraft) -> str:
+    """The options that say whom a ledger protects."""
+    return ("" if study.n_rows_bounds is None else f" --neighbours {study.neighbours}") + _persons(study)
+
+
 def _persons(study: StudyDraft) -> str:
     """The option that says how many rows a person may have, where it is more than one."""
     return "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
-
-
-def _relation(study: StudyDraft) -> str:
-    """The options that say whom a ledger protects."""
-    return ("" if study.n_rows_bounds is None else " --neighbours add-or-remove-one") + _persons(study)
 
 
 def check_command(study: StudyDraft) -> str:
@@ -112,10 +101,9 @@ def check_command(study: StudyDraft) -> str:
 
 def plan_command(study: StudyDraft) -> str:
     """The command that shows what a fit would cost and yield. It reads no row."""
-    bounds = study.n_rows_bounds
     rows = f"--rows {study.n_rows}"
-    if bounds is not None:
-        rows = f"--neighbours add-or-remove-one --n-rows-bounds {bounds[0]} {bounds[1]}"
+    if study.n_rows_bounds is not None:
+        rows = "--neighbours {} --n-rows-bounds {} {}".format(study.neighbours, *study.n_rows_bounds)
     return f"confide plan --schema {shlex.quote(study.schema)} {rows}{_options(study.amounts)}{_persons(study)}"
 
 
@@ -142,6 +130,9 @@ class Step:
 
 def steps_of(schema: SchemaDraft, study: StudyDraft) -> tuple[Step, ...]:
     """The steps in order: those that read no row, then those that do. They expect the variable `folder`."""
+    n_rows = f"{study.n_rows}  # about how many rows there are: a public guess, for the plan alone"
+    if study.n_rows_bounds is not None:
+        n_rows = "None  # the number of rows is private; the model knows its bounds"
     return (
         Step(
             "The schema",
@@ -153,7 +144,7 @@ def steps_of(schema: SchemaDraft, study: StudyDraft) -> tuple[Step, ...]:
             "The plan",
             "What a fit would cost, and how much noise it would add. It reads no row and spends nothing, so change the "
             "budget or the columns and plan again, as often as you like.",
-            _model_code(schema, study) + f"\nn_rows = {_n_rows(study)}\nprint(model.plan(n_rows))",
+            _model_code(schema, study) + f"\nn_rows = {n_rows}\nprint(model.plan(n_rows))",
         ),
         Step(
             "A preview on simulated rows",
@@ -183,9 +174,8 @@ def steps_of(schema: SchemaDraft, study: StudyDraft) -> tuple[Step, ...]:
 
 
 def _model_code(schema: SchemaDraft, study: StudyDraft) -> str:
-    numbers = schema.predicts_numbers
-    before, kind = "", "confide.AdditiveRegressor" if numbers else "confide.AdditiveClassifier"
-    if numbers is None:
+    before, kind = "", "confide.AdditiveRegressor" if schema.predicts_numbers else "confide.AdditiveClassifier"
+    if schema.predicts_numbers is None:
         before = "Estimator = confide.AdditiveRegressor if schema.target.bounds else confide.AdditiveClassifier\n"
         kind = "Estimator"
     kind_of_budget = "ZCDP" if study.rho is not None else "PureDP" if study.delta is None else "ApproxDP"
@@ -204,21 +194,15 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _n_rows(study: StudyDraft) -> str:
-    if study.n_rows_bounds is not None:
-        return "None  # the number of rows is private; the model knows its bounds"
-    return f"{study.n_rows}  # about how many rows there are: a public guess, for the plan alone"
-
-
 # A study as a Python script: it plans, and fits only if it is asked to.
 
 
 def script_text(study: StudyDraft, steps: Sequence[Step]) -> str:
     """The text of `study.py`."""
-    name = "".join(letter if letter.isprintable() else "?" for letter in study.name)
     free = [f"# {step.title}.\n{step.code}\n" for step in steps if not step.spends]
     spending = [f"    # {step.title}.\n{textwrap.indent(step.code, '    ')}\n" for step in steps if step.spends]
-    return "\n".join([text_of("script.txt").format(name=name), *free, 'if "--fit" in sys.argv[1:]:', "\n".join(spending)])
+    beginning = text_of("script.txt").format(name=_printable(study.name))
+    return "\n".join([beginning, *free, 'if "--fit" in sys.argv[1:]:', *spending])
 
 
 # A study as a Jupyter notebook that was not run: the same steps as the script, in the format of notebooks, version 4.5.
@@ -226,12 +210,14 @@ def script_text(study: StudyDraft, steps: Sequence[Step]) -> str:
 
 def notebook_text(study: StudyDraft, steps: Sequence[Step]) -> str:
     """The text of `study.ipynb`."""
-    cells = [
-        _markdown(text_of("notebook_introduction.txt").rstrip("\n").format(name=study.name)),
-        _code(text_of("notebook_imports.txt").rstrip("\n")),
-    ]
-    for step in steps:
-        cells += [_markdown(f"## {step.title}\n\n{step.text}"), _code(step.code)]
+    introduction = text_of("notebook_introduction.txt").rstrip("\n").format(name=study.name)
+    pairs = [(introduction, text_of("notebook_imports.txt").rstrip("\n"))]
+    pairs += [(f"## {step.title}\n\n{step.text}", step.code) for step in steps]
+    cells: list[dict[str, Any]] = []
+    for text, code in pairs:
+        cells.append({"cell_type": "markdown", "metadata": {}, "source": text.splitlines(keepends=True)})
+        cells.append({"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []})
+        cells[-1]["source"] = code.splitlines(keepends=True)
     numbered = [cell | {"id": f"cell-{number}"} for number, cell in enumerate(cells, 1)]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
@@ -239,21 +225,12 @@ def notebook_text(study: StudyDraft, steps: Sequence[Step]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _markdown(text: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "metadata": {}, "source": text.splitlines(keepends=True)}
-
-
-def _code(text: str) -> dict[str, Any]:
-    source = text.splitlines(keepends=True)
-    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
-
-
 def check_files(files: Mapping[str, Path], inputs: Collection[Path], *, overwrite: bool) -> None:
     """Refuse, before any question, files that could not be written or would replace others.
 
     Parameters
     ----------
-    files : where they are to be, as `started_files` names them
+    files : where they are to be, by what they are: "schema", "study", "notebook", "script"
     inputs : files that must not be replaced in any case
     overwrite : whether files that exist may be replaced
 
@@ -264,13 +241,12 @@ def check_files(files: Mapping[str, Path], inputs: Collection[Path], *, overwrit
     """
     folder = files["study"].parent
     refuse_address(folder)
-    if not folder.is_dir():
-        if folder.exists():
-            raise FileError(f"{folder} is no folder; give another one as --out-dir.")
-        try:
-            folder.mkdir(parents=True)
-        except OSError as error:
-            raise FileError(f"cannot make the folder {folder}: {error.strerror}.") from None
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"{folder} is no folder; give another one as --out-dir.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {folder}: {error.strerror}.") from None
     for path in files.values():
         if any(path.resolve() == other.resolve() for other in inputs):
             raise FileError(f"{path} is the table itself, and would be lost; give another folder as --out-dir.")

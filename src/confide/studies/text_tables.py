@@ -14,12 +14,13 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from confide.data.files import BATCH_ROWS, SEPARATORS, FilePart, Stamp, arrow_schema, attempt, best_separator, opened
 from confide.errors import FileError, InputError, ParameterError
@@ -85,9 +86,15 @@ def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextFor
     """
     with opened(path) as stream:
         first = stream.read(_FIRST_BYTES)
-        encoding = _marked_encoding(first)
-        if encoding is None:
-            seen = _chunks(first, stream) if whole else iter([first.partition(b"\n")[0]])
+        if first.startswith(codecs.BOM_UTF8):
+            encoding = "utf-8-sig"
+        elif first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding = "utf-16"
+        elif b"\0" in first[:1000]:
+            # Text of Latin letters in UTF-16 has a zero byte beside each letter.
+            encoding = "utf-16-be" if first[:1] == b"\0" else "utf-16-le"
+        else:
+            seen = chain([first], iter(partial(stream.read, _CHUNK), b"")) if whole else [first.partition(b"\n")[0]]
             encoding = "utf-8" if _is_utf8(seen) else "latin-1"
     text = first.decode(encoding, errors="replace")
     only_tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
@@ -98,25 +105,7 @@ def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextFor
     return TextForm(encoding, separator, tuple(rows[separator]))
 
 
-def _chunks(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    yield first
-    while chunk := stream.read(_CHUNK):
-        yield chunk
-
-
-def _marked_encoding(first: bytes) -> str | None:
-    """The encoding that a mark at the beginning, or zero bytes, give away."""
-    if first.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
-    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if b"\0" in first[:1000]:
-        # Text of Latin letters in UTF-16 has a zero byte beside each letter.
-        return "utf-16-be" if first[:1] == b"\0" else "utf-16-le"
-    return None
-
-
-def _is_utf8(chunks: Iterator[bytes]) -> bool:
+def _is_utf8(chunks: Iterable[bytes]) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for chunk in chunks:
@@ -185,7 +174,14 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
     """
     refuse_address(path)
     if path.name.lower().endswith(_ENDINGS_OF_TYPED_FILES):
-        return _names_of_typed_file(path)
+        schema = arrow_schema(path)
+        kept = [name for name in schema.names if name.strip() and not name.startswith("__index_level_")]
+        if len(set(kept)) < len(kept):
+            raise InputError(f"{path} has columns of the same name; give each column a name of its own.")
+        if not kept:
+            raise FileError(f"{path} has no named columns.")
+        types = {name: _declared(schema.field(name).type) for name in kept}
+        return TableNames(tuple(kept), types, len(schema.names) - len(kept))
     if not is_text_table(path):
         advice = " Save the sheet as CSV first." if path.suffix.lower() in (".xls", ".xlsx", ".ods") else ""
         raise FileError(
@@ -193,8 +189,8 @@ def names_of_table(path: Path, *, has_header: bool = False) -> TableNames:
         )
     names_found = form_of(path, whole=False).names
     names = [name for name in names_found if name.strip()]
-    if repeated := sorted({name for name in names if has_header and names.count(name) > 1}):
-        raise InputError(f'{path}: the first line has the name "{repeated[0]}" twice; every column needs a name of its own.')
+    if has_header and (twice := _repeated(names)):
+        raise InputError(f'{path}: the first line has the name "{twice}" twice; every column needs a name of its own.')
     if not has_header and looks_like_data(names_found):
         raise InputError(
             f"The first line of {path} looks like data: among its cells are numbers, dates, answers such as yes, texts "
@@ -215,9 +211,14 @@ def names_given(text: str) -> TableNames:
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not names or not all(names):
         raise ParameterError("--columns needs the names of all columns, with commas between them, such as age,sex,income.")
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ParameterError(f'--columns names "{repeated[0]}" twice; every column needs a name of its own.')
+    if twice := _repeated(names):
+        raise ParameterError(f'--columns names "{twice}" twice; every column needs a name of its own.')
     return TableNames(tuple(names), {})
+
+
+def _repeated(names: Sequence[str]) -> str:
+    """The first name in the order of the alphabet that comes twice, or ""."""
+    return min((name for name in names if names.count(name) > 1), default="")
 
 
 def looks_like_data(cells: Sequence[str]) -> bool:
@@ -244,17 +245,6 @@ def _is_data(cell: str) -> bool:
         or text.startswith(_SIGNS)
         or any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in cell)
     )
-
-
-def _names_of_typed_file(path: Path) -> TableNames:
-    schema = arrow_schema(path)
-    kept = [name for name in schema.names if name.strip() and not name.startswith("__index_level_")]
-    if len(set(kept)) < len(kept):
-        raise InputError(f"{path} has columns of the same name; give each column a name of its own.")
-    if not kept:
-        raise FileError(f"{path} has no named columns.")
-    types = {name: _declared(schema.field(name).type) for name in kept}
-    return TableNames(tuple(kept), types, len(schema.names) - len(kept))
 
 
 def _declared(kind: Any) -> DeclaredType:
@@ -296,11 +286,6 @@ class Piece:
 
     table: pa.Table | pa.RecordBatch
     from_text: bool
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.table.num_rows)
 
     def cells(self, name: str) -> Any:
         """The cells of a column, as one Arrow array."""
