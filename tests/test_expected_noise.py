@@ -30,11 +30,11 @@ def test_alpha_is_the_ridge_over_the_lowest_number_of_rows():
 
 def test_noise_in_the_objective_moves_weights_by_its_norm_over_the_ridge():
     """Noise on the weights moves them by its norm; where the grid is the main noise, its norm is that of the noise."""
-    noise, lattice = SimpleNamespace(norm=12.0), SimpleNamespace(norm=0.5)
-    plan = SimpleNamespace(noise=noise, lattice=lattice, l2=4.0, mechanism="objective", descent=None)
+    noise, lattice = SimpleNamespace(norm=12.0, in_objective=True), SimpleNamespace(norm=0.5)
+    plan = SimpleNamespace(noise=noise, lattice=lattice, l2=4.0)
     assert expected_noise.noise_norm(plan) == 3.0
     assert expected_noise.seal_norm(plan) == 0.5
-    plan.mechanism = "output"
+    noise.in_objective = False
     assert expected_noise.noise_norm(plan) == 12.0
     plan.noise = None
     assert (expected_noise.noise_norm(plan), expected_noise.seal_norm(plan)) == (0.5, 0.0)

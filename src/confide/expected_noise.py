@@ -52,12 +52,14 @@ def l1_ratio(plan: Any) -> float:
 
 def noise_norm(plan: Any) -> float:
     """Root mean square of the displacement of weights by the main noise, where the loss adds no curvature."""
-    if plan.descent is not None:
-        # The noise in the mean of half of the sums, as if it stood in the objective.
-        return float(plan.lattice.norm * math.sqrt(2.0 / plan.descent.n_steps) / plan.l2)
     if plan.noise is None:
         return float(plan.lattice.norm) if plan.lattice else 0.0
-    return float(plan.noise.norm / (plan.l2 if plan.mechanism == "objective" else 1.0))
+    return float(plan.noise.norm / (plan.l2 if plan.noise.in_objective else 1.0))
+
+
+def largest_slope(plan: Any) -> float:
+    """The largest slope of the loss of a row, for which the main noise was made."""
+    return float(plan.problem.loss_bounds.lipschitz)
 
 
 def seal_norm(plan: Any) -> float:
@@ -119,10 +121,7 @@ def noise_in_rows(plan: Any) -> float:
     Divided by the number of rows it compares plans with any number of rows, budget and alpha. The expected distance does
     not: it starts from weights that depend on alpha, and the automatic alpha falls as rows are added.
     """
-    problem = plan.problem
-    largest = problem.loss_bounds.lipschitz if plan.descent is None else problem.largest_weight * plan.descent.slope_limit
-    longest = largest * problem.row_norm
-    return float(plan.noise_norm * plan.l2 / longest) if plan.lattice else 0.0
+    return float(plan.noise_norm * plan.l2 / (plan.largest_slope * plan.problem.row_norm)) if plan.lattice else 0.0
 
 
 def wasted(plan: Any, effective_share: float = 1.0) -> str | None:

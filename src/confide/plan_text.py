@@ -3,13 +3,108 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 from confide.budget_warnings import cautions, of_many_classes
 from confide.expected_noise import l1_ratio, noise_in_rows
 
 _NAMES = {"none": "none", "gradient": "noisy gradients"}
 """Mechanisms that are not called a perturbation."""
+
+
+class Intervals(Protocol):
+    """What a plan and a guarantee tell of what is released beside the weights for intervals."""
+
+    @property
+    def share(self) -> float:
+        """The share of the budget."""
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether weights and sums share one account."""
+
+    @property
+    def releases(self) -> tuple[Any, ...]:
+        """The plans of the sums."""
+
+    @property
+    def design(self) -> Any:
+        """What is declared about the sample."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+
+    def lines(self) -> dict[str, str]:
+        """Lines of a plan: text by name."""
+
+    def sentence(self, *, is_private: bool) -> str:
+        """What is released, for the guarantee."""
+
+    def multiples(self) -> tuple[str, str]:
+        """What it is called, and what of it is a multiple of which power of two, for the guarantee."""
+
+
+class Part(Protocol):
+    """What a share of the budget pays for before or after the weights: the plan of a sum, whose query knows what to tell.
+
+    Of the query: `name`, in documents; `pays_for`, `line`, `sentence` and `of_grid`, in words; whether it `moves_rows`; and
+    what it does `before` and `after` the weights (`confide.privacy.noisy_sum.SumQuery`).
+    """
+
+    @property
+    def query(self) -> Any:
+        """What is summed."""
+
+    @property
+    def lattice(self) -> Any:
+        """The noise."""
+
+    @property
+    def share(self) -> float:
+        """The share of the budget."""
+
+    @property
+    def mu(self) -> float:
+        """Shift over deviation for one row, or infinity."""
+
+
+def part_named(name: str) -> property:
+    """The part of a plan with this name, as a property; None without it."""
+    return property(lambda plan: next((part for part in plan.parts if part.query.name == name), None))
+
+
+def perturbs_objective(plan: Any) -> bool:
+    """Whether the main noise lies in the objective; otherwise it lies on weights or sums, or there is none."""
+    return plan.noise is not None and bool(plan.noise.in_objective)
+
+
+def sums_beside(plan: Any) -> tuple[Any, ...]:
+    """The plans of all sums that are released beside the weights."""
+    return (*plan.parts, *getattr(plan.intervals, "releases", ()))
+
+
+def weights_on_grid(plan: Any) -> bool:
+    """Whether the released weights, but for the intercept, are multiples of the step of the noise on them."""
+    return bool(plan.minimises and plan.lattice is not None and not _moves_rows(plan))
+
+
+def _moves_rows(plan: Any) -> bool:
+    """Whether the weights are made for rows that were moved, and given for rows as they were."""
+    return any(part.query.moves_rows for part in plan.parts)
+
+
+def multiples(plan: Any) -> str:
+    """Which numbers of a release are multiples of which power of two."""
+    of_parts = (f" and, {part.query.of_grid}, of 2^{part.lattice.exponent}" for part in plan.parts)
+    return f"multiples of 2^{plan.lattice.exponent}{''.join(of_parts)}"
+
+
+def grid_sentence(plan: Any) -> str:
+    """Which numbers of the weights, and of what is released for intervals, lie on which grid: for the guarantee."""
+    if plan.intervals is not None:
+        others, on_grids = plan.intervals.multiples()
+        return f" and {others}, which are {multiples(plan)} and, up to {on_grids}"
+    return f", which are computed only from {multiples(plan)}" if plan.parts else f", which are {multiples(plan)}"
 
 
 def plan_document(plan: Any) -> dict[str, Any]:
@@ -34,20 +129,39 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "tolerance": plan.tolerance,
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
-        **({"centring": _document_of_sum(plan.centring) | {"mu": plan.centring.mu}} if plan.centring else {}),
-        **({"matching": _document_of_sum(plan.matching)} if plan.matching else {}),
-        **({"descent": plan.descent.to_dict()} if plan.descent else {}),
+        **{part.query.name: part.query.document(part) for part in plan.parts},
     }
 
 
-def _document_of_sum(plan: Any) -> dict[str, Any]:
+def document_of_sum(plan: Any) -> dict[str, Any]:
     """A JSON form of a sum beside the weights."""
     return {"share": plan.share, "deviation": plan.lattice.deviation, "grid_exponent": plan.lattice.exponent}
 
 
 def plan_text(plan: Any) -> str:
     """One fact a line, in two columns."""
-    noise, lattice = plan.noise, plan.lattice
+    noise, lattice, lines = plan.noise, plan.lattice, dict[str, str]()
+    if lattice is not None:
+        if noise is None:
+            lines["noise"] = f"{_law(lattice)}, norm {lattice.norm:.6g} on the weights"
+            if plan.mechanism == "output-laplace":
+                lines["noise"] += "; twice as much with the constant published in 2012"
+        else:
+            where = "in the summed objective" if noise.in_objective else "on the weights"
+            lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
+            lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
+        lines["noise in rows"] = _noise_in_rows_text(plan)
+        lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
+        lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
+        of_moved = ", both for the moved rows" if _moves_rows(plan) else ""
+        lines["expected distance"] = (
+            f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha{of_moved}"
+        )
+    return text_with(plan, lines)
+
+
+def text_with(plan: Any, of_noise: dict[str, str]) -> str:
+    """The text of a plan with these lines on its noise."""
     place, _, law = plan.mechanism.partition("-")
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
     lines = _opening(plan, _NAMES.get(plan.mechanism, named))
@@ -57,34 +171,10 @@ def plan_text(plan: Any) -> str:
         f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     )
     lines["alpha"] = f"{plan.alpha:.6g}{added}{_shares(plan)}"
-    if plan.descent is not None:
-        lines |= _descent_lines(plan)
-    elif lattice is not None:
-        if noise is None:
-            lines["noise"] = f"{_law(lattice)}, norm {lattice.norm:.6g} on the weights"
-            if plan.mechanism == "output-laplace":
-                lines["noise"] += "; twice as much with the constant published in 2012"
-        else:
-            where = "in the summed objective" if plan.perturbs_objective else "on the weights"
-            lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
-            lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
-        lines["noise in rows"] = _noise_in_rows_text(plan)
-        lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
-        lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
-        of_moved = "" if plan.centring is None else ", both for the moved rows"
-        lines["expected distance"] = (
-            f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha{of_moved}"
-        )
-    if plan.centring is not None:
-        lines["centre"] = (
-            f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "
-            f"shortened; the noise counts in rows after that"
-        )
-    if plan.matching is not None:
-        lines["mean"] = (
-            f"{plan.matching.share:.2g} of the budget makes predictions right in the mean, by two noisy sums that are made "
-            f"after the weights"
-        )
+    lines |= of_noise
+    for part in plan.parts:
+        name, text = part.query.line
+        lines[name] = f"{part.share:.2g} of the budget {text}"
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)
@@ -137,14 +227,14 @@ def _noise_in_rows_text(plan: Any) -> str:
     return f"as much as {rows:.4g} rows can pull together, {rows / plan.problem.n_rows_low:.3g} of all"
 
 
-def _descent_lines(plan: Any) -> dict[str, str]:
+def gradient_lines(plan: Any, descent: Any) -> dict[str, str]:
     """What a plan says of noisy gradients."""
-    descent, lattice = plan.descent, plan.lattice
+    lattice = plan.lattice
     in_the_mean = lattice.norm / math.sqrt(descent.n_steps)
     return {
         "sums": f"{descent.n_steps} sums of slopes over all rows, each with noise, at points that follow from those before",
         "steps": str(descent.steps),
-        "clipping": f"the gradient of a row is clipped to norm {descent.slope_limit * plan.problem.row_norm:.6g}",
+        "clipping": f"the gradient of a row is clipped to norm {plan.longest_gradient:.6g}",
         "noise": f"{_law(lattice)}, norm {lattice.norm:.6g} on each sum, {in_the_mean:.6g} on their mean",
         "noise in rows": _noise_in_rows_text(plan),
         "grid": f"noisy sums are multiples of 2^{lattice.exponent}",
@@ -240,8 +330,8 @@ def _facts(plan: Any) -> dict[str, Any]:
 
 
 def _budget(plan: Any) -> Any:
-    """What the weights cost, or weights and sums together where the mean of predictions is matched."""
-    return plan.budget if getattr(plan, "matching", None) is None else plan.event.budget
+    """What a plan without intervals costs, or what the weights cost beside them."""
+    return plan.event.budget if plan.intervals is None else plan.budget
 
 
 _NAMES_OF_LOSSES = {

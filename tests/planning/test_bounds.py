@@ -13,7 +13,6 @@ from confide import ZCDP, ApproxDP, HuberRegressor, LinearSVC, LogisticRegressio
 from confide.erm.group_bounds import GroupBound
 from confide.planning.bounds import (
     _ROW_SHARES,
-    Complexity,
     OnGrid,
     RowDeviations,
     _cost_of_moved_scores,
@@ -67,7 +66,7 @@ def test_the_bound_is_the_sum_of_its_terms():
     alpha, failure = plan.l2 / 2000, 0.1
     noise = lengths_of(plan.noise).from_point(plan.l2 * 2.0, failure * 0.29) / 2000
     seal = alpha * (OnGrid(plan.lattice).from_point(0.0, failure * 0.01) + 2.0 * plan.radius)
-    rows = RowDeviations(2000, 1.0, Complexity(0.5, 1.0)).excess(alpha, noise + seal, failure * 0.69)
+    rows = RowDeviations(2000, 1.0, 0.5, 1.0).excess(alpha, noise + seal, failure * 0.69)
     found = excess_risk_bound(plan, reference_norm=2.0, failure=failure).excess_risk
     assert found == pytest.approx(rows, rel=0.05)
     assert found > (alpha * 2.0 + 0.9 * np.quantile(np.linalg.norm(draws(plan), axis=1), 0.9) / 2000) ** 2 / (4.0 * alpha)

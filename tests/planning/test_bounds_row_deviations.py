@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.planning.bounds import Complexity, RowDeviations
+from confide.planning.bounds import RowDeviations, complexity_of
 
-MONOTONE, BOTH_SIGNS, THREE = (Complexity.of(1, is_monotone=True), Complexity.of(1, is_monotone=False),
-                               Complexity.of(3, is_monotone=True))  # fmt: skip
+MONOTONE, BOTH_SIGNS, THREE = (complexity_of(1, is_monotone=True), complexity_of(1, is_monotone=False),
+                               complexity_of(3, is_monotone=True))  # fmt: skip
 
 
 def test_constants_of_the_mean_deviation():
     """By hand: 1/2 + 1, 2, and 2 sqrt(2 o)."""
-    assert (MONOTONE.linear, MONOTONE.convex) == (0.5, 1.0)
-    assert (BOTH_SIGNS.linear, BOTH_SIGNS.convex) == (0.0, 2.0)
-    assert THREE.convex == pytest.approx(2.0 * math.sqrt(6.0))
-    assert RowDeviations(400, 3.0, BOTH_SIGNS).slope(math.exp(-2.0)) == pytest.approx(3.0 / 20.0 * 4.0)
+    assert MONOTONE == (0.5, 1.0)
+    assert BOTH_SIGNS == (0.0, 2.0)
+    assert THREE[1] == pytest.approx(2.0 * math.sqrt(6.0))
+    assert RowDeviations(400, 3.0, *BOTH_SIGNS).slope(math.exp(-2.0)) == pytest.approx(3.0 / 20.0 * 4.0)
 
 
 @pytest.mark.parametrize("pull", [0.3, 5.0])
 def test_without_deviations_the_excess_is_that_of_ridge_and_noise(pull):
     """p^2 / (4 alpha), which weights with the slope alpha w0 / 2 reach (section 2 of the proofs)."""
-    found = RowDeviations(10**14, 1.0, MONOTONE).excess(0.2, pull, 0.05)
+    found = RowDeviations(10**14, 1.0, *MONOTONE).excess(0.2, pull, 0.05)
     assert found == pytest.approx(pull**2 / 0.8, rel=1e-3)
     assert found >= pull**2 / 0.8
 
@@ -44,7 +44,7 @@ def exact_chance(n_rows, excess, alpha, pull):
 def test_the_chance_is_never_below_the_exact_one_of_a_linear_loss(complexity):
     """Over the tail; with deviations of half the size it would be, far in the tail."""
     n_rows, alpha, pull = 2000, 0.1, 0.1
-    deviations, halved = RowDeviations(n_rows, 1.0, complexity), RowDeviations(n_rows, 0.5, complexity)
+    deviations, halved = RowDeviations(n_rows, 1.0, *complexity), RowDeviations(n_rows, 0.5, *complexity)
     below = 0
     for failure in (0.3, 0.05, 1e-3, 1e-5, 1e-8):
         excess = deviations.excess(alpha, pull, failure)
@@ -60,7 +60,7 @@ def test_half_the_weight_of_the_tail_is_refuted_by_the_exact_law():
     At 1e-12 a tail of exp(-beyond^2) in place of its half is below the binomial one.
     """
     n_rows, alpha, pull, failure = 4000, 0.1, 0.1, 1e-12
-    deviations = RowDeviations(n_rows, 1.0, Complexity(0.0, 0.7979))
+    deviations = RowDeviations(n_rows, 1.0, 0.0, 0.7979)
     assert exact_chance(n_rows, deviations.excess(alpha, pull, failure), alpha, pull) <= failure
     assert exact_chance(n_rows, deviations.excess(alpha, pull, math.sqrt(failure)), alpha, pull) > failure
 
@@ -75,7 +75,7 @@ def test_hinges_in_twenty_dimensions_deviate_less():
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
     signed = atoms * labels[:, None]
     alpha, pull, n_rows = 0.2, 0.1, 200
-    bound = RowDeviations(n_rows, 1.0, MONOTONE).excess(alpha, pull, 0.05)
+    bound = RowDeviations(n_rows, 1.0, *MONOTONE).excess(alpha, pull, 0.05)
     found = []
     for _ in range(40):
         share = np.bincount(rng.integers(400, size=n_rows), minlength=400) / n_rows - 1.0 / 400.0
@@ -96,7 +96,7 @@ def test_more_rows_fewer_failures_and_a_steeper_ridge_need_less():
     """The bound moves as it should."""
 
     def at(n=1000, alpha=0.1, pull=0.1, failure=0.05):
-        return RowDeviations(n, 1.0, MONOTONE).excess(alpha, pull, failure)
+        return RowDeviations(n, 1.0, *MONOTONE).excess(alpha, pull, failure)
 
     assert at(n=4000) < at() < at(n=250)
     assert at(failure=0.3) < at() < at(failure=1e-6)
@@ -108,7 +108,7 @@ def test_the_chance_is_the_sum_over_shells_of_the_theorem(complexity):
     """Theorem 2, written out shell by shell."""
     n_rows, steepness, alpha, pull, excess, ratio = 5000, 2.0, 0.1, 0.15, 0.24, 1.1
     unit, total, outer = steepness / math.sqrt(n_rows), 0.0, (pull + 2.0 * steepness) / alpha
-    k1, k2 = complexity.linear, complexity.convex
+    k1, k2 = complexity
     while outer > excess / (pull + 2.0 * steepness):
         radii = np.linspace(outer / ratio, outer, 2001)
         if outer / ratio >= k2 * unit / (2.0 * alpha):
@@ -117,6 +117,6 @@ def test_the_chance_is_the_sum_over_shells_of_the_theorem(complexity):
             mean = (k1 + k2) * unit * outer + (pull * radii - alpha * radii**2).max()
         total += math.exp(-(max(0.0, excess - mean) ** 2) / (2.0 * unit**2 * outer**2))
         outer /= ratio
-    found = RowDeviations(n_rows, steepness, complexity).chance(alpha, pull, excess)
+    found = RowDeviations(n_rows, steepness, *complexity).chance(alpha, pull, excess)
     assert 1e-6 < found < 1.0
     assert found == pytest.approx(total, rel=1e-3)

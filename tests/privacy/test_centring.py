@@ -21,7 +21,7 @@ from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 from confide.models.scores import LinearModel
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
-from confide.privacy.centring import centred_by, centring_plan, with_centre
+from confide.privacy.centring import centred_by, centring_plan
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import gaussian_delta, mu_within
 from confide.privacy.lattice import LatticeNoise
@@ -51,7 +51,13 @@ def centred_plan(neighbours=REPLACE, budget=BUDGETS["approximate"], mechanism=OB
     centring = centring_plan(plain, budget, share)
     bound = Centred.unmoved(plain.row_bound, plain.n_features)
     plan = mechanism.plan(replace(plain, row_bound=bound, beside_mu=centring.mu), budget)
-    return replace(plan, centring=centring)
+    return replace(plan, parts=(centring,))
+
+
+def with_centre(plan, rows, entropy):
+    """The plan with the centre that its part releases."""
+    (part,) = plan.parts
+    return part.query.before(part, plan, rows, entropy)
 
 
 def exact_sum(plan, rows, row_weights=None):
@@ -107,12 +113,12 @@ def test_one_charge_covers_the_centre_and_the_weights(name, neighbours, mechanis
     of_weights_alone = alone.noise.norm if alone.noise else alone.lattice.norm
     assert of_weights > 1.1 * of_weights_alone
     curve = plan.event.curve
-    if plan.perturbs_objective and name == "approximate":
+    if plan.noise and plan.noise.in_objective and name == "approximate":
         assert curve.beside_mu == plan.centring.mu
         assert 0.99 * budget.delta <= curve.delta(budget.epsilon) <= budget.delta
         # At the same noise, a centre of twice the mu costs more than the budget.
         assert replace(curve, beside_mu=2.0 * curve.beside_mu).delta(budget.epsilon) > budget.delta
-    elif plan.perturbs_objective:
+    elif plan.noise and plan.noise.in_objective:
         assert concentrated_rho(curve) <= budget.rho < concentrated_rho(replace(curve, beside_mu=2.0 * curve.beside_mu))
     else:
         both = math.hypot(1.0 / plan.lattice.multiplier, plan.centring.mu)
@@ -133,7 +139,7 @@ def test_the_plan_of_the_weights_is_the_same_for_every_centre():
     assert released.problem.rounding(1.0) == plan.problem.rounding(1.0)
     assert released.problem.shapes == plan.problem.shapes
     again = ObjectivePerturbation().plan(released.problem, plan.budget)
-    assert replace(again, centring=plan.centring) == released
+    assert replace(again, parts=plan.parts) == released
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
@@ -204,15 +210,17 @@ def test_the_sum_of_weights_takes_the_place_of_the_count():
 
 
 def test_a_plan_whose_charge_does_not_cover_the_centre_is_not_released():
-    """A smaller mu, the noise of another centre, or a plan without one."""
+    """A smaller mu, the noise of another centre, rows that stay where they are, or a plan without one."""
     plan, rows = centred_plan(), source()
     too_cheap = replace(plan, problem=replace(plan.problem, beside_mu=0.99 * plan.centring.mu))
-    more_precise = replace(plan, centring=centring_plan(facts(), BUDGETS["approximate"], 0.04))
-    of_others = replace(plan, centring=centring_plan(facts(row_norm=0.5), BUDGETS["approximate"], 0.02))
+    more_precise = replace(plan, parts=(centring_plan(facts(), BUDGETS["approximate"], 0.04),))
+    of_others = replace(plan, parts=(centring_plan(facts(row_norm=0.5), BUDGETS["approximate"], 0.02),))
     uncentred = replace(plan, problem=facts())
-    for wrong in (too_cheap, more_precise, of_others, uncentred, replace(plan, centring=None)):
+    for wrong in (too_cheap, more_precise, of_others, uncentred):
         with pytest.raises(ParameterError, match="another mechanism"):
             with_centre(wrong, rows, Entropy.seeded(0))
+    with pytest.raises(ParameterError, match="another mechanism"):
+        plan.centring.query.before(plan.centring, replace(plan, parts=()), rows, Entropy.seeded(0))
 
 
 @pytest.mark.parametrize("weight", [1.0, 2.0])
@@ -225,7 +233,7 @@ def test_the_centre_of_the_other_relation_is_not_released(weight):
     )
     assert centring.lattice.deviation < centring_plan(own, BUDGETS["approximate"], 0.02).lattice.deviation
     with pytest.raises(ParameterError, match="another mechanism"):
-        with_centre(replace(plan, centring=centring), source(), Entropy.seeded(0))
+        with_centre(replace(plan, parts=(centring,)), source(), Entropy.seeded(0))
 
 
 def test_what_cannot_be_centred_is_refused_when_it_is_planned():

@@ -25,7 +25,6 @@ from confide.privacy.matching import (
     CountsAndResiduals,
     _is_paid,
     factor_of,
-    matched,
     matching_plan,
     sum_of_residuals,
 )
@@ -59,7 +58,13 @@ def with_matching(neighbours=REPLACE, kind="approximate", law="gaussian", share=
                                   if hasattr(budget, name)})  # fmt: skip
         plan = ObjectivePerturbation().plan(plain, left)
     event = plan.event if plan.budget == budget else plain.event(budget)
-    return replace(plan, matching=matching, event=event)
+    return replace(plan, parts=(matching,), event=event)
+
+
+def matched(plan, weights, rows, entropy):
+    """The weights with the intercept that the last part of a plan leads to."""
+    part = plan.parts[-1]
+    return part.query.after(part, plan, weights, rows, entropy)
 
 
 class Silent:
@@ -312,15 +317,16 @@ def test_a_plan_whose_charge_does_not_cover_the_sums_is_not_released(kind, law):
     rows, weights = rows_and_labels(np.zeros((40, 2)), np.ones(40)), np.zeros((1, 3))
     beside = replace(plan.problem, beside_mu=0.99 * plan.problem.beside_mu)
     wrong = [
-        replace(plan, matching=matching_plan(facts(), budget, 0.12, law)),
-        replace(plan, matching=matching_plan(facts(loss=PoissonLoss(2.0, 2.0)), budget, 0.1, law)),
-        replace(plan, matching=replace(plan.matching, share=0.05)),
-        replace(plan, matching=None),
+        replace(plan, parts=(matching_plan(facts(), budget, 0.12, law),)),
+        replace(plan, parts=(matching_plan(facts(loss=PoissonLoss(2.0, 2.0)), budget, 0.1, law),)),
+        replace(plan, parts=(replace(plan.matching, share=0.05),)),
         replace(plan, problem=beside) if plan.problem.beside_mu else replace(plan, budget=budget),
     ]
     for each in wrong:
         with pytest.raises(ParameterError, match="another mechanism"):
             matched(each, weights, rows, Entropy.seeded(0))
+    with pytest.raises(ParameterError, match="another mechanism"):
+        plan.matching.query.after(plan.matching, replace(plan, parts=()), weights, rows, Entropy.seeded(0))
 
 
 @pytest.mark.parametrize(
@@ -350,7 +356,7 @@ def test_sums_that_were_planned_for_another_charge_are_not_released():
     larger = matching_plan(facts(), PureDP(2.0), 0.1, "laplace")
     with pytest.raises(ParameterError, match="another mechanism"):
         matched(
-            replace(plan, matching=larger),
+            replace(plan, parts=(larger,)),
             np.zeros((1, 3)),
             rows_and_labels(np.zeros((40, 2)), np.ones(40)),
             Entropy.seeded(0),
@@ -366,9 +372,9 @@ def test_a_centre_and_the_sums_share_what_is_beside_the_weights():
         mu = 0.5 * plan.matching.mu
 
     with pytest.raises(ParameterError, match="another mechanism"):
-        matched(replace(plan, centring=Centre()), np.zeros((1, 3)), rows, Entropy.seeded(0))
+        matched(replace(plan, parts=(Centre(), *plan.parts)), np.zeros((1, 3)), rows, Entropy.seeded(0))
     both = replace(plan.problem, beside_mu=1.2 * plan.matching.mu)
-    matched(replace(plan, centring=Centre(), problem=both), np.zeros((1, 3)), rows, Entropy.seeded(0))
+    matched(replace(plan, parts=(Centre(), *plan.parts), problem=both), np.zeros((1, 3)), rows, Entropy.seeded(0))
 
 
 def test_what_cannot_be_matched_is_refused_when_it_is_planned():

@@ -86,13 +86,13 @@ def test_a_whole_budget_and_an_infinite_one_are_not_made_smaller():
 def test_losses_without_intervals_are_refused(loss, n_weights, words):
     """In words that name another loss or a smaller problem."""
     with pytest.raises(ParameterError, match=words):
-        refuse_intervals(loss.constants, n_weights)
+        refuse_intervals("auto", loss.constants, n_weights)
 
 
 def test_losses_with_intervals_are_accepted():
     """Two classes may have any number of weights; several classes up to 1,000 together."""
-    refuse_intervals(LogisticLoss().constants, 10**6)
-    refuse_intervals(Softmax(4).constants, 1000)
+    refuse_intervals("auto", LogisticLoss().constants, 10**6)
+    refuse_intervals("auto", Softmax(4).constants, 1000)
 
 
 @pytest.mark.parametrize("budget", [RICH, PureDP(50.0), ZCDP(2.0)], ids=lambda budget: budget.kind)

@@ -54,7 +54,7 @@ def fits(budget, mechanism, n, **others):
     settings = model._settings(None)
     with checked_input(ROWS, LABELS).checked([model._specification(settings, None)]) as (rows,):
         plan, entropy = plan_for(settings, rows), Entropy.seeded(0)
-        models = [model_of_columns(released(plan, rows.source, entropy).model, settings) for _ in range(n)]
+        models = [model_of_columns(released(plan, rows.source, entropy)[0], settings) for _ in range(n)]
     return np.array([np.r_[FACTOR.T @ each.coef[0], each.intercept / CONSTANT] for each in models]), plan
 
 
@@ -96,7 +96,7 @@ def shown_at_the_worst_pair(n, factor=1.0):
         with given.checked([model._specification(settings, None)]) as (rows,):
             plan, entropy = plan_for(settings, rows), Entropy.seeded(side % 7)
             plan = replace(plan, lattice=replace(plan.lattice, epsilon=plan.lattice.epsilon / factor))
-            found.append([released(plan, rows.source, entropy).model.coef[0, 0] for _ in range(n)])
+            found.append([released(plan, rows.source, entropy)[0].coef[0, 0] for _ in range(n)])
     # The event: the weight exceeds the middle of the first fifty from one side, which are not counted.
     inside, outside = (int((np.array(weights[50:]) > np.median(found[0][:50])).sum()) for weights in found)
     return math.log(lower_bound(inside, n - 50) / upper_bound(outside, n - 50)) - 1.0

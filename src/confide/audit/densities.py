@@ -57,8 +57,7 @@ class Density:
     def log(self, weights: Array) -> Array:
         """(n,): the logarithm of the density at weights (n, D), up to a constant that is the same for all rows."""
         plan, noise = self.plan, self.plan.noise
-        if plan.perturbs_objective:
-            assert noise is not None  # noqa: S101 - such plans have noise with a density
+        if noise is not None and noise.in_objective:
             behind, determinants = self._sums(weights, 2)
             return log_density(noise, behind) + determinants
         apart = weights - minimiser(plan, self.source)
@@ -82,7 +81,7 @@ class Density:
 
 def is_known(plan: Any) -> bool:
     """Whether the density of what is released by this plan is known."""
-    return isinstance(plan, Plan) and plan.mechanism in ("objective", "output", "output-laplace") and plan.centring is None
+    return bool(getattr(plan, "weights_on_grid", False))
 
 
 def minimiser(plan: Plan, source: RowSource) -> Array:

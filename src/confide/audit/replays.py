@@ -26,7 +26,7 @@ from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
-from confide.privacy.mechanism import Noise, Plan
+from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.selection import Repetition, Selection
@@ -224,7 +224,7 @@ def _permutation(tape: Tape, old: Callable[..., Any], own: Entropy, n: int) -> A
 def _draw(tape: Tape, old: Callable[..., Any], noise: Noise, entropy: Entropy) -> Any:
     """Continuous noise. In an objective, the neighbour gets the noise that leads to the same minimiser."""
     drawn = tape.hidden(f"{noise.law} noise in a {noise.shape.name}", noise, lambda: old(noise, entropy))
-    if tape.depth or not tape.is_replayed or not _perturbs_objective(tape.plan):
+    if tape.depth or not tape.is_replayed or not _in_objective(tape.plan):
         return drawn
     if tape.position == len(tape.entries):
         tape.differs("the first run ended with noise in an objective and no seal.")
@@ -237,8 +237,9 @@ def _draw(tape: Tape, old: Callable[..., Any], noise: Noise, entropy: Entropy) -
     return own
 
 
-def _perturbs_objective(plan: Any) -> bool:
-    return isinstance(plan, Plan) and plan.perturbs_objective
+def _in_objective(plan: Any) -> bool:
+    """Whether the noise of a plan is in an objective, and not on numbers that leave."""
+    return bool(getattr(getattr(plan, "noise", None), "in_objective", False))
 
 
 def _steps_of_objective(tape: Tape, noise: Noise, shift: Array, bends: float) -> list[Step]:
@@ -270,13 +271,13 @@ def _release(
 ) -> Any:
     """The last step of a mechanism: numbers that depend on data, and exact noise."""
     plan, data = tape.plan, (np.array(weights),)
-    if _perturbs_objective(plan) and not tape.is_replayed:
+    if _in_objective(plan) and not tape.is_replayed:
         density = Density(*tape.contexts[-1])
         data = (np.array(weights), density.noise_behind(weights), density.log(weights))  # type: ignore[assignment]
 
     def compare(recorded: Any) -> list[Step]:
         apart = weights - recorded[0]
-        noise = None if _perturbs_objective(plan) else getattr(plan, "noise", None)
+        noise = None if _in_objective(plan) else getattr(plan, "noise", None)
         if noise is not None:
             # Noise with a density was added before, the same in both runs, and the grid covers what is inexact in it.
             problem = plan.problem
@@ -285,9 +286,7 @@ def _release(
             return [Step("privacy loss of the noise on a sum or on weights", loss, epsilon * tape.rows_changed)]
         if isinstance(lattice, LatticeGaussian):
             return [Step(_name(plan), _distance(apart, "l2"), lattice.l2_sensitivity * tape.rows_changed)]
-        largest = (
-            math.sqrt(lattice.dimension) * lattice.l2_sensitivity * (1 if _perturbs_objective(plan) else tape.rows_changed)
-        )
+        largest = math.sqrt(lattice.dimension) * lattice.l2_sensitivity * (1 if _in_objective(plan) else tape.rows_changed)
         return [Step(_name(plan), _distance(apart, "l1"), largest)]
 
     return tape.meet(
@@ -296,9 +295,9 @@ def _release(
 
 
 def _name(plan: Any) -> str:
-    if _perturbs_objective(plan):
+    if _in_objective(plan):
         return "minimisers before the seal"
-    return "weights before noise" if isinstance(plan, Plan) and plan.mechanism != "gradient" else "sums before noise"
+    return "weights before noise" if getattr(plan, "minimises", False) else "sums before noise"
 
 
 def _choose(tape: Tape, old: Callable[..., Any], selection: Selection, mistakes: Any, entropy: Entropy) -> Any:

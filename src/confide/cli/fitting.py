@@ -142,8 +142,7 @@ class PreparedFit:
 
         cache = False if self.cache is None else self.cache
         # A bar that shows which part of the rows was read would reveal their number.
-        descent = getattr(plan, "descent", None)
-        with output.row_progress(self.public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
+        with output.row_progress(self.public_rows, n_passes=getattr(plan, "n_passes", None)) as progress:
             self.model.fit(open_rows(self.files, self.model.schema, cache=cache, progress=progress))
         self.charges.write_model(self.model, self.out, overwrite=self.force, noted=noted)
 

@@ -255,7 +255,7 @@ def _guarantee(
 
 def _coefficients(plan: AnyPlan, part: CheckedRows, settings: Settings, entropy: Entropy) -> Array:
     """The released coefficients of one part: the classes follow one another, and in each the intercept comes last."""
-    model = model_of_columns(released(plan, part.source, entropy).model, settings)
+    model = model_of_columns(released(plan, part.source, entropy)[0], settings)
     columns = [model.coef, model.intercept[:, None]] if plan.problem.intercept > 0.0 else [model.coef]
     return np.hstack(columns).ravel()
 

@@ -786,7 +786,7 @@ def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _
     def trained(index: int) -> tuple[Fit, int]:
         rows = trainings[index].rows
         fit = released(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy)
-        return fit, mistakes(fit.model, rows.part(held_out))
+        return fit, mistakes(fit[0], rows.part(held_out))
 
     def noisy(number: int) -> float:
         assert plan.score_noise is not None  # noqa: S101 - called where it is there

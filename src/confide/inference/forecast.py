@@ -41,6 +41,12 @@ those above three times this ratio, .05 or more. Of the cells below it, half los
 and Diamonds, confirmed on other data (benchmarks/noisy_sums.py)."""
 
 
+def sentence_beside(what: str, share: float, *, is_private: bool) -> str:
+    """What is released for intervals besides the weights, and at which share of the budget, for the guarantee."""
+    cost = f"; they cost {share:.3g} of the budget, which covers both." if is_private else "."
+    return f"Besides the weights, {what} are released with noise, for intervals{cost}"
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalsPlan:
     """The plan of the moments for intervals, and a forecast of the intervals. Public; made before any row is read.
@@ -93,14 +99,31 @@ class IntervalsPlan:
         spread = _deviation(moments) * math.sqrt(width_of(problem))
         curvature = usual + training.l2
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
-        damping = training.l2 / curvature if training.perturbs_objective else 1.0
+        is_damped = training.noise is not None and training.noise.in_objective
+        damping = training.l2 / curvature if is_damped else 1.0
         privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
         # The curvature is that of the mean weight, and the square of a slope that of the largest weight.
         sampling = math.sqrt(steepness * design.variance_factor * design.usual_squares) / curvature
         error = math.hypot(sampling, privacy)
-        uncertain = 1.0 if training.perturbs_objective else (sampling / error) ** 2
+        uncertain = 1.0 if is_damped else (sampling / error) ** 2
         margin = 1.96 * error * math.hypot(1.0, spread / curvature)
         return cls(training.event.budget, share, moments, usual_row_norm, training.l2, uncertain, margin, design)
+
+    @property
+    def releases(self) -> tuple[SumPlan[Moments], ...]:
+        """All that is released besides the weights."""
+        return (self.moments,)
+
+    def sentence(self, *, is_private: bool) -> str:
+        """What is released, for the guarantee."""
+        return sentence_beside(
+            "the second moments of the rows' slopes and curvatures at these weights", self.share, is_private=is_private
+        )
+
+    def multiples(self) -> tuple[str, str]:
+        """What it is called, and what of it is a multiple of which power of two, for the guarantee."""
+        assert self.moments.lattice is not None  # noqa: S101 - a guarantee is given where there is noise
+        return "moments", f"public factors, of 2^{self.moments.lattice.exponent}"
 
     @property
     def is_joint(self) -> bool:
@@ -245,6 +268,10 @@ class SumsForecast:
                 f"{LARGEST_SUMS_RATIO:g} times what this number of typical rows adds to it ({self.usual_curvature:.3g}). "
                 f"Use {_WHAT_HELPS.format('budget')}"
             )
+
+    def sentence(self, *, is_private: bool) -> str:
+        """What is released for intervals, for the guarantee."""
+        return "Besides the other sums, the sum of the squared targets is released with noise, for intervals."
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from confide.errors import ParameterError
 from confide.inference.debiased import OF_OTHERS, Combination, Facts, deviations_of_clip, part_of_step
+from confide.inference.forecast import sentence_beside
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import Curvature, deviations_of_curvature
@@ -117,6 +118,28 @@ class InterestPlan:
         """All that is released besides the weights, in order."""
         of_risks = () if self.risks is None else (self.risks,)
         return (self.spreads, *self.curvatures, self.sums, *of_risks)
+
+    @property
+    def design(self) -> SamplingDesign:
+        """What is declared about the sample."""
+        return self.facts.design
+
+    def sentence(self, *, is_private: bool) -> str:
+        """What is released, for the guarantee."""
+        columns = dict.fromkeys(f'"{name}"' for combination in self.combinations for name in combination.columns)
+        what = (
+            f"the sums of the clipped rows and of their squares, twice the curvature and the slopes of the objective, and "
+            f"then, for each coefficient of {' and '.join(columns)}, three sums of the rows' slopes and curvatures along a "
+            f"direction"
+            + ("" if self.risks is None else ", and sums of probabilities of the rows with and without each change")
+        )
+        return sentence_beside(what, self.share, is_private=is_private)
+
+    def multiples(self) -> tuple[str, str]:
+        """What it is called, and what of it is a multiple of which power of two, for the guarantee."""
+        grids = " and ".join(f"of 2^{release.lattice.exponent}" for release in self.releases if release.lattice is not None)
+        known = "known" if self.risks is not None else "public"
+        return "sums", f"{known} factors, {grids}, or follow from such numbers alone,"
 
     @property
     def share(self) -> float:

@@ -252,7 +252,7 @@ class Evidence(CheckedEvidence):
         curvature, slope = released
         noises = []
         if plan.noise is not None:
-            noises.append(WeightNoise(plan.noise, plan.perturbs_objective))
+            noises.append(WeightNoise(plan.noise, plan.noise.in_objective))
         if plan.lattice is not None:
             # Treated as the continuous noise of the same size, with independent entries.
             size = plan.lattice.dimension

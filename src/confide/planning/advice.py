@@ -31,7 +31,7 @@ from confide.planning.made_up_fits import (
 )
 from confide.planning.simulation import Forecast, design_of, simulate
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget
-from confide.privacy.gradient import NoisyGradients
+from confide.privacy.gradient import GradientPlan, NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
 from confide.privacy.penalised_problem import ridge_factors
 from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS
@@ -138,10 +138,7 @@ def equivalent_budgets(
     given = _plan_with_noise(estimator_without_shares(estimator), n_rows, n_features)
     intervals, alone = given.intervals, replace(given.problem, beside_mu=0.0)
 
-    descent = given.descent
-    mechanism: Mechanism = (
-        MECHANISMS[given.mechanism] if descent is None else NoisyGradients(lambda problem, _: (problem, descent))
-    )
+    mechanism: Mechanism = NoisyGradients.as_in(given) if isinstance(given, GradientPlan) else MECHANISMS[given.mechanism]
 
     def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
         budget, problem = make(math.exp(log_size)), alone
@@ -158,7 +155,7 @@ def equivalent_budgets(
         "approximate": lambda epsilon: ApproxDP(epsilon, delta),
         "zcdp": ZCDP,
     }
-    if descent is not None:
+    if isinstance(given, GradientPlan):
         # It adds Gaussian noise, which no pure budget allows.
         del makers["pure"]
     own = given.event.budget
@@ -329,7 +326,7 @@ class Alternatives:
             for other in self.mechanisms
             # After a fixed number of steps, noisy gradients need not be near the non-private weights.
             if other.plan is not None
-            and other.plan.descent is None
+            and other.plan.minimises
             and _problem_minimised(other.plan) == _problem_minimised(self.decided)
         }
 
@@ -456,9 +453,9 @@ def verdict_of(
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
     """What each part of a budget pays for, and its share: centre of the rows, mean of counts, intervals, and weights."""
-    names = {"centring": "the centre of the rows", "matching": "the mean of predictions", "intervals": "intervals"}
-    beside = [(name, getattr(getattr(plan, part, None), "share", None)) for part, name in names.items()]
-    parts = [(name, float(share)) for name, share in beside if share is not None]
+    parts = [(part.query.pays_for, part.share) for part in plan.parts]
+    if hasattr(plan.intervals, "share"):
+        parts.append(("intervals", plan.intervals.share))
     left = math.prod((1.0 - share for _, share in parts), start=1.0)
     of_sums = plan.intervals is not None and not hasattr(plan.intervals, "share")
     return (*parts, ("sums, of which weights and intervals are made" if of_sums else "the weights", left))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import itemgetter
@@ -57,25 +58,15 @@ _RATIO = 1.1
 _N_HALVINGS = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Complexity:
-    """The mean of the largest D(v), |v| <= r, in units of t r.
+def complexity_of(n_outputs: int, *, is_monotone: bool) -> tuple[float, float]:
+    """The mean of the largest D(v), |v| <= r, in units of t r: of the part of the loss that is linear, and of the rest.
 
-    Attributes
-    ----------
-    linear : by the part of the loss that is linear, where slopes have one sign
-    convex : by symmetrisation and contraction of the rest
+    The first is there where slopes have one sign; the second is by symmetrisation and contraction, which for several scores
+    costs a factor sqrt(2 o) (Maurer, 2016).
     """
-
-    linear: float
-    convex: float
-
-    @classmethod
-    def of(cls, n_outputs: int, *, is_monotone: bool) -> Complexity:
-        """For several scores contraction costs a factor sqrt(2 o) (Maurer, 2016)."""
-        if n_outputs > 1:
-            return cls(0.0, 2.0 * math.sqrt(2.0 * n_outputs))
-        return cls(0.5, 1.0) if is_monotone else cls(0.0, 2.0)
+    if n_outputs > 1:
+        return 0.0, 2.0 * math.sqrt(2.0 * n_outputs)
+    return (0.5, 1.0) if is_monotone else (0.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +77,13 @@ class RowDeviations:
     ----------
     n_rows : int
     steepness : G, a bound on the norm of the gradient of the loss of a row
-    complexity : Complexity
+    linear, convex : see `complexity_of`
     """
 
     n_rows: int
     steepness: float
-    complexity: Complexity
+    linear: float
+    convex: float
 
     @property
     def unit(self) -> float:
@@ -100,7 +92,7 @@ class RowDeviations:
 
     def slope(self, failure: float) -> float:
         """t (k + sqrt(2 log(1 / failure))): what D(v) / r exceeds in a ball of one radius r that rarely."""
-        return self.unit * (self.complexity.linear + self.complexity.convex + math.sqrt(-2.0 * math.log(failure)))
+        return self.unit * (self.linear + self.convex + math.sqrt(-2.0 * math.log(failure)))
 
     def excess(self, alpha: float, pull: float, failure: float) -> float:
         """A number T with D(v) <= T + alpha |v|^2 - pull |v| for all v, with probability at least 1 - failure.
@@ -123,10 +115,10 @@ class RowDeviations:
         """A bound on the probability that T = `excess` does not suffice: a sum over shells of |v|."""
         outer = self._shells(alpha, pull, excess)
         inner = outer / _RATIO
-        contracted = self.complexity.convex * self.unit
+        contracted = self.convex * self.unit
         together = _largest(pull + contracted, alpha, inner, outer)
         apart = contracted * outer + _largest(pull, alpha, inner, outer)
-        mean = self.complexity.linear * self.unit * outer + np.where(inner >= 0.5 * contracted / alpha, together, apart)
+        mean = self.linear * self.unit * outer + np.where(inner >= 0.5 * contracted / alpha, together, apart)
         beyond = np.maximum(0.0, excess - mean) / (self.unit * outer)
         return float(np.exp(-0.5 * beyond**2).sum())
 
@@ -230,7 +222,7 @@ def has_utility_bound(plan: Plan) -> bool:
     beside |w|^2. A quadratic form is |w|^2 in its own norm.
     """
     has_ridge_alone = not isinstance(plan.problem, PenalisedProblem | SparseProblem | GroupedFormProblem)
-    return plan.descent is None and plan.centring is None and plan.matching is None and has_ridge_alone
+    return plan.minimises and not plan.parts and has_ridge_alone
 
 
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
@@ -269,7 +261,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     share = failure / 3.0
     noise = noise_quantile(plan.noise, share) if plan.noise else 0.0
     step = lattice_quantile(lattice, share) + plan.radius
-    pull, shift = (noise, step) if plan.perturbs_objective else (0.0, noise + step)
+    pull, shift = (noise, step) if plan.noise and plan.noise.in_objective else (0.0, noise + step)
     bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + largest_l2
     # If the loss has kinks, only its slope is bounded. For a prior p, |w* - p| is at most sqrt(2 n value_at_zero / l) + |p|.
     prior_norm = math.hypot(*problem.prior)
@@ -689,7 +681,7 @@ def plan_without_centre(estimator: Any, alpha: float, n_rows: int, n_features: i
     """The plan of an estimator at this alpha by a mechanism for which bounds are proven, if it leaves the choice."""
     bounded = estimator_with(estimator_without_shares(estimator), alpha=alpha)
     plan: Plan = bounded.plan(n_rows, n_features)
-    if plan.descent is not None and bounded.mechanism == "auto":
+    if not plan.minimises and bounded.mechanism == "auto":
         plan = estimator_with(bounded, mechanism="objective").plan(n_rows, n_features)
     return plan
 
@@ -712,9 +704,9 @@ def _check_plan(plan: Any, *, independent_rows: bool = False) -> LatticeNoise:
 
 def _deviations(plan: Plan) -> RowDeviations:
     problem, loss = plan.problem, plan.problem.loss_bounds
-    complexity = Complexity.of(loss.n_outputs, is_monotone=loss.monotone)
     # With a private number of rows the least one is the worst: proofs/excess_risk.md, section 6.
-    return RowDeviations(problem.n_rows_low, loss.lipschitz * problem.row_norm, complexity)
+    steepness, parts = loss.lipschitz * problem.row_norm, complexity_of(loss.n_outputs, is_monotone=loss.monotone)
+    return RowDeviations(problem.n_rows_low, steepness, *parts)
 
 
 def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[float, float, float]]:
@@ -738,7 +730,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
         seal_pull, seal_along = last.from_point(0.0, failure * _SEAL_SHARE), outputs * last.along_rows(failure * _SEAL_SHARE)
     for rows in _ROW_SHARES:
         noise = (1.0 - rows) * left
-        if plan.perturbs_objective:
+        if plan.noise and plan.noise.in_objective:
             pull = main.from_point(plan.l2 * distance, noise) / n
             yield rows * left, pull + stretched * (seal_pull + drift), seal_along + drift
             continue
@@ -764,21 +756,17 @@ def _first_alpha(estimator: Any, n_rows: int, n_features: int | None, reference_
         raise ParameterError("under add-or-remove-one give n_rows_bounds.")
     alpha = 1.0
     for _ in range(3):
-        plan = _possible_plan(estimator, alpha, n_rows, n_features)
+        # At this alpha or at the first of some larger ones that is possible.
+        for factor in 4.0 ** np.arange(12):
+            with suppress(InsufficientRegularisation):
+                plan = plan_without_centre(estimator, alpha * float(factor), n_rows, n_features)
+                break
+        else:
+            raise ParameterError("no alpha is possible at this budget: give more rows or a larger budget.")
         _check_plan(plan, independent_rows=True)
         noise = plan.noise_norm * plan.l2 / plan.problem.n_rows_low
         alpha = (_deviations(plan).slope(failure) + noise) / reference_norm
     return alpha
-
-
-def _possible_plan(estimator: Any, alpha: float, n_rows: int, n_features: int | None) -> Plan:
-    """The plan at this alpha or at the first of some larger ones that is possible."""
-    for factor in 4.0 ** np.arange(12):
-        try:
-            return plan_without_centre(estimator, alpha * float(factor), n_rows, n_features)
-        except InsufficientRegularisation:
-            continue
-    raise ParameterError("no alpha is possible at this budget: give more rows or a larger budget.")
 
 
 def _golden_section(at: Callable[[float], tuple[float, Point | None]], low: float, high: float) -> Point | None:

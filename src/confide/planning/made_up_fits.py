@@ -145,7 +145,7 @@ def errors_of_fits(estimator: Any, plan: Any, outcome: Outcome, error: float, se
     """
     n_rows = min(_N_ROWS, plan.problem.n_rows_low)
     plain: dict[str, Any] = {"ledger": None, "random_state": None}
-    if _is_private(plan):
+    if plan.problem.n_rows_low != plan.problem.n_rows_high:
         # As far apart as the bounds that were declared.
         plain["n_rows_bounds"] = n_rows, math.ceil(n_rows * plan.problem.n_rows_high / plan.problem.n_rows_low)
     smaller = estimator_with(estimator, **plain)
@@ -173,10 +173,6 @@ def _without_privacy(exact: Any, table: _Table, outcome: Outcome, seed: int) -> 
     return table.best[key]
 
 
-def _is_private(plan: Any) -> bool:
-    return bool(plan.problem.n_rows_low != plan.problem.n_rows_high)
-
-
 def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
     """The budget at which noise is as large beside so many rows as the plan's is beside its own."""
     budget = as_budget(estimator.budget)
@@ -191,9 +187,11 @@ def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
         log_epsilon = brentq(lambda log: mu_within(ApproxDP(math.exp(log), budget.delta)) - wanted, -18.0, 18.0)
         candidates.append(ApproxDP(math.exp(log_epsilon), budget.delta))
 
+    n_public = n_rows if plan.problem.n_rows_low == plan.problem.n_rows_high else None
+
     def distance(candidate: Budget) -> float:
         n_features = None if estimator.schema is not None else int(plan.problem.n_features)
-        smaller = estimator_with(estimator, budget=candidate).plan(None if _is_private(plan) else n_rows, n_features)
+        smaller = estimator_with(estimator, budget=candidate).plan(n_public, n_features)
         return abs(math.log(_share(smaller) / _share(plan)))
 
     return min(candidates, key=distance) if len(candidates) > 1 else candidates[0]

@@ -45,7 +45,8 @@ from confide.planning.made_up_fits import (
     estimator_with_chosen_schema,
     uniform_numbers,
 )
-from confide.privacy.mechanism import Plan, Problem
+from confide.privacy.gradient import GradientPlan
+from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.penalised_problem import PenalisedProblem, ridge_factors
 from confide.solvers.fallback import NewtonThenFallback
@@ -205,11 +206,14 @@ def simulate(
         )
     if problem.prior:
         raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
+    schema = estimator_with_chosen_schema(estimator, n_rows, n_features).schema
+    # Rows obey the bound of the schema before the fit clips them, if its columns are fitted as they are.
+    encoder = None if schema is None else Encoder(schema)
     # The made-up rows are cached by these facts, so that a curve over many budgets finds the strength of the signal once.
     facts = _Facts(
         loss=problem.loss,
         row_bound=problem.row_bound,
-        encoded=_bound_before_clipping(estimator_with_chosen_schema(estimator, n_rows, n_features), problem),
+        encoded=encoder.row_bound if encoder and encoder.n_features == problem.n_features else problem.row_bound,
         n_features=problem.n_features,
         intercept=problem.intercept,
         n_rows=min(_N_ROWS, problem.n_rows_low),
@@ -270,12 +274,6 @@ def _range(forecast: float, non_private: float, constant: float) -> tuple[float,
     return max(0.0, low - _RANGE_FLOOR), min(1.0, high + _RANGE_FLOOR)
 
 
-def _bound_before_clipping(estimator: Any, problem: Problem) -> RowBound:
-    """The bound that rows obey before the fit clips them: that of the schema if its columns are fitted as they are."""
-    encoder = None if estimator.schema is None else Encoder(estimator.schema)
-    return problem.row_bound if encoder is None or encoder.n_features != problem.n_features else encoder.row_bound
-
-
 def design_of(estimator: Any) -> SamplingDesign:
     """What the parameters of an estimator, or its schema, declare of the weights of rows."""
     weight = None if estimator.schema is None else estimator.schema.weight
@@ -293,26 +291,15 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
     entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
     draws = [plan.noise.draw(entropy) if plan.noise else nothing for _ in range(_N_DRAWS)]
     noise = np.concatenate(draws)
-    if plan.descent is not None:
-        return np.maximum(0.0, made_up.errors(_walked(plan, made_up, part, entropy)) - made_up.error)
-    if plan.perturbs_objective:
+    if isinstance(plan, GradientPlan):
+        walk = plan.walked(made_up.source, _N_DRAWS, part, entropy)
+        return np.maximum(0.0, made_up.errors(walk) - made_up.error)
+    if plan.noise and plan.noise.in_objective:
         private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise), ridge_factors(plan.problem))
     else:
         private = made_up.minimisers(part * plan.l2, nothing, nothing) + noise
     released = private if plan.lattice is None else plan.lattice.release(private, entropy)
     return np.maximum(0.0, made_up.errors(released) - made_up.error)
-
-
-def _walked(plan: Plan, made_up: _MadeUpRows, part: float, entropy: Entropy) -> Array:
-    """(draws, D) weights to which noisy gradients lead on a part of the rows."""
-    descent, lattice = plan.descent, plan.lattice
-    assert lattice is not None  # noqa: S101 - a plan with steps has noise
-    row_sum = descent.row_sum(plan.problem)
-    walk = descent.steps.start(plan.problem.n_weights, _N_DRAWS)
-    for _ in range(descent.n_steps):
-        totals = made_up.source.sum_over_rows(row_sum, walk.point)
-        walk = walk.after(lattice.release(totals.gradient / part, entropy))
-    return np.asarray(walk.weights)
 
 
 @dataclass(frozen=True, slots=True)

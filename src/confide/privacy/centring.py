@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from confide.erm.row_bounds import LARGEST_BOUND, LEAST_RADIUS, BallBound, Centr
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
+from confide.plan_text import document_of_sum
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
@@ -40,6 +42,27 @@ class CentreOfRows(SumQuery):
     """The sum of the rows of a problem, and their number, or the sum of their weights, where that is private."""
 
     problem: Problem
+
+    name = "centring"
+    pays_for = "the centre of the rows"
+    moves_rows = True
+    of_grid = "for the middle of the rows"
+    line = (
+        "centre",
+        "finds the middle of the rows, by which they are moved and then shortened; the noise counts in rows after that",
+    )
+
+    def document(self, part: SumPlan[CentreOfRows]) -> dict[str, Any]:
+        """A JSON form of a part of a plan."""
+        return document_of_sum(part) | {"mu": part.mu}
+
+    def sentence(self, part: SumPlan[CentreOfRows]) -> str:
+        """What is released, for the guarantee."""
+        return (
+            f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
+            f"{part.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
+            f"weights are given for rows as they were."
+        )
 
     @property
     def row_sum(self) -> RowSum:
@@ -69,24 +92,23 @@ class CentreOfRows(SumQuery):
         """The bound on rows with the centre that follows."""
         return centred_by(plan, sums)
 
+    def before(self, part: Any, plan: Plan, rows: RowSource, entropy: Entropy) -> Plan:
+        """Release the centre, and give the plan of the weights with it. The event of the plan was charged before this."""
+        problem = plan.problem
+        if type(part) is not SumPlan or part not in plan.parts or not isinstance(problem.row_bound, Centred):
+            raise ParameterError(ANOTHERS)
+        again = centring_plan(replace(problem, row_bound=problem.row_bound.inner), part.budget, part.share)
+        if part.lattice != again.lattice or not again.mu <= problem.beside_mu:
+            raise ParameterError(ANOTHERS)
+        problem.check_source(rows)
+        return replace(plan, problem=replace(problem, row_bound=again.release(rows, entropy)))
+
 
 def centring_plan(problem: Problem, budget: Budget, share: float) -> SumPlan[CentreOfRows]:
     """The plan for the centre of the rows of a problem, at this share of the budget, which is not pure."""
     if not problem.row_bound.l2_norm <= LARGEST_BOUND:
         raise ParameterError("a centre needs rows of a norm of at most 2^300.")
     return SumPlan.of(CentreOfRows(problem), budget, ("gaussian",), share)
-
-
-def with_centre(plan: Plan, source: RowSource, entropy: Entropy) -> Plan:
-    """Release the centre, and give the plan of the weights with it. The event of the plan was charged before this call."""
-    centring, problem = plan.centring, plan.problem
-    if type(centring) is not SumPlan or not isinstance(problem.row_bound, Centred):
-        raise ParameterError(ANOTHERS)
-    again = centring_plan(replace(problem, row_bound=problem.row_bound.inner), centring.budget, centring.share)
-    if centring.lattice != again.lattice or not again.mu <= problem.beside_mu:
-        raise ParameterError(ANOTHERS)
-    problem.check_source(source)
-    return replace(plan, problem=replace(problem, row_bound=again.release(source, entropy)))
 
 
 def centred_by(plan: SumPlan[CentreOfRows], released: Array) -> Centred:

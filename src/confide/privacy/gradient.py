@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
+from confide.plan_text import gradient_lines, multiples, plan_document, text_with
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian
@@ -56,8 +57,8 @@ class Walk(Protocol):
 class Steps(Protocol):
     """How the points of a walk follow from noisy sums. A frozen value made of public facts; `str` says what it does."""
 
-    def start(self, n_weights: int) -> Walk:
-        """The walk before the first sum."""
+    def start(self, n_weights: int, n_problems: int = 1) -> Walk:
+        """The walk before the first sum, or several walks at once."""
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -108,6 +109,62 @@ class Descent:
 
 
 @dataclass(frozen=True, slots=True)
+class GradientPlan(Plan):
+    """The plan of noisy gradients. Its `lattice` is the noise of each sum, and the weights are on no grid.
+
+    Attributes
+    ----------
+    descent : Descent
+        How noisy gradients lead to weights.
+    """
+
+    descent: Descent = field(kw_only=True)  # type: ignore[assignment]  # other plans have none
+    minimises: ClassVar[bool] = False
+
+    @property
+    def noise_norm(self) -> float:
+        """That of the noise in the mean of half of the sums, as if it stood in the objective."""
+        return float(self.lattice.norm * math.sqrt(2.0 / self.descent.n_steps) / self.l2) if self.lattice else 0.0
+
+    @property
+    def largest_slope(self) -> float:
+        """The limit to which slopes are clipped, for the heaviest row."""
+        return self.problem.largest_weight * self.descent.slope_limit
+
+    @property
+    def n_passes(self) -> int:
+        """Number of passes over the rows."""
+        return self.descent.n_steps
+
+    @property
+    def longest_gradient(self) -> float:
+        """The norm to which the gradient of a row of weight 1 is clipped."""
+        return self.descent.slope_limit * self.problem.row_norm
+
+    def grid_sentence(self) -> str:
+        """Which numbers are multiples of a power of two, for the guarantee."""
+        return (
+            f", which are computed only from {self.descent.n_steps} noisy sums of slopes, which are clipped row by row to a "
+            f"gradient of norm at most {self.longest_gradient:.6g}; these sums are {multiples(self)}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form, for people and machines; the number of rows appears as its public bounds."""
+        return plan_document(self) | {"descent": self.descent.to_dict()}
+
+    def walked(self, rows: RowSource, n_walks: int, part: float, entropy: Entropy) -> Weights:
+        """(n_walks, D): weights to which noise leads on made-up rows, whose sums are this part of those of the plan."""
+        walk, row_sum = self.descent.steps.start(self.problem.n_weights, n_walks), self.descent.row_sum(self.problem)
+        for _ in range(self.n_passes):
+            sums = rows.sum_over_rows(row_sum, walk.point).gradient / part
+            walk = walk.after(sums if self.lattice is None else self.lattice.release(sums, entropy))
+        return walk.weights
+
+    def __str__(self) -> str:
+        return text_with(self, gradient_lines(self, self.descent))
+
+
+@dataclass(frozen=True, slots=True)
 class NoisyGradients:
     """Releases weights that are computed from noisy sums of clipped slopes. See `Mechanism`.
 
@@ -118,6 +175,11 @@ class NoisyGradients:
     """
 
     decide: Callable[[Problem, float], tuple[Problem, Descent]]
+
+    @classmethod
+    def as_in(cls, plan: GradientPlan) -> Self:
+        """The mechanism that takes the steps of a plan, for other budgets."""
+        return cls(lambda problem, _: (problem, plan.descent))
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise at which all sums together cost the budget."""
@@ -150,11 +212,11 @@ class NoisyGradients:
         lattice = LatticeGaussian.of_mu(problem.n_weights, sensitivity, of_step)
         together = math.hypot(problem.beside_mu, math.sqrt(descent.n_steps) / lattice.multiplier) * _UP
         event = problem.event(budget, GaussianMechanism(together))
-        return Plan(problem, budget, "gradient", problem.l2, None, 0.0, 0.0, lattice, event, descent=descent)
+        return GradientPlan(problem, budget, "gradient", problem.l2, None, 0.0, 0.0, lattice, event, descent=descent)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         """Make the sums, one after another. There is nothing to solve, so the solver is not used."""
-        if not made_by(plan, Plan, "gradient") or plan.lattice is None or plan.descent is None:
+        if not isinstance(plan, GradientPlan) or not made_by(plan, GradientPlan, "gradient") or plan.lattice is None:
             raise ParameterError(ANOTHERS)
         problem, descent = plan.problem, plan.descent
         problem.check_source(source)

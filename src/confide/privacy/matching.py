@@ -19,6 +19,7 @@ from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
+from confide.plan_text import document_of_sum
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
@@ -57,6 +58,24 @@ class CountsAndResiduals(SumQuery):
     """The sum of residuals and that of counts, times the intercept's constant, for a problem with a loss of counts."""
 
     problem: Problem
+
+    name = "matching"
+    pays_for = "the mean of predictions"
+    moves_rows = False
+    of_grid = "for the mean of predictions"
+    line = "mean", "makes predictions right in the mean, by two noisy sums that are made after the weights"
+
+    def document(self, part: SumPlan[CountsAndResiduals]) -> dict[str, Any]:
+        """A JSON form of a part of a plan."""
+        return document_of_sum(part)
+
+    def sentence(self, part: SumPlan[CountsAndResiduals]) -> str:
+        """What is released, for the guarantee."""
+        return (
+            f"After the weights, the sum of the counts and the sum of what predictions exceed them by, each difference "
+            f"within {self.target_bound:.6g}, are released with noise; they cost {part.share:.2g} of the budget, which "
+            f"covers both. The intercept was moved so that predictions are right in the mean."
+        )
 
     @property
     def row_sum(self) -> RowSum:
@@ -109,6 +128,18 @@ class CountsAndResiduals(SumQuery):
         moved[0, -1] += math.log(factor_of(plan, sums)) / self.problem.intercept
         return moved
 
+    def after(self, part: Any, plan: Plan, weights: Weights, rows: RowSource, entropy: Entropy) -> Weights:
+        """Release the sums, and give the weights with the intercept that follows. Their event was charged before."""
+        if type(part) is not SumPlan or part not in plan.parts or not _is_paid(plan, part):
+            raise ParameterError(ANOTHERS)
+        law = "laplace" if isinstance(part.lattice, LatticeLaplace) else "gaussian"
+        # Rows may have been centred since, and the sums are of rows as they are now.
+        again = matching_plan(plan.problem, part.budget, part.share, law)
+        if part.budget != plan.event.budget or part.lattice != again.lattice:
+            raise ParameterError(ANOTHERS)
+        moved: Weights = again.release(rows, entropy, weights)
+        return moved
+
     def _is_near(self, weights: Weights) -> bool:
         return float(np.linalg.norm(weights)) <= self.radius * (1.0 - 2.0**-20)
 
@@ -133,28 +164,6 @@ def matching_plan(problem: Problem, budget: Budget, share: float, law: str) -> S
     return SumPlan.of(CountsAndResiduals(problem), budget, (law,), share)
 
 
-def matched(plan: Plan, weights: Weights, source: RowSource, entropy: Entropy) -> Weights:
-    """Release the sums, and give the weights (1, D) with the intercept that follows. Their event was charged before.
-
-    Parameters
-    ----------
-    plan : the plan by which the weights were released
-    weights : the weights (1, D) that were released
-    source : the rows
-    entropy : where random bits come from
-    """
-    matching, problem = plan.matching, plan.problem
-    if type(matching) is not SumPlan or not _is_paid(plan, matching):
-        raise ParameterError(ANOTHERS)
-    law = "laplace" if isinstance(matching.lattice, LatticeLaplace) else "gaussian"
-    # Rows may have been centred since, and the sums are of rows as they are now.
-    again = matching_plan(problem, matching.budget, matching.share, law)
-    if matching.budget != plan.event.budget or matching.lattice != again.lattice:
-        raise ParameterError(ANOTHERS)
-    moved: Weights = again.release(source, entropy, weights)
-    return moved
-
-
 def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
     """The factor for predictions, from the two released sums (2,). It uses no row.
 
@@ -173,11 +182,10 @@ def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
 
 
 def _is_paid(plan: Plan, matching: SumPlan[CountsAndResiduals]) -> bool:
-    """Whether the plan of the weights leaves enough of the budget for the sums, beside a centre of the rows: theorem 3."""
+    """Whether the plan of the weights leaves enough of the budget for the sums, beside its other parts: theorem 3."""
     whole, of_weights = plan.event.budget, plan.budget
     if isinstance(whole, ApproxDP) and isinstance(matching.lattice, LatticeGaussian):
-        centre = 0.0 if plan.centring is None else plan.centring.mu
-        return of_weights == whole and math.hypot(centre, matching.mu) <= plan.problem.beside_mu
+        return of_weights == whole and math.hypot(*(part.mu for part in plan.parts)) <= plan.problem.beside_mu
     if type(of_weights) is not type(whole) or getattr(of_weights, "delta", 0.0) > getattr(whole, "delta", 0.0):
         return False
     # Epsilons and rhos add up, and sums with Laplace noise cost no delta.

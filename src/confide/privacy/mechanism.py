@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from confide import expected_noise
+from confide import expected_noise, plan_text
 from confide._version import __version__
 from confide.array_types import Weights
 from confide.erm.group_bounds import GroupBound
@@ -18,7 +18,7 @@ from confide.erm.row_bounds import Centred, RowBound, norm_with_intercept
 from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.plan_text import plan_document, plan_reasons, plan_text
+from confide.plan_text import Intervals, Part
 from confide.privacy.budgets import ZCDP, Budget, Neighbours
 from confide.privacy.bundles import shapes_of_groups
 from confide.privacy.certificate import GradientRounding, planned_tolerance
@@ -183,11 +183,13 @@ class Noise:
     law : "laplace" has density proportional to exp(-scale |b|_K); "gaussian" has deviations at which a row is at most
         1 / scale deviations long
     scale : rate of the Laplace law, or scale of the Gaussian one
+    in_objective : whether it is added to the summed objective, whose curvature damps it; otherwise to weights or sums
     """
 
     shape: Shape
     law: str
     scale: float
+    in_objective: bool = False
 
     @property
     def norm(self) -> float:
@@ -243,14 +245,11 @@ class Plan:
         What a ledger counts for the whole release, including the intervals.
     seal_share : float
         What the seal costs: its share of epsilon, or the relative growth of Gaussian noise that pays for it.
-    intervals : IntervalsPlan or None
+    intervals : IntervalsPlan, InterestPlan or None
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
-    descent : Descent or None
-        How noisy gradients lead to weights. Then `lattice` is the noise of each sum, and the weights are on no grid.
-    centring : SumPlan or None
-        How the centre of the rows is released before this plan, which then holds the bound with that centre.
-    matching : SumPlan or None
-        How the mean of predicted counts is released after this plan, and the intercept moved by it.
+    parts : tuple of SumPlan
+        What a share of the budget pays for before and after the weights: a `centring` of the rows, whose bound the problem
+        then holds with that centre, and a `matching` of the mean of counts, which moves the intercept.
     reasons : tuple of str
         What `why` says.
     """
@@ -265,27 +264,28 @@ class Plan:
     lattice: LatticeNoise | None
     event: Event
     seal_share: float = 0.0
-    intervals: Any = None
-    descent: Any = None
-    centring: Any = None
-    matching: Any = None
+    intervals: Intervals | None = None
+    parts: tuple[Part, ...] = ()
     reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
-    @property
-    def perturbs_objective(self) -> bool:
-        """Whether the main noise lies in the objective; otherwise it lies on the weights, or there is none."""
-        return self.mechanism == "objective"
+    minimises: ClassVar[bool] = True
+    """Whether the weights are those of a minimiser, but for noise and `parts`. Theorems on their loss rest on it."""
+    weights_on_grid = property(plan_text.weights_on_grid)
+    grid_sentence = plan_text.grid_sentence
+    centring, matching = plan_text.part_named("centring"), plan_text.part_named("matching")
+    perturbs_objective, descent = property(plan_text.perturbs_objective), None
 
+    largest_slope = property(expected_noise.largest_slope)
     added_l2 = property(expected_noise.added_l2)
     alpha = property(expected_noise.alpha)
     noise_norm = property(expected_noise.noise_norm)
     seal_norm = property(expected_noise.seal_norm)
     expected_distance = property(expected_noise.expected_distance)
 
-    to_dict = plan_document
+    to_dict = plan_text.plan_document
     """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-    __str__ = plan_text
-    why = plan_reasons
+    __str__ = plan_text.plan_text
+    why = plan_text.plan_reasons
 
 
 @dataclass(frozen=True, slots=True)

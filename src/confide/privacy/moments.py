@@ -92,7 +92,7 @@ def summed_norm(problem: Problem) -> float:
 def largest_norm(training: Plan, budget: Budget) -> float:
     """The norm to which released weights are shortened: twice the bound on exact minimisers, plus ten times the noise."""
     problem, noise_bound = training.problem, 0.0
-    if training.noise is not None and training.perturbs_objective:
+    if training.noise is not None and training.noise.in_objective:
         noise_bound = training.noise.bound(log_failure(budget, problem))
     return float(2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm)
 

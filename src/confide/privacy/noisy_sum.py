@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 from confide import expected_noise
-from confide.array_types import Array
+from confide.array_types import Array, Weights
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.events import Event, PureMechanism
@@ -59,6 +60,14 @@ class SumQuery(ABC):
     def decoded(self, plan: Any, sums: Array, *given: Any) -> Any:
         """What the noisy sums (N,) of a plan mean. It uses no row."""
         return sums
+
+    def before(self, part: Any, plan: Plan, rows: RowSource, entropy: Entropy) -> Plan:
+        """As a part of a plan of weights: what is released before them, and the plan that follows."""
+        return plan
+
+    def after(self, part: Any, plan: Plan, weights: Weights, rows: RowSource, entropy: Entropy) -> Weights:
+        """As such a part: what is released after the weights (1, D), and the weights that follow."""
+        return weights
 
 
 Query = TypeVar("Query", bound=SumQuery)

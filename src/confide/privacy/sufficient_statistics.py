@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from confide.erm.moment_sums import LeastSquaresSum
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.plan_text import plan_reasons, statistics_document, statistics_text
+from confide.plan_text import multiples, plan_reasons, statistics_document, statistics_text
 from confide.privacy.budgets import Budget, Neighbours, PureDP
 from confide.privacy.mechanism import Noise, ProblemFacts
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
@@ -227,6 +227,10 @@ class StatisticsPlan(SumPlan[Statistics]):
     l1_ratio: float = 0.0
     reasons: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
+    parts: ClassVar[tuple[()]] = ()
+    minimises: ClassVar[bool] = False
+    weights_on_grid: ClassVar[bool] = False
+
     @property
     def problem(self) -> LeastSquares:
         """The public facts of the problem."""
@@ -236,6 +240,10 @@ class StatisticsPlan(SumPlan[Statistics]):
     def mechanism(self) -> str:
         """How plans and documents name it."""
         return "none" if self.lattice is None else "sufficient-statistics"
+
+    def grid_sentence(self) -> str:
+        """What the released weights are, for the guarantee."""
+        return f", which are computed only from sums that are, up to public factors, {multiples(self)}"
 
     alpha = property(expected_noise.alpha)
     diagonal_deviation = property(expected_noise.diagonal_deviation)

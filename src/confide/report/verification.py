@@ -26,6 +26,7 @@ from confide.features.forms import ShortenedInNorm
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
 from confide.inference.debiased import InterestEvidence, RisksEvidence
+from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.intervals import Evidence, positive_part
 from confide.inference.least_squares import SumsEvidence
@@ -34,7 +35,6 @@ from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
 from confide.models.model import ReleasedModel
 from confide.privacy.curvature import length_of
-from confide.privacy.mechanism import Plan
 from confide.privacy.standardised_sums import StandardisedSums
 from confide.privacy.sufficient_statistics import NoisyStatistics, StatisticsPlan
 from confide.report.ledger_facts import LedgerFacts
@@ -313,7 +313,7 @@ def _has_evidence_as_planned(released: ReleasedModel, plan: AnyPlan, shift: floa
         return False
     if plan.intervals is None:
         return True
-    if not isinstance(evidence, Evidence):
+    if not isinstance(evidence, Evidence) or not isinstance(plan.intervals, IntervalsPlan):
         return False
     of_plan = Evidence.of(plan, evidence.weights, plan.intervals.moments, (evidence.curvature, evidence.slope))
     return _same_facts(evidence, of_plan, weighted=weighted)
@@ -367,9 +367,7 @@ def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
 
 def _finding_of_grid(model: Any, plan: AnyPlan) -> list[Finding]:
     """Whether the released weights lie on the grid of their noise. Weights that are computed from noisy sums do not."""
-    if not isinstance(plan, Plan) or plan.lattice is None or plan.descent is not None or plan.centring is not None:
-        return []
-    if getattr(model, "monotone", None):
+    if plan.lattice is None or not plan.weights_on_grid or getattr(model, "monotone", None):
         return []
     steps, form = (
         np.ldexp(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), -plan.lattice.exponent),

@@ -280,7 +280,8 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     loss = problem.loss.constants
     has_joints = loss.joint is not None and loss.convex and (loss.is_declared or loss.target_bound is not None)
     bends = isinstance(problem, SparseProblem) or has_joints
-    if bends and not plan.perturbs_objective:
+    is_damped = plan.noise is not None and plan.noise.in_objective
+    if bends and not is_damped:
         return l2_beside_curvature(noise_norm, problem)
     if rule.random_features:
         noise_norm *= math.sqrt(min(1.0, MOST_BALANCED_FEATURES / problem.n_features))
@@ -289,7 +290,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
         problem.largest_weight * problem.n_rows_low,
         row_norm,
-        on_weights=not plan.perturbs_objective,
+        on_weights=not is_damped,
         score_size=rule.score_size,
         margin=problem.loss.constants.margin,
         has_prior=any(problem.prior),
@@ -300,9 +301,11 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
 def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
     """The least automatic ridge, as a share of the ridge at which the curvature costs nothing."""
     problem, noise = plan.problem, plan.noise
+    if noise is None or not noise.in_objective:
+        return 1.0
     if for_intervals:
-        return _LEAST_SHARE_BESIDE_MOMENTS if problem.beside_mu and plan.perturbs_objective else 1.0
-    if not plan.perturbs_objective or noise is None or not problem.loss.constants.tapered:
+        return _LEAST_SHARE_BESIDE_MOMENTS if problem.beside_mu else 1.0
+    if not problem.loss.constants.tapered:
         return 1.0
     # With a larger margin the scores have to be larger, and a ridge shrinks them more.
     margin = max(1.0, problem.loss.constants.margin)

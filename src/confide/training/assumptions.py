@@ -15,14 +15,11 @@ from confide.features.columns import codes_sentence
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.guarantee import Circumstances, Guarantee, NamedLedger, Search
-from confide.inference.forecast import IntervalsPlan
-from confide.inference.interest_plan import InterestPlan
 from confide.intake.specification import CheckedRows
 from confide.models.prior import Prior
+from confide.plan_text import sums_beside
 from confide.privacy.budgets import Budget, Neighbours
-from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
-from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 from confide.training.settings import Settings
@@ -113,11 +110,7 @@ def guarantee_of(
     unusual : what is unusual about the budget, see `confide.budget_warnings`
     """
     problem, ledger = plan.problem, circumstances.ledger
-    intervals: IntervalsPlan | InterestPlan | None = plan.intervals if isinstance(plan, Plan) else None
     released_bounds = _released_bounds(encoder, ledger)
-    matching = plan.matching if isinstance(plan, Plan) else None
-    parts = [part for part in (intervals, matching) if part is not None]
-    budget = parts[0].budget if parts else plan.budget
     person_column = None if encoder is None else encoder.schema.person
     void = void_because(plan.budget, 0 if circumstances.seeded else None, "the model may reveal any row") or _void_bounds(
         encoder
@@ -135,12 +128,13 @@ def guarantee_of(
         *_clipped_slopes(problem),
         *_own_penalty(problem),
         *_zeros(plan),
-        *_released_besides(plan, intervals),
-        *(_private_release(plan, intervals, budget, ledger, unusual) if is_guaranteed else ()),
+        *([] if plan.intervals is None else [plan.intervals.sentence(is_private=plan.budget.is_private)]),
+        *(part.query.sentence(part) for part in plan.parts),
+        *(_private_release(plan, ledger, unusual) if is_guaranteed else ()),
         *attempts_sentence(circumstances.attempts),
     )
     rows = problem.rows_per_person
-    return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
+    return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
 
 
 def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
@@ -191,73 +185,21 @@ def _void_bounds(encoder: Encoder | None) -> str | None:
     return f"The bounds of {names} came from a release without a guarantee, which may reveal rows." if names else None
 
 
-def _released_besides(plan: AnyPlan, intervals: IntervalsPlan | InterestPlan | None) -> list[str]:
-    """What is released besides the weights: for intervals, before them, and after them."""
-    if isinstance(plan, StatisticsPlan):
-        squares = "Besides the other sums, the sum of the squared targets is released with noise, for intervals."
-        return [squares] if plan.problem.with_square else []
-    sentences, centring, matching = [], plan.centring, plan.matching
-    if intervals is not None:
-        what = (
-            _of_interest(intervals)
-            if isinstance(intervals, InterestPlan)
-            else "the second moments of the rows' slopes and curvatures at these weights"
-        )
-        cost = f"; they cost {intervals.share:.3g} of the budget, which covers both." if plan.budget.is_private else "."
-        sentences.append(f"Besides the weights, {what} are released with noise, for intervals{cost}")
-    if centring is not None:
-        sentences.append(
-            f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
-            f"{centring.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
-            f"weights are given for rows as they were."
-        )
-    if matching is not None:
-        sentences.append(
-            f"After the weights, the sum of the counts and the sum of what predictions exceed them by, each difference "
-            f"within {matching.query.target_bound:.6g}, are released with noise; they cost {matching.share:.2g} of the "
-            f"budget, which covers both. The intercept was moved so that predictions are right in the mean."
-        )
-    return sentences
-
-
-def _of_interest(intervals: InterestPlan) -> str:
-    """What is released for coefficients of interest."""
-    names = " and ".join(
-        dict.fromkeys(f'"{name}"' for combination in intervals.combinations for name in combination.columns)
-    )
-    return (
-        f"the sums of the clipped rows and of their squares, twice the curvature and the slopes of the objective, and then, "
-        f"for each coefficient of {names}, three sums of the rows' slopes and curvatures along a direction"
-        + ("" if intervals.risks is None else ", and sums of probabilities of the rows with and without each change")
-    )
-
-
-def _private_release(
-    plan: AnyPlan,
-    intervals: IntervalsPlan | InterestPlan | None,
-    budget: Budget,
-    ledger: NamedLedger | None,
-    unusual: tuple[str, ...],
-) -> tuple[str, ...]:
+def _private_release(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> tuple[str, ...]:
     """The assumptions of a private release that do not concern its rows."""
-    problem, lattice = plan.problem, plan.lattice
-    assert lattice is not None  # noqa: S101 - the caller asks this only for private releases
-    parts = [plan, *([intervals.moments] if isinstance(intervals, IntervalsPlan) else [])]
-    others = "" if intervals is None else " and sums" if isinstance(intervals, InterestPlan) else " and moments"
     exact = (
-        f"It holds for every bit of the released weights{others}, which are "
-        f"{_exact_part(plan, lattice.exponent, intervals)} with "
-        f"exact noise; it relies on the operating system's random numbers, which every draw reads, and on functions of "
-        f"the mathematical library whose errors are no larger than the proof pages allow for."
+        f"It holds for every bit of the released weights{plan.grid_sentence()} with exact noise; it relies on the operating "
+        f"system's random numbers, which every draw reads, and on functions of the mathematical library whose errors are no "
+        f"larger than the proof pages allow for."
     )
-    draws = sum(part.noise is not None for part in parts)
+    draws = sum(part.noise is not None for part in (plan, *sums_beside(plan)))
     return (
         "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
         _CHECKED,
         *unusual,
         exact,
-        *([_failure(budget, draws)] if draws else []),
-        _ledger(ledger, problem),
+        *([_failure(plan.event.budget, draws)] if draws else []),
+        _ledger(ledger, plan.problem),
     )
 
 
@@ -284,32 +226,6 @@ def _ledger(ledger: NamedLedger | None, problem: Any) -> str:
         f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "
         f"not charged there is not counted."
     )
-
-
-def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | InterestPlan | None) -> str:
-    if isinstance(intervals, InterestPlan):
-        grids = " and ".join(
-            f"of 2^{release.lattice.exponent}" for release in intervals.releases if release.lattice is not None
-        )
-        known = "known" if intervals.risks is not None else "public"
-        return f"multiples of 2^{exponent} and, up to {known} factors, {grids}, or follow from such numbers alone,"
-    if intervals is not None and intervals.moments.lattice is not None:
-        return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
-    centring, matching = (plan.centring, plan.matching) if isinstance(plan, Plan) else (None, None)
-    of_centre = "" if centring is None else f" and, for the middle of the rows, of 2^{centring.lattice.exponent}"
-    if matching is not None:
-        of_centre += f" and, for the mean of predictions, of 2^{matching.lattice.exponent}"
-    if isinstance(plan, Plan) and plan.descent is not None:
-        clipped = f"to a gradient of norm at most {plan.descent.slope_limit * plan.problem.row_norm:.6g}"
-        return (
-            f"computed only from {plan.descent.n_steps} noisy sums of slopes, which are clipped row by row {clipped}; these "
-            f"sums are multiples of 2^{exponent}{of_centre}"
-        )
-    if centring is not None or matching is not None:
-        return f"computed only from multiples of 2^{exponent}{of_centre}"
-    if isinstance(plan, Plan):
-        return f"multiples of 2^{exponent}"
-    return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
 
 
 def sentences_of_rows(

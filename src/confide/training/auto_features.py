@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeGuard
 
@@ -118,12 +118,20 @@ def with_chosen_knots(
     """
     if not any(map(_is_open, schema.columns)):
         return schema
-    n_rows = _counted(count)
+    n_rows = None if count is None else count()
 
-    def tried(number: int) -> _Tried | None:
+    def tried(number: int) -> tuple[Schema, float, float, float] | None:
+        # The schema; rows for each unit of noise on a weight; the norm of the sum of typical rows over that of the noise;
+        # and, with bundles of columns, rows for each unit of noise as it is, times the share of columns that are numbers.
         made = with_even_knots(schema, number)
         encoder = Encoder(made)
-        settings = _with_noise_in_the_objective(settings_of(encoder))
+        settings = settings_of(encoder)
+        minimised = settings.minimised
+        of_margins = getattr(minimised, "score_size", 1.0) is None
+        is_open = isinstance(minimised, ScoreLoss) and settings.mechanism == "auto"
+        if of_margins and is_open and settings.score_loss.loss.constants.n_outputs == 1:
+            # Numbers of knots were compared for two classes without noisy gradients.
+            settings = replace(settings, mechanism="objective")
         try:
             plan = make_plan(settings, encoder.n_features, n_rows)
         except ParameterError:
@@ -131,42 +139,32 @@ def with_chosen_knots(
             return None
         bundled = _without_bundles(plan)
         noise = noise_on_a_weight(plan) * bundled
-        slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
-        strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
-        norm = usual_norm_of_rows(encoder)
+        strength = (1.0 if of_margins else _TYPICAL_SLOPE) * plan.problem.n_rows_low / noise if noise else math.inf
+        signal = strength * usual_norm_of_rows(encoder) / math.sqrt(plan.problem.n_weights)
         share = sum(column.is_number for column in schema.columns) / len(schema.columns)
-        of_numbers = strength * bundled * share if bundled > 1.0 else math.inf
-        by_itself = all(interaction.is_curve or interaction.knots is not None for interaction in schema.interact)
-        bends = may_bend and slope < 1.0 and by_itself and not settings.has_intervals
-        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights), of_numbers, bends)
+        return made, strength, signal, strength * bundled * share if bundled > 1.0 else math.inf
 
     straight = tried(0)
     if straight is None:
         # Curves have more columns, so there is no plan for them either.
         return with_knots(schema, 0)
-    beside, scale = next(((k, scale) for least, k, scale in _BESIDE if straight.strength >= least), (0, 1.0))
+    lines, of_lines, signal_of_lines, _ = straight
+    beside, scale = next(((k, scale) for least, k, scale in _BESIDE if of_lines >= least), (0, 1.0))
+    asked = settings_of(Encoder(lines))
+    by_itself = all(interaction.is_curve or interaction.knots is not None for interaction in schema.interact)
+    bends = may_bend and by_itself and not asked.has_intervals and getattr(asked.minimised, "score_size", 1.0) is not None
     for number in NUMBERS_OF_KNOTS:
-        if straight.bends and number < max(NUMBERS_OF_KNOTS):
-            return _beside(schema, straight.schema, beside, scale)
-        if straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
+        if bends and number < max(NUMBERS_OF_KNOTS):
+            return _beside(schema, lines, beside, scale)
+        if of_lines < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number] or (curves := tried(number)) is None:
             continue
-        curved = tried(number)
-        if curved is not None:
-            is_cheap = curved.signal >= _CHEAP * straight.signal
-            if is_cheap and curved.of_numbers < _LEAST_OF_NUMBERS:
-                continue
-            if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
-                return curved.schema
-    return straight.schema
-
-
-def _with_noise_in_the_objective(settings: Settings) -> Settings:
-    """The settings under which numbers of knots were compared: for two classes without noisy gradients."""
-    minimised = settings.minimised
-    of_two_classes = (
-        isinstance(minimised, ScoreLoss) and minimised.score_size is None and minimised.loss.constants.n_outputs == 1
-    )
-    return replace(settings, mechanism="objective") if of_two_classes and settings.mechanism == "auto" else settings
+        made, strength, signal, of_numbers = curves
+        is_cheap = signal >= _CHEAP * signal_of_lines
+        if is_cheap and of_numbers < _LEAST_OF_NUMBERS:
+            continue
+        if strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
+            return made
+    return lines
 
 
 def _without_bundles(plan: Any) -> float:
@@ -176,26 +174,6 @@ def _without_bundles(plan: Any) -> float:
         return 1.0
     together = min(shape.laplace_norm(1.0) for shape in plan.problem.shapes if not isinstance(shape, Bundles))
     return float(together / noise.shape.laplace_norm(1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """A schema with a number of knots, and how the rows compare with the noise of its plan.
-
-    Attributes
-    ----------
-    schema : the schema
-    strength : rows for each unit of noise on a weight
-    signal : norm of the sum of typical rows, over that of the noise
-    of_numbers : with bundles of columns, rows for each unit of noise as it is, times the share of columns that are numbers
-    bends : whether curves may stand beside straight lines
-    """
-
-    schema: Schema
-    strength: float
-    signal: float
-    of_numbers: float
-    bends: bool
 
 
 def _beside(schema: Schema, straight: Schema, number: int, scale: float) -> Schema:
@@ -320,7 +298,7 @@ def number_of_features(settings: Settings, kept: Encoder | None, count: Callable
     largest, smallest = NUMBERS_OF_KERNEL_FEATURES[0], NUMBERS_OF_KERNEL_FEATURES[-1]
     if not settings.budget.is_private:
         return largest
-    n_rows = _counted(count)
+    n_rows = None if count is None else count()
     beside = 0 if kept is None else kept.n_features
     for number in NUMBERS_OF_KERNEL_FEATURES:
         # Where there is no plan, that of the smallest number says what is wrong.
@@ -419,12 +397,17 @@ def with_interactions(
     if interactions == "auto":
         return _with_automatic(described, schema, settings_of, count)
     # Random features of all columns together, and knots where the user said nothing about them.
-    return schema if schema.random_features else _planned_features(described, settings_of, _counted(count))[0]
+    return (
+        schema
+        if schema.random_features
+        else _planned_features(described, settings_of, None if count is None else count())[0]
+    )
 
 
 def with_pairs(schema: Schema) -> Schema:
     """The schema with coarse products of all pairs of columns that have few products, beside those that it names itself."""
-    sizes = {column.name: _coarse_size(column) for column in schema.columns}
+    coarse = {column.name: replace(column, knots=COARSE_KNOTS) if column.is_number else column for column in schema.columns}
+    sizes = {name: Encoder(Schema([column])).n_features for name, column in coarse.items()}
     named = {frozenset(interaction.columns) for interaction in schema.interact}
     pairs = [pair for pair in combinations(schema.columns, 2) if frozenset(column.name for column in pair) not in named]
     few = [pair for pair in pairs if math.prod(sizes[column.name] for column in pair) <= MOST_PRODUCTS]
@@ -436,7 +419,12 @@ def with_pairs(schema: Schema) -> Schema:
         )
     scale = _scale_of(len(schema.columns), len(few))
     bent = {name for interaction in schema.interact if interaction.is_curve for name in interaction.columns}
-    made = [Interaction(tuple(column.name for column in pair), _coarse_knots(pair, bent), scale) for pair in few]
+    made = []
+    for pair in few:
+        # A pair has no knots if all its numbers are straight lines alone, without curves beside them.
+        straight = [column.knots == 0 and column.name not in bent for column in pair if column.is_number]
+        knots = 0 if straight and all(straight) else COARSE_KNOTS
+        made.append(Interaction(tuple(column.name for column in pair), knots, scale))
     return replace(schema, interact=(*schema.interact, *made))
 
 
@@ -472,7 +460,7 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
         return schema
     if settings_of(Encoder(schema)).has_intervals:
         return schema
-    n_rows = _counted(count)
+    n_rows = None if count is None else count()
     with suppress(ParameterError):
         made, plan = _planned_features(described, settings_of, n_rows)
         if features_pay(plan, schema):
@@ -499,39 +487,16 @@ def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | 
 def _planned_with(schema: Schema, law: str, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
     """The schema with the random features that suit a law of noise, and its plan, whose noise may have another law."""
     number = NUMBERS_OF_FEATURES[law]
-    features = _features(schema, number, NORM_OF_FEATURES[law])
-    made = replace(schema, random_features=features)
-    encoder = Encoder(made)
-    return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
-
-
-def _features(schema: Schema, number: int, norm: float) -> RandomFeatures:
-    """Random features whose length scale and norm follow from the columns."""
     bound = Encoder(schema).row_bound
     # Distances between rows grow with the number of groups, though not quite with its root: in wide tables, many columns
     # are the same in most rows. Rounded, because people read these numbers in the schema.
     length_scale = round(0.5 * len(bound.sizes) ** 0.4, 2)
-    return RandomFeatures(number, length_scale, round(norm * usual_norm(bound, 0.0), 2))
-
-
-def _counted(count: Callable[[], int] | None) -> int | None:
-    """The number of rows where it is public."""
-    return None if count is None else count()
+    norm = round(NORM_OF_FEATURES[law] * usual_norm(bound, 0.0), 2)
+    made = replace(schema, random_features=RandomFeatures(number, length_scale, norm))
+    encoder = Encoder(made)
+    return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
 
 
 def _scale_of(n_columns: int, n_products: int) -> float:
     """The scale at which so many interactions take at most as much of the norm of a row as the columns do."""
     return round(min(1.0, math.sqrt(n_columns / max(n_products, 1))), 2)
-
-
-def _coarse_knots(columns: Iterable[Column], bent: Collection[str]) -> int:
-    """The knots of a pair: none if all its numbers are straight lines alone. `bent` has curves beside their lines."""
-    numbers = [column for column in columns if column.is_number]
-    straight = [column.knots == 0 and column.name not in bent for column in numbers]
-    return 0 if numbers and all(straight) else COARSE_KNOTS
-
-
-def _coarse_size(column: Column) -> int:
-    """How many columns a column enters a product with."""
-    coarse = replace(column, knots=COARSE_KNOTS) if column.is_number else column
-    return Encoder(Schema([coarse])).n_features

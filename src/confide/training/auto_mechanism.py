@@ -115,7 +115,7 @@ def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> 
     if name == "gradient":
         return gradient_mechanism(rule).plan(problem, budget)
     plan = plan_with_alpha(MECHANISMS[name], problem, budget, rule)
-    if settings.mechanism == "auto" and plan.perturbs_objective and loss.constants.n_outputs > 1:
+    if settings.mechanism == "auto" and name == "objective" and loss.constants.n_outputs > 1:
         # The privacy bound for Gaussian noise in the objective of several scores is loose, above all for concentrated
         # budgets.
         with suppress(InsufficientRegularisation):

@@ -11,6 +11,7 @@ from confide.erm.losses import LossConstants
 from confide.errors import ParameterError
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
+from confide.inference.sampling_design import SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, budget_of_row
 from confide.privacy.curvature import Curvature
 from confide.privacy.direction_sums import DirectionSums
@@ -31,17 +32,13 @@ _MOST_CLASS_WEIGHTS = 1000
 noise, and each pair of classes needs its own products."""
 
 
-def refuse_noisy_gradients(mechanism: str) -> None:
-    """Refuse intervals for a mechanism whose weights are not near the minimiser by a known law."""
+def refuse_intervals(mechanism: str, loss: LossConstants, n_weights: int) -> None:
+    """Refuse intervals if there is no proof for them, or if they would need too much memory."""
     if mechanism == "gradient":
         raise ParameterError(
             "there are no intervals with mechanism='gradient': the weights after a fixed number of steps have no law that "
             "is known closely enough. Give mechanism='objective' or 'output', or leave inference_share at 0."
         )
-
-
-def refuse_intervals(loss: LossConstants, n_weights: int) -> None:
-    """Refuse intervals if there is no proof for them, or if they would need too much memory."""
     if loss.has_kinks:
         raise ParameterError(
             "intervals need a loss that bends, and the hinge has a corner. Use LogisticRegression, or loss='huber_hinge' or "
@@ -72,7 +69,9 @@ def breadth(plan: Plan) -> tuple[float, float]:
 
     Those have a ratio of at most `largest_ratio`. Without any, the smallest ratio comes first, which `check` then refuses.
     """
-    return max(plan.intervals.ratio, plan.intervals.largest_ratio), plan.intervals.margin
+    intervals = plan.intervals
+    assert isinstance(intervals, IntervalsPlan)  # noqa: S101 - the caller asks this of such plans
+    return max(intervals.ratio, intervals.largest_ratio), intervals.margin
 
 
 def _plans_at(settings: Settings, n_features: int, n_rows: int | None, share: float) -> tuple[Plan, ...]:
@@ -96,10 +95,14 @@ def _plans_at(settings: Settings, n_features: int, n_rows: int | None, share: fl
 
 
 def _with_moments(settings: Settings, share: float, training: Plan, moments: SumPlan[Moments]) -> Plan:
+    return replace(training, intervals=IntervalsPlan.of(share, training, moments, *_usual_rows(settings, training)))
+
+
+def _usual_rows(settings: Settings, training: Plan) -> tuple[float, SamplingDesign]:
+    """The norm of a typical row without its intercept, and what is declared about the sample."""
     usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
-    usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     design = settings.sampling_design(training.problem.n_rows_low)
-    return replace(training, intervals=IntervalsPlan.of(share, training, moments, usual, design))
+    return usual if math.isfinite(training.problem.row_norm) else 1.0, design
 
 
 def beside_weights(budget: ApproxDP, rows_per_person: int, share: float) -> tuple[float, ZCDP]:
@@ -156,8 +159,8 @@ def plan_with_interest(settings: Settings, n_features: int, n_rows: int | None) 
     if settings.mechanism == "auto" and settings.budget.is_private:
         settings = replace(settings, mechanism="objective")
     plan = _least(settings, n_features, n_rows)
-    if not plan.intervals.is_trustworthy:
-        raise plan.intervals.refusal(_instead(settings, n_features, n_rows))
+    if not (interest := _interest(plan)).is_trustworthy:
+        raise interest.refusal(_instead(settings, n_features, n_rows))
     return plan
 
 
@@ -170,20 +173,20 @@ def _least(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         plans_of_shares = [
             plan for chosen_shares in own or [shares] for plan in _plans(settings, n_features, n_rows, chosen_shares)
         ]
-        plans += [plan for plan in plans_of_shares if shares == SHARES or _is_clear(plan)]
-    if not settings.risk_differences:
-        return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error))
-    return min(plans, key=lambda plan: (_excess(plan), plan.intervals.error_of_risks))
+        plans += [plan for plan in plans_of_shares if shares == SHARES or _hidden(plan) <= 0.5]
+    error = "error_of_risks" if settings.risk_differences else "error"
+    return min(plans, key=lambda plan: (max(1.0, _hidden(plan)), getattr(plan.intervals, error)))
 
 
-def _is_clear(plan: Plan) -> bool:
-    """Whether the noise in the curvature hides at most half of what it may."""
-    return float(plan.intervals.hidden) <= 0.5 * float(plan.intervals.largest_hidden)
+def _interest(plan: Plan) -> InterestPlan:
+    """What is released for coefficients of interest."""
+    assert isinstance(plan.intervals, InterestPlan)  # noqa: S101 - asked of such plans alone
+    return plan.intervals
 
 
-def _excess(plan: Plan) -> float:
-    """The noise in the curvature of a plan over the largest at which it is to be trusted; 1 for all that are."""
-    return max(1.0, float(plan.intervals.hidden / plan.intervals.largest_hidden))
+def _hidden(plan: Plan) -> float:
+    """The noise in the curvature of a plan over the largest at which it is to be trusted."""
+    return float(_interest(plan).hidden / _interest(plan).largest_hidden)
 
 
 def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
@@ -191,19 +194,21 @@ def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
     sentences, budget = [], settings.budget
     name, *others = budget.ranges
     # Noise falls about as fast as the budget grows, or as its root: few plans are made in search of the least one.
-    hidden = _excess(_least(settings, n_features, n_rows))
+    hidden = max(1.0, _hidden(_least(settings, n_features, n_rows)))
     likely = [factor for factor in _FACTORS if factor >= 0.75 * (hidden**2 if isinstance(budget, ZCDP) else hidden)]
     for factor in likely[:_MOST_TRIED]:
         with suppress(ParameterError):
             larger = type(budget)(
                 float(f"{factor * getattr(budget, name):.2g}"), *(getattr(budget, amount) for amount in others)
             )
-            if _least(replace(settings, budget=larger), n_features, n_rows).intervals.is_trustworthy:
+            if _interest(_least(replace(settings, budget=larger), n_features, n_rows)).is_trustworthy:
                 sentences.append(f"A budget that would do: {larger}.")
                 break
     with suppress(ParameterError):
         of_all = replace(settings, interest=(), risk_differences=False, inference_share=_SHARE_OF_ALL, mechanism="auto")
-        min(plans_with_intervals(of_all, n_features, n_rows), key=breadth).intervals.check()
+        best = min(plans_with_intervals(of_all, n_features, n_rows), key=breadth).intervals
+        assert isinstance(best, IntervalsPlan)  # noqa: S101 - as they are
+        best.check()
         sentences.append(
             f"Intervals for all coefficients can be had at this budget, for the target with the ridge: give "
             f"inference_share={_SHARE_OF_ALL:g} (intervals on the command line) in place of interest."
@@ -257,9 +262,7 @@ def _with_interest(
     curvatures = Curvature.plan(training, budgets[1]), Curvature.plan(training, budgets[2])
     sums = DirectionSums.plan(training, len(settings.interest), budgets[3])
     risks = RiskSums.plan(training, len(settings.interest), budgets[4]) if settings.risk_differences else None
-    usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
-    usual = usual if math.isfinite(training.problem.row_norm) else 1.0
+    usual, design = _usual_rows(settings, training)
     whole = replace(training, event=training.problem.event(settings.budget))
-    design = settings.sampling_design(training.problem.n_rows_low)
     plan = InterestPlan.of(shares, whole, spreads, curvatures, sums, settings.interest, usual, risks, design)
     return replace(whole, event=joint_event(training, *plan.releases) if is_joint else whole.event, intervals=plan)

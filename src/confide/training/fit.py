@@ -8,9 +8,9 @@ problem is solved, the minimiser is certified, and the result is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from confide.array_types import Array, Weights
 from confide.budget_warnings import cautions, of_many_classes, warn
@@ -21,6 +21,7 @@ from confide.expected_noise import wasted
 from confide.features.forms import ShortenedInNorm
 from confide.guarantee import Guarantee
 from confide.inference.debiased import InterestEvidence, RisksEvidence, directions_of, in_frame, near_minimiser
+from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.intervals import Evidence
 from confide.inference.least_squares import SumsEvidence
@@ -29,10 +30,10 @@ from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
-from confide.privacy.centring import with_centre
+from confide.plan_text import sums_beside
 from confide.privacy.curvature import deviations_of_curvature
 from confide.privacy.lattice import LatticeNoise
-from confide.privacy.matching import matched
+from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -46,6 +47,9 @@ from confide.training.plan import AnyPlan, plan_for
 from confide.training.settings import WITHOUT_MEAN, Settings
 from confide.training.support import with_zeros
 
+Fit: TypeAlias = tuple[LinearModel, Evidence | SumsEvidence | None, InterestEvidence | None]
+"""What one fit released: the weights, and what intervals, or those of named coefficients, are computed from."""
+
 
 def train(given: GivenRows, specification: RowSpecification, settings: Settings, charge: Charge) -> ReleasedModel:
     """Check the rows, plan, charge and release.
@@ -58,11 +62,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
-        if (
-            rows.has_weights
-            and settings.value("population_size") is not None
-            and settings.value("mean_sample_weight") is None
-        ):
+        is_finite, mean = settings.value("population_size") is not None, settings.value("mean_sample_weight")
+        if rows.has_weights and is_finite and mean is None:
             raise ParameterError(WITHOUT_MEAN)
         sums = partial(settings.row_sums, len(rows.domain))
         rows.source.refuse_sums(sums, with_moments=settings.has_intervals)
@@ -82,18 +83,15 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
-    model = model_of_columns(fit.model, settings)
-    evidence, interest = fit.evidence, fit.interest
+    weights, evidence, interest = fit
     if evidence is not None and settings.target_shift:
         evidence = replace(evidence, shift=settings.target_shift)
     if rows.has_weights and evidence is not None:
         evidence = replace(evidence, design=replace(evidence.design, has_weights=True))
     if rows.has_weights and interest is not None:
         interest = interest.with_weights()
-    released = ReleasedModel.of(model, evidence, alpha, guarantee, rows, settings.prior, interest)
-    if not settings.monotone:
-        return released
-    return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))
+    model = ReleasedModel.of(model_of_columns(weights, settings), evidence, alpha, guarantee, rows, settings.prior, interest)
+    return replace(model, scoring=monotone_weights(model, dict(settings.monotone))) if settings.monotone else model
 
 
 def model_of_columns(model: LinearModel, settings: Settings) -> LinearModel:
@@ -112,44 +110,30 @@ def model_of_columns(model: LinearModel, settings: Settings) -> LinearModel:
     return replace(model, coef=form.weights_of(model.coef), row_bound=bound)
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What one fit released.
-
-    Attributes
-    ----------
-    model : the released weights
-    evidence : what intervals are computed from, or None if it was not released
-    interest : what intervals of named coefficients are computed from, or None
-    """
-
-    model: LinearModel
-    evidence: Evidence | SumsEvidence | None
-    interest: InterestEvidence | None = None
-
-
 def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     """Release by a plan whose event was charged before this call."""
     if isinstance(plan, StatisticsPlan):
-        weights, evidence = weights_of_sums(plan, source, entropy)
-        return Fit(LinearModel.of(weights[None], plan.problem), evidence)
-    if plan.centring is not None:
-        plan = with_centre(plan, source, entropy)
-    solver: Any = ProximalThenFallback() if isinstance(plan.problem, SparseProblem) else NewtonThenFallback()
-    if isinstance(plan.problem, PenalisedProblem | GroupedFormProblem):
+        of_sums, from_sums = weights_of_sums(plan, source, entropy)
+        return LinearModel.of(of_sums[None], plan.problem), from_sums, None
+    ready: Plan = plan
+    for part in plan.parts:
+        ready = part.query.before(part, ready, source, entropy)
+    problem = ready.problem
+    solver: Any = ProximalThenFallback() if isinstance(problem, SparseProblem) else NewtonThenFallback()
+    if isinstance(problem, PenalisedProblem | GroupedFormProblem):
         solver = NewtonThenFallback(has_ridge=False)
-    release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
-    weights = release.weights if plan.matching is None else matched(plan, release.weights, source, entropy)
-    model = LinearModel.of(weights.reshape(plan.problem.loss.constants.n_outputs, -1), plan.problem)
-    if isinstance(plan.problem, SparseProblem):
-        model = with_zeros(model, plan, release.weights)
-    if plan.intervals is None:
-        return Fit(model, None)
+    minimiser = weights = MECHANISMS[plan.mechanism].release(ready, source, solver, entropy).weights
+    for part in plan.parts:
+        weights = part.query.after(part, ready, weights, source, entropy)
+    model = LinearModel.of(weights.reshape(problem.loss.constants.n_outputs, -1), problem)
+    if isinstance(problem, SparseProblem):
+        model = with_zeros(model, ready, minimiser)
     if isinstance(plan.intervals, InterestPlan):
-        return Fit(model, None, interest_of(plan.intervals, release.weights, source, entropy))
+        return model, None, interest_of(plan.intervals, minimiser, source, entropy)
+    if not isinstance(plan.intervals, IntervalsPlan):
+        return model, None, None
     moments = plan.intervals.moments
-    sums = moments.release(source, entropy, release.weights)
-    return Fit(model, Evidence.of(plan, release.weights[0], moments, sums))
+    return model, Evidence.of(ready, minimiser[0], moments, moments.release(source, entropy, minimiser)), None
 
 
 def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy: Entropy) -> InterestEvidence:
@@ -179,11 +163,4 @@ def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws."""
-    if isinstance(plan, StatisticsPlan):
-        return (plan.lattice,)
-    others = [plan.centring, plan.matching]
-    if isinstance(plan.intervals, InterestPlan):
-        others = [*plan.intervals.releases]
-    elif plan.intervals is not None:
-        others = [plan.intervals.moments]
-    return (plan.lattice, *[part.lattice for part in others if part is not None])
+    return (plan.lattice, *(part.lattice for part in sums_beside(plan)))

@@ -20,6 +20,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
+from confide.inference.forecast import IntervalsPlan, SumsForecast
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP
@@ -40,7 +41,6 @@ from confide.training.budget_shares import (
     plan_with_interest,
     plans_with_intervals,
     refuse_intervals,
-    refuse_noisy_gradients,
     share_of,
 )
 from confide.training.gradient_steps import has_many_numbers
@@ -68,7 +68,7 @@ class Draft:
     asked : what the user asked for
     settings : the same with what was decided since
     n_features, n_rows : as in `make_plan`
-    centring : how a centre of the rows is released before the weights; None without one
+    parts : how a centre of the rows is released before the weights; empty without one
     made : the plan of several releases together, to which no step adds anything; None where the plan follows from `settings`
     said : of each step that says why it was decided so, its name and the sentence
     """
@@ -77,7 +77,7 @@ class Draft:
     settings: Settings
     n_features: int
     n_rows: int | None
-    centring: SumPlan[CentreOfRows] | None = None
+    parts: tuple[SumPlan[CentreOfRows], ...] = ()
     made: AnyPlan | None = None
     said: tuple[tuple[str, str], ...] = ()
 
@@ -86,8 +86,7 @@ class Draft:
         """The plan, with what was decided so far."""
         if self.made is not None:
             return self.made
-        plan = plan_of_weights(self.settings, self.n_features, self.n_rows)
-        return plan if self.centring is None else replace(plan, centring=self.centring)
+        return replace(plan_of_weights(self.settings, self.n_features, self.n_rows), parts=self.parts)
 
     @property
     def has_plan(self) -> bool:
@@ -162,11 +161,6 @@ def _needs_sums(asked: Settings) -> bool:
     """Whether the objective is none of the possible ways: it has no intervals, and sums are exact without noise."""
     is_named = asked.mechanism == "sufficient-statistics" or not asked.budget.is_private
     return is_named or getattr(asked.minimised, "nearly_squared", None) is None
-
-
-def _hide_nothing(candidate: Draft, _: Draft) -> bool:
-    """Whether the noise of sums hides next to nothing, or they are needed."""
-    return _needs_sums(candidate.asked) or bool(candidate.plan.forecast.ratio <= _NEXT_TO_NOTHING)
 
 
 # Which loss an automatic one stands for.
@@ -248,7 +242,7 @@ def _may_centre(draft: Draft) -> bool:
 def _gains_by_centre(draft: Draft) -> bool:
     """Whether noise in the objective or on the weights is so large that a centre may pay."""
     plan = draft.plan
-    if plan.descent is not None or not _may_centre(draft) or _share_of_rows(plan) <= _LEAST_NOISE:
+    if not plan.minimises or not _may_centre(draft) or _share_of_rows(plan) <= _LEAST_NOISE:
         return False
     # Centred rows are shortened, and with so little noise that costs more than the centre gains.
     return not (_compares_gradients(draft) and strength(plan, draft.settings.usual_norm) >= _enough_for_gradients(plan))
@@ -260,7 +254,7 @@ def _with_centre(draft: Draft) -> Iterator[Draft]:
     problem = plan.problem
     with suppress(ParameterError):
         centring = centring_plan(problem, plan.budget, _SHARE_OF_CENTRE)
-        if plan.descent is None:
+        if plan.minimises:
             # The norm of Gaussian noise if what the centre leaves of the budget bought nothing else.
             longest = gradient_shift(problem.loss_bounds.lipschitz, problem.neighbours) * problem.row_norm
             ideal = longest * math.sqrt(problem.n_weights) / (centring.mu * math.sqrt(1.0 / centring.share - 1.0))
@@ -268,7 +262,7 @@ def _with_centre(draft: Draft) -> Iterator[Draft]:
                 return
         bound = Centred.unmoved(problem.row_bound, draft.n_features)
         moved = draft.having(row_bound=bound, beside_mu=math.hypot(settings.beside_mu, centring.mu))
-        yield replace(moved, centring=centring)
+        yield replace(moved, parts=(centring,))
 
 
 def _share_of_rows(plan: Plan) -> float:
@@ -320,7 +314,7 @@ def _may_take_gradients(draft: Draft) -> bool:
     """Whether gradients were compared for such a fit, and were better. With random features an exact minimiser was."""
     asked, plan = draft.asked, draft.plan
     has_features = asked.random_features or asked.appends_features
-    is_open = asked.mechanism == "auto" and asked.may_centre and not has_features and plan.descent is None
+    is_open = asked.mechanism == "auto" and asked.may_centre and not has_features and plan.minimises
     if not is_open or not plan.budget.is_private or isinstance(plan.budget, PureDP):
         return False
     return _errs_less_often(draft) or _is_too_noisy(plan)
@@ -329,7 +323,7 @@ def _may_take_gradients(draft: Draft) -> bool:
 def _errs_less_often(draft: Draft) -> bool:
     """Whether gradients err less often for two classes. Few weights of straight lines may have less noise of another law."""
     plan, asked = draft.plan, draft.asked
-    if not _compares_gradients(draft) or not plan.perturbs_objective or not plan.problem.loss.constants.tapered:
+    if not _compares_gradients(draft) or not plan.noise.in_objective or not plan.problem.loss.constants.tapered:
         return False
     least, enough = _limits(plan, asked)
     is_gaussian = plan.noise.law == "gaussian" or asked.has_curves
@@ -365,7 +359,7 @@ def _is_too_noisy(plan: Plan) -> bool:
     loss, share = plan.problem.loss.constants, _share_of_rows(plan)
     if loss.n_outputs > 1:
         return share > _NOISY_FOR_CLASSES
-    if plan.noise is None or not plan.perturbs_objective:
+    if plan.noise is None or not plan.noise.in_objective:
         return False
     if loss.is_count:
         return share > _NOISY_FOR_COUNTS
@@ -378,7 +372,7 @@ def _with_gradients(draft: Draft) -> Iterator[Draft]:
     """Noisy gradients for the loss that was chosen. They clip slopes, so rows are as long as they were."""
     settings = replace(draft.asked, minimised=draft.loss, mechanism="gradient")
     others = tuple(said for said in draft.said if said[0] != "centre")
-    yield replace(draft, settings=settings, centring=None, said=others)
+    yield replace(draft, settings=settings, parts=(), said=others)
 
 
 # Whether a part of the budget makes predicted counts right in the mean.
@@ -424,10 +418,10 @@ def _with_mean(draft: Draft) -> Iterator[Draft]:
         else:
             asked = replace(asked, budget=_without(budget, share))
         said = tuple(said for said in draft.said if said[0] == "threshold")
-        made = decided(replace(draft, asked=asked, settings=asked, centring=None, said=said), STEPS[:-1])
+        made = decided(replace(draft, asked=asked, settings=asked, parts=(), said=said), STEPS[:-1])
         event = made.plan.event if is_joint else _event_of_both(made.plan, budget, share)
         matching = matching_plan(made.plan.problem, budget, share, law)
-        yield replace(made, made=replace(made.plan, event=event, matching=matching))
+        yield replace(made, made=replace(made.plan, event=event, parts=(*made.plan.parts, matching)))
 
 
 def _keeps_weights(candidate: Draft, draft: Draft) -> bool:
@@ -487,7 +481,8 @@ STEPS = (
         "sums of least squares",
         lambda draft: isinstance(draft.asked.minimised, SquaredError) and draft.asked.mechanism != "objective",
         _with_sums,
-        _hide_nothing,
+        # Their noise hides next to nothing, or they are needed.
+        lambda candidate, _: _needs_sums(candidate.asked) or candidate.plan.forecast.ratio <= _NEXT_TO_NOTHING,
         taken="Least squares is made of noisy sums of products, which leave nothing to be perturbed afterwards.",
         left="A loss is minimised, because noisy sums of products would hide more of what the rows say.",
     ),
@@ -552,7 +547,7 @@ STEPS = (
     ),
     Step(
         "centre of gradients",
-        lambda draft: draft.plan.descent is not None and _may_centre(draft),
+        lambda draft: not draft.plan.minimises and _may_centre(draft),
         # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
         _with_centre,
         _always,
@@ -621,33 +616,27 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
     """The plan. It is a pure function of frozen values, so it is remembered."""
     start = settings
     if isinstance(settings.minimised, SquaredError):
-        _refuse_objective(settings, settings.minimised)
-        start = replace(settings, minimised=settings.minimised.nearly_squared or settings.minimised)
+        nearly_squared = settings.minimised.nearly_squared
+        if settings.mechanism == "objective" and nearly_squared is None:
+            raise ParameterError(
+                "mechanism='objective' needs a finite target_bound, and has no intervals: set intervals to False, or take "
+                "mechanism='sufficient-statistics'."
+            )
+        if settings.mechanism == "objective" and settings.l1_ratio > 0.0:
+            raise ParameterError(NO_OBJECTIVE)
+        start = replace(settings, minimised=nearly_squared or settings.minimised)
     elif settings.has_intervals and not settings.interest:
         loss = settings.minimised.loss.constants
-        refuse_noisy_gradients(settings.mechanism)
-        refuse_intervals(loss, loss.n_outputs * (n_features + (settings.intercept > 0.0)))
+        refuse_intervals(settings.mechanism, loss, loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     draft = decided(Draft(settings, start, n_features, n_rows), STEPS)
     plan: AnyPlan = draft.plan
-    if draft.made is not None and settings.has_intervals and not settings.interest:
-        draft.made.intervals.check()
-    said = dict(draft.said)
+    if isinstance(plan.intervals, IntervalsPlan | SumsForecast):
+        plan.intervals.check()
+    said, is_named = dict(draft.said), settings.mechanism != "auto" and plan.mechanism != "none"
+    why = f'The mechanism is "{plan.mechanism}", because it was asked for.' if is_named else _REASONS[plan.mechanism]
     # The step that takes gradients says why they are noisy.
-    first = () if "noisy gradients" in said else (_of_mechanism(plan, settings),)
+    first = () if "noisy gradients" in said else (why,)
     return replace(plan, reasons=(*first, *said.values(), _of_alpha(plan, settings)))
-
-
-def _refuse_objective(settings: Settings, squared: SquaredError) -> None:
-    """Refuse noise in the objective where it was asked for and cannot be had."""
-    if settings.mechanism != "objective":
-        return
-    if squared.nearly_squared is None:
-        raise ParameterError(
-            "mechanism='objective' needs a finite target_bound, and has no intervals: set intervals to False, or take "
-            "mechanism='sufficient-statistics'."
-        )
-    if settings.l1_ratio > 0.0:
-        raise ParameterError(NO_OBJECTIVE)
 
 
 # What a plan says of itself.
@@ -661,12 +650,6 @@ _REASONS = {
     "none": "No noise is added, because the budget is infinite.",
 }
 """Why "auto" takes a mechanism."""
-
-
-def _of_mechanism(plan: AnyPlan, asked: Settings) -> str:
-    """Why a plan has its mechanism."""
-    is_named = asked.mechanism != "auto" and plan.mechanism != "none"
-    return f'The mechanism is "{plan.mechanism}", because it was asked for.' if is_named else _REASONS[plan.mechanism]
 
 
 def _of_alpha(plan: AnyPlan, asked: Settings) -> str:

@@ -19,6 +19,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss, Loss
 from confide.erm.row_bounds import Centred
 from confide.models.scores import LinearModel
+from confide.privacy.gradient import GradientPlan
 from confide.privacy.mechanism import Plan, Problem
 from confide.training.alpha import typical_norm, usual_curvature, usual_slope
 from confide.training.gradient_steps import HeavyBall
@@ -46,11 +47,12 @@ def support_threshold(plan: Plan, weights: Weights | None = None) -> float:
     share = FALSE_WEIGHTS / (problem.n_features * problem.loss.constants.n_outputs)
     lattice: Any = plan.lattice
     pull, stiffness = _pull_of_rows(problem, weights)
-    if plan.descent is not None:
-        of_noise, of_pull = responses(plan.descent.steps, stiffness)
+    if isinstance(plan, GradientPlan):
+        steps: Any = plan.descent.steps
+        of_noise, of_pull = responses(steps, stiffness)
         chance = gaussian_threshold(share, math.hypot(lattice.deviation * of_noise, pull * of_pull))
         # A strong l1 penalty leaves half of it, for what the guesses leave out.
-        return max(0.5 * chance, chance - _SHARE_OF_L1 * getattr(plan.descent.steps, "l1", 0.0) * of_pull)
+        return max(0.5 * chance, chance - _SHARE_OF_L1 * float(steps.l1) * of_pull)
     of_rows = pull / stiffness
     if plan.noise is not None:
         return math.hypot(_spherical(share, plan.noise.norm, problem.n_weights), gaussian_threshold(share, of_rows))
@@ -155,7 +157,7 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     if has_levels and isinstance(groups, GroupBound):
         for levels, scale in _groups(groups):
             middle = np.median(coef[:, levels], axis=1)
-            if plan.lattice is not None and plan.descent is None and not isinstance(bound, Centred):
+            if plan.lattice is not None and plan.weights_on_grid:
                 middle = np.ldexp(np.floor(np.ldexp(middle, -plan.lattice.exponent)), plan.lattice.exponent)
             coef[:, levels] -= middle[:, None]
             intercept += scale * middle
