@@ -343,6 +343,7 @@ def test_names_in_the_pages_can_be_had_after_one_import():
 def test_the_python_of_the_page_on_pictures_runs(tmp_path, monkeypatch):
     """Its blocks in order, in an empty folder: each display has axes, and the releases are charged."""
     plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed")
+    plt.close("all")  # Matplotlib 3.8 warns of figures that another test left open
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     names = {}

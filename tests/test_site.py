@@ -293,6 +293,7 @@ def test_a_notebook_is_made_from_its_source():
 def test_the_notebook_of_the_tutorial_runs(capsys, gathered):
     """Its cells, one after the other; the page shows them, and the notebook beside it has them."""
     plt = pytest.importorskip("matplotlib.pyplot")
+    plt.close("all")  # Matplotlib 3.8 warns of figures that another test left open
     plt.switch_backend("svg")
     source = (DOCS / "tutorials" / "notebook.py").read_text(encoding="utf-8")
     names = {}
