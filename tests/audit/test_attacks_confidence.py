@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from confide.audit.attacks import Separation, claimed, currency, lower_bound, upper_bound
+from confide.audit.attacks import Separation, amount_shown, claimed, currency, lower_bound, upper_bound
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from tests.privacy.densities import gaussian_profile
 
@@ -60,4 +60,4 @@ def test_each_currency_names_itself():
     assert [claimed(each) for each in (PureDP(2.0), ApproxDP(1.0, 1e-6), ZCDP(0.5))] == [2.0, 1.0, 0.5]
     assert currency(ApproxDP(1.0, 1e-6)) == "epsilon at delta 1e-06"
     assert (currency(PureDP(2.0)), currency(ZCDP(0.5))) == ("epsilon", "rho")
-    assert Separation(0.5, 0.1).spent(ZCDP(0.5)) == Separation(0.5, 0.1).rho
+    assert amount_shown(Separation(0.5, 0.1), ZCDP(0.5)) == Separation(0.5, 0.1).rho

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.audit.releases import Columns, Failed, bounded, vectors, with_bits
+from confide.audit.releases import Failed, bounded, columns_of, matrix_of, vectors, with_bits
 
 
 def test_json_becomes_one_column_for_each_place():
     """Numbers keep their value, text gets a column for each value, and what is missing is NaN."""
     outcomes = [{"a": [1, 2.5], "b": "yes"}, {"a": [3, 4.5], "b": "no"}, {"a": [5], "b": "yes"}, Failed("ValueError: x")]
-    columns = Columns.of(outcomes)
-    matrix = columns.matrix(outcomes)
-    assert not columns.are_numbers
-    assert columns.numbers == ("a.length", "a.0.", "a.1.")
-    assert [path for path, _ in columns.texts] == ["b.", "error"]
+    columns = columns_of(outcomes)
+    matrix = matrix_of(outcomes, columns)
+    assert columns == ("a.length", "a.0.", "a.1.", ("b.", "yes"), ("b.", "no"), ("error", "ValueError: x"))
+    assert not vectors(outcomes[:2], outcomes[2:], 2)[2]
     np.testing.assert_array_equal(matrix[0], [2, 1, 2.5, 1, 0, 0])
     assert np.isnan(matrix[2][2])
     np.testing.assert_array_equal(matrix[3][3:], [0, 0, 1])

@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,6 @@ class Separation:
         p, q = min(self.low, 1.0 - 1e-300), max(self.high, 1e-300)
         return max(0.0, float(ndtri(p) - ndtri(q))) if p > q else 0.0
 
-    def spent(self, budget: Budget) -> float:
-        """The least amount of the budget's own currency that allows such an event: epsilon at its delta, or rho."""
-        return amount_shown(self, budget)
-
 
 def amount_shown(spent: Any, budget: Budget) -> float:
     """What a result shows of the budget's own currency: epsilon at its delta, or rho."""
@@ -115,7 +112,7 @@ def claimed(budget: Budget) -> float:
 
 
 def currency(budget: Budget) -> str:
-    """What `Separation.spent` measures for this budget."""
+    """What `amount_shown` measures for this budget."""
     name, delta = "rho" if isinstance(budget, ZCDP) else "epsilon", getattr(budget, "delta", None)
     return name if delta is None else f"{name} at delta {delta:g}"
 
@@ -196,7 +193,7 @@ class AuditResult:
     @property
     def shown(self) -> float:
         """Lower bound on what was spent, in the currency of the claim."""
-        return self.separation.spent(self.budget)
+        return amount_shown(self.separation, self.budget)
 
     @property
     def refuted(self) -> bool:
@@ -211,8 +208,7 @@ class AuditResult:
     @property
     def visible_noise(self) -> float | None:
         """The largest part of the noise at which this audit would have refuted the claim with probability 0.9, if known."""
-        seen = [factor for factor, power in self.power if power >= LIKELY]
-        return max(seen) if seen else None
+        return max((factor for factor, power in self.power if power >= LIKELY), default=None)
 
     def power_at(self, factor: float) -> float | None:
         """The estimated probability of a refutation if the noise were this part of what it is; None if it is not known."""
@@ -259,7 +255,13 @@ class AuditResult:
             f"The same attack on two samples from one data set shows {self.control:.3f}, {control}.",
         ]
         if not self.refuted and self.power:
-            sentences.append(_power_sentence(self.visible_noise, self.power_at(0.8)))
+            visible, power = self.visible_noise, self.power_at(0.8)
+            seen = "So many releases would hardly ever refute the claim, even with a fifth of the noise: take more of them"
+            if visible is not None:
+                smaller = f"Noise {100 * (1 - visible):.0f}% smaller than it is"
+                seen = f"{smaller} would have been refuted with probability {LIKELY:g}"
+                seen += "" if power is None else f"; noise 20% smaller, with probability {power:.2f}"
+            sentences.append(f"{seen}.")
         elif not self.refuted:
             sentences.append("The power is not known, because the releases are not vectors of numbers.")
         return sentences
@@ -283,9 +285,8 @@ class AuditResult:
         """
         ax = axes_for("plot", ax, (4.8, 4.4))
         x = [k / 200 for k in range(201)]
-        ax.plot(
-            x, [self._allowed(strength) for strength in x], color="0.4", linestyle="--", label="most that the claim allows"
-        )
+        allowed = [self._allowed(share) for share in x]
+        ax.plot(x, allowed, color="0.4", linestyle="--", label="most that the claim allows")
         ax.plot(self.false_alarms, self.detections, color=BLUE, label="counted releases")
         ax.plot([self.separation.high], [self.separation.low], "o", color=ORANGE, label="bounds of the event")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
@@ -300,15 +301,9 @@ class AuditResult:
         low, high = q, 1.0
         for _ in range(40):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if Separation(middle, q).spent(self.budget) <= claimed(self.budget) else (low, middle)
+            is_allowed = amount_shown(Separation(middle, q), self.budget) <= claimed(self.budget)
+            low, high = (middle, high) if is_allowed else (low, middle)
         return low
-
-
-def _power_sentence(visible: float | None, power: float | None) -> str:
-    if visible is None:
-        return "So many releases would hardly ever refute the claim, even with a fifth of the noise: take more of them."
-    seen = f"Noise {100 * (1 - visible):.0f}% smaller than it is would have been refuted with probability {LIKELY:g}"
-    return f"{seen}." if power is None else f"{seen}; noise 20% smaller, with probability {power:.2f}."
 
 
 _FACTORS = tuple(round(0.05 * k, 2) for k in range(19, 3, -1))
@@ -375,10 +370,8 @@ def attack(
         raise ParameterError(f"n_releases must be at least {_LEAST_RELEASES}; it is {n_releases}.")
     if not 0.0 < confidence < 1.0:
         raise ParameterError(f"confidence must lie strictly between 0 and 1; it is {confidence}.")
-    outcomes = [outcomes_of(release, data, n_releases) for data in (first, second)]
     return result_of(
-        outcomes[0],
-        outcomes[1],
+        *(outcomes_of(release, data, n_releases) for data in (first, second)),
         budget=claim_of(release, budget),
         statistic=statistic,
         confidence=confidence,
@@ -420,73 +413,31 @@ def result_of(
     name: str = "release",
 ) -> AuditResult:
     """The result of an attack on releases that were made before, equally many from either data set."""
-    half = len(first) // 2
+    half, quarter = len(first) // 2, len(first) // 4
     one, other, are_vectors = vectors(first, second, half)
-    samples = _Samples(one[:half], other[:half], one[half:], other[half:])
-    setting = _Setting(budget, statistic, confidence)
-    result = _attacked(samples, setting)
+    event: Any = partial(_event, budget=budget, statistic=statistic, confidence=confidence)
+    found_by, hits, separation, counted = event(one, other, half)
     # The same attack where both sides are releases from the first data set: it must show nothing.
-    quarter = len(one) // 4
-    own = _attacked(_Samples(*(one[k * quarter : (k + 1) * quarter] for k in range(4))), setting)
+    own = [np.concatenate([one[start : start + quarter], one[start + 2 * quarter :][:quarter]]) for start in (0, quarter)]
+    thresholds = np.unique(np.quantile(np.concatenate(counted), np.linspace(0.0, 1.0, 101)))
+    detections, false_alarms = ((side[:, None] > thresholds).mean(axis=0).tolist() for side in counted)
     failed = [side for side in (first, second) if all(isinstance(outcome, Failed) for outcome in side)]
     return AuditResult(
         name=name,
         budget=budget,
         confidence=confidence,
-        statistic=result.name,
-        n_learned=len(samples.first),
-        n_counted=len(samples.counted_first),
-        hits_first=result.hits_first,
-        hits_second=result.hits_second,
-        separation=result.separation,
-        control=own.separation.spent(budget),
-        power=_powers(samples, setting) if are_vectors and with_power else (),
-        false_alarms=tuple(result.curve[0].tolist()),
-        detections=tuple(result.curve[1].tolist()),
+        statistic=found_by,
+        n_learned=half,
+        n_counted=len(one) - half,
+        hits_first=hits[0],
+        hits_second=hits[1],
+        separation=separation,
+        control=amount_shown(event(*own, quarter)[2], budget),
+        power=_powers(event, one, other, half) if are_vectors and with_power else (),
+        false_alarms=tuple(false_alarms),
+        detections=tuple(detections),
         failure=failed[0][0].error if len(failed) == 2 else None,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Samples:
-    """Releases that decide the event, and those that are counted."""
-
-    first: Array
-    second: Array
-    counted_first: Array
-    counted_second: Array
-
-    def shrunk(self, factor: float) -> _Samples:
-        """What the releases would be if their noise were this part of what it is: both sides drawn towards their means."""
-        sides = []
-        for learned_from, counted in ((self.first, self.counted_first), (self.second, self.counted_second)):
-            mean = np.concatenate([learned_from, counted]).mean(axis=0)
-            sides.append([mean + factor * (sample - mean) for sample in (learned_from, counted)])
-        return _Samples(sides[0][0], sides[1][0], sides[0][1], sides[1][1])
-
-    def with_details(self) -> _Samples:
-        """The same with columns for the last bits and for what is missing, and without numbers that are not finite."""
-        parts = (self.first, self.second, self.counted_first, self.counted_second)
-        whole = bounded(with_bits(np.concatenate(parts)))
-        return _Samples(*np.split(whole, np.cumsum([len(part) for part in parts])[:-1]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    budget: Budget
-    statistic: Statistic | None
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """An event and how often it was seen."""
-
-    name: str
-    hits_first: int
-    hits_second: int
-    separation: Separation
-    curve: tuple[Array, Array]
 
 
 def separation_of_samples(first: Sequence[Any], second: Sequence[Any]) -> float:
@@ -501,40 +452,44 @@ def separation_of_samples(first: Sequence[Any], second: Sequence[Any]) -> float:
     return ranked(*scores)
 
 
-def _attacked(samples: _Samples, setting: _Setting) -> _Found:
-    """Choose the event by the first half of the releases and count it in the second."""
-    n = len(samples.counted_first)
+def _event(
+    first: Array, second: Array, n_learned: int, budget: Budget, statistic: Statistic | None, confidence: float
+) -> tuple[str, list[int], Separation, list[Array]]:
+    """Choose the event by the first releases of either side, and count it in the others.
+
+    Returns the name of the statistic, how often either side showed the event, what this says, and the scores counted.
+    """
+    n = len(first) - n_learned
 
     def best(one: Array, other: Array) -> tuple[float, float]:
-        return _threshold(one, other, n, setting)
+        return _threshold(one, other, n, budget, confidence)
 
-    if setting.statistic is None:
-        detailed = samples.with_details()
-        statistic, one, other, name = learned(detailed.first, detailed.second, lambda a, b: best(a, b)[0])
-        counted = [statistic(side) for side in (detailed.counted_first, detailed.counted_second)]
+    name = "likelihood ratio"
+    if statistic is None:
+        detailed = bounded(with_bits(np.concatenate([first, second])))
+        first, second = detailed[: len(first)], detailed[len(first) :]
+        statistic, one, other, name = learned(first[:n_learned], second[:n_learned], lambda a, b: best(a, b)[0])
+        counted = [statistic(side[n_learned:]) for side in (first, second)]
     else:
-        name = "likelihood ratio"
         one, other, *counted = (
-            np.nan_to_num(np.asarray(setting.statistic(side), dtype=np.float64))
-            for side in (samples.first, samples.second, samples.counted_first, samples.counted_second)
+            np.nan_to_num(np.asarray(statistic(side), dtype=np.float64))
+            for side in (first[:n_learned], second[:n_learned], first[n_learned:], second[n_learned:])
         )
     _, threshold = best(one, other)
     hits = [int((side > threshold).sum()) for side in counted]
-    separation = Separation(
-        float(lower_bound(hits[0], n, setting.confidence)), float(upper_bound(hits[1], n, setting.confidence))
-    )
-    return _Found(name, hits[0], hits[1], separation, _curve(*counted))
+    low, high = float(lower_bound(hits[0], n, confidence)), float(upper_bound(hits[1], n, confidence))
+    return name, hits, Separation(low, high), counted
 
 
-def _threshold(first: Array, second: Array, n: int, setting: _Setting) -> tuple[float, float]:
+def _threshold(first: Array, second: Array, n: int, budget: Budget, confidence: float) -> tuple[float, float]:
     """(what n releases from either side would show, the threshold at which they show most)."""
     values = np.unique(np.concatenate([first, second]))
     middles = 0.5 * (values[1:] + values[:-1]) if len(values) > 1 else values
     if len(middles) > _MOST_THRESHOLDS:
         middles = middles[np.linspace(0, len(middles) - 1, _MOST_THRESHOLDS).astype(int)]
     one, other = (1.0 - np.searchsorted(np.sort(side), middles, side="right") / len(side) for side in (first, second))
-    lows, highs = lower_bound(one * n, n, setting.confidence), upper_bound(other * n, n, setting.confidence)
-    shown = [Separation(low, high).spent(setting.budget) for low, high in zip(lows.tolist(), highs.tolist(), strict=True)]
+    lows, highs = lower_bound(one * n, n, confidence), upper_bound(other * n, n, confidence)
+    shown = [amount_shown(Separation(*ends), budget) for ends in zip(lows.tolist(), highs.tolist(), strict=True)]
     if max(shown) <= 0.0:
         # Nothing would be shown, so the threshold that tells most of them apart is as good as any.
         return 0.0, float(middles[np.argmax(one - other)])
@@ -542,23 +497,27 @@ def _threshold(first: Array, second: Array, n: int, setting: _Setting) -> tuple[
     return shown[best], float(middles[best])
 
 
-def _curve(first: Array, second: Array) -> tuple[Array, Array]:
-    """Shares of false alarms and of detections at many thresholds, for a picture."""
-    thresholds = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0.0, 1.0, 101)))
-    return tuple((side[:, None] > thresholds).mean(axis=0) for side in (second, first))
-
-
-def _powers(samples: _Samples, setting: _Setting) -> tuple[tuple[float, float], ...]:
+def _powers(event: partial[Any], first: Array, second: Array, n_learned: int) -> tuple[tuple[float, float], ...]:
     """Parts of the noise, each with the probability that this audit would then have refuted the claim.
 
     The part 0.8 is always among them, and so is the largest of `_FACTORS` at which the probability is at least 0.9.
     """
+    n, means = len(first) - n_learned, [side.mean(axis=0) for side in (first, second)]
     chances: dict[float, float] = {}
+    levels = (np.arange(_BINS) + 0.5) / _BINS
 
     def power(factor: float) -> float:
-        if factor not in chances:
-            shrunk, n = _attacked(samples.shrunk(factor), setting), len(samples.counted_first)
-            chances[factor] = _chance(shrunk.hits_first / n, shrunk.hits_second / n, n, setting)
+        if factor in chances:
+            return chances[factor]
+        # What the releases would be if their noise were this part of what it is: both sides drawn towards their means.
+        shrunk = [mean + factor * (side - mean) for mean, side in zip(means, (first, second), strict=True)]
+        quantiles = [_quantiles(levels, n, hits / n) for hits in event(*shrunk, n_learned)[1]]
+        budget, confidence = event.keywords["budget"], event.keywords["confidence"]
+        highs, refuted = upper_bound(quantiles[1], n, confidence).tolist(), 0
+        for low, times in zip(*np.unique(lower_bound(quantiles[0], n, confidence), return_counts=True), strict=True):
+            shown = [amount_shown(Separation(float(low), high), budget) for high in highs]
+            refuted += int(times) * sum(amount > claimed(budget) for amount in shown)
+        chances[factor] = refuted / _BINS**2
         return chances[factor]
 
     power(0.8)
@@ -568,18 +527,6 @@ def _powers(samples: _Samples, setting: _Setting) -> tuple[tuple[float, float], 
         low, high = (low, middle) if power(_FACTORS[middle]) >= LIKELY else (middle + 1, high)
     power(_FACTORS[low])
     return tuple(sorted(chances.items(), reverse=True))
-
-
-def _chance(p: float, q: float, n: int, setting: _Setting) -> float:
-    """Probability that counts of n releases, of events with these probabilities, refute the claim."""
-    levels = (np.arange(_BINS) + 0.5) / _BINS
-    lows = lower_bound(_quantiles(levels, n, p), n, setting.confidence)
-    highs = upper_bound(_quantiles(levels, n, q), n, setting.confidence)
-    limit, refuted = claimed(setting.budget), 0
-    for low in np.unique(lows).tolist():
-        times = int((lows == low).sum())
-        refuted += times * sum(Separation(low, high).spent(setting.budget) > limit for high in highs.tolist())
-    return refuted / _BINS**2
 
 
 def _quantiles(levels: Array, n: int, p: float) -> Array:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
 from confide.privacy.bundles import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
-from confide.privacy.lattice import LatticeGaussian, LatticeNoise
+from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Noise, Plan, Release, zero_weights
 from confide.privacy.penalised_problem import ridge_factors
 from confide.privacy.shapes import Ball, Cylinder, Shape
@@ -45,10 +46,12 @@ class Density:
     ----------
     plan : of the weights, by objective or by output perturbation
     source : the rows
+    release : what the mechanism gave in the fit that was overheard; None if there was none
     """
 
     plan: Plan
     source: RowSource
+    release: Release | None = None
 
     def noise_behind(self, weights: Array) -> Array:
         """(n, D): the noise in the objective that has these minimisers (n, D)."""
@@ -61,7 +64,11 @@ class Density:
             behind, determinants = self._sums(weights, 2)
             return log_density(noise, behind) + determinants
         apart = weights - minimiser(plan, self.source)
-        return log_density(noise, apart) if noise is not None else _log_density_on_grid(plan.lattice, apart)
+        if noise is not None:
+            return log_density(noise, apart)
+        if isinstance(plan.lattice, LatticeGaussian):
+            return np.asarray(-0.5 * ((apart / plan.lattice.deviation) ** 2).sum(axis=1))
+        return np.asarray(-np.abs(apart).sum(axis=1) / getattr(plan.lattice, "scale", math.inf))
 
     def _sums(self, weights: Array, order: int) -> tuple[Array, Array]:
         """The noise behind weights, and with order 2 the logarithm of the determinant of the Hessian."""
@@ -90,8 +97,7 @@ def minimiser(plan: Plan, source: RowSource) -> Array:
     objective = problem.objective(source, plan.l2, zero_weights(problem))
     solver: Any = ProximalThenFallback() if hasattr(problem, "l1_ratio") else NewtonThenFallback()
     with np.errstate(all="ignore"):
-        minimiser: Array = certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
-    return minimiser
+        return certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
 
 
 def likelihood_ratio(first: Density, second: Density) -> Callable[[Array], Array]:
@@ -115,20 +121,18 @@ def shape_norm(shape: Shape, vectors: Array) -> Array:
         return np.asarray(np.maximum(lengths, np.abs(vectors[..., -1]) / shape.scales[1]))
     parts = np.split(vectors, np.cumsum(shape.sizes)[:-1], axis=-1)
     if isinstance(shape, Bundles):
-        norms = [_norm_of_bundle(shape, i, [parts[g] for g in bundle]) for i, bundle in enumerate(shape.bundles)]
+        norms = []
+        for position, bundle in enumerate(shape.bundles):
+            own, sums = shape.shape_of(position), []
+            for group, scale, linked in zip(bundle, own.scales, own.linked, strict=True):
+                # Away from the constant, linked groups count from their median.
+                away = linked and position != shape.home
+                middle = np.median(parts[group], axis=-1, keepdims=True) if away else 0.0
+                sums.append(np.abs(parts[group] - middle).sum(axis=-1) / scale)
+            norms.append(np.max(sums, axis=0))
         return np.asarray(np.tensordot(np.array(shape.shares) / UNITS, norms, axes=1))
     sums = [np.abs(part).sum(axis=-1) / scale for part, scale in zip(parts, shape.scales, strict=True)]
     return np.asarray(np.max(sums, axis=0))
-
-
-def _norm_of_bundle(shape: Bundles, position: int, parts: list[Array]) -> Any:
-    """(n,): the norm of the groups of one bundle. Away from the constant, linked groups count from their median."""
-    own, norms = shape.shape_of(position), []
-    for part, scale, linked in zip(parts, own.scales, own.linked, strict=True):
-        away = linked and position != shape.home
-        middle = np.median(part, axis=-1, keepdims=True) if away else 0.0
-        norms.append(np.abs(part - middle).sum(axis=-1) / scale)
-    return np.max(norms, axis=0)
 
 
 def whitened(noise: Noise, vectors: Array) -> Array:
@@ -156,28 +160,12 @@ def gaussian_covariance(shape: Shape, scale: float) -> Array:
     return covariance
 
 
-def _log_density_on_grid(lattice: LatticeNoise | None, apart: Array) -> Array:
-    if isinstance(lattice, LatticeGaussian):
-        return np.asarray(-0.5 * ((apart / lattice.deviation) ** 2).sum(axis=1))
-    scale = getattr(lattice, "scale", math.inf)
-    return np.asarray(-np.abs(apart).sum(axis=1) / scale)
-
-
 # The plans and the rows of a fit, overheard while it runs: what an attacker who knows all but one row can work out too.
 #
 # Nothing in the rooms that promise privacy knows of audits. So their methods are replaced for the time of a fit, under a
 # lock.
 
 _LOCK = threading.RLock()
-
-
-@dataclass(frozen=True, slots=True)
-class Overheard:
-    """One release of weights: its plan, its rows, and what it gave."""
-
-    plan: Plan
-    source: RowSource
-    release: Release
 
 
 @contextmanager
@@ -187,18 +175,11 @@ def replaced(changes: list[tuple[type, str, Callable[..., Any]]]) -> Iterator[No
         before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
         try:
             for (owner, name, old), (_, _, new) in zip(before, changes, strict=True):
-                setattr(owner, name, _with_old(old, new))
+                setattr(owner, name, lambda *given, _old=old, _new=new, **named: _new(_old, *given, **named))
             yield
         finally:
             for owner, name, old in before:
                 setattr(owner, name, old)
-
-
-def _with_old(old: Callable[..., Any], new: Callable[..., Any]) -> Callable[..., Any]:
-    def method(*given: Any, **named: Any) -> Any:
-        return new(old, *given, **named)
-
-    return method
 
 
 def mechanisms() -> list[type]:
@@ -206,18 +187,19 @@ def mechanisms() -> list[type]:
     return list({type(mechanism) for name, mechanism in MECHANISMS.items() if name != "none"})
 
 
-def overheard(fit: Callable[[], Any]) -> list[Overheard]:
-    """Every release of weights in a fit."""
-    overheard: list[Overheard] = []
+def overheard(fit: Callable[[], Any]) -> list[Density]:
+    """Every release of weights in a fit, without a warning."""
+    heard: list[Density] = []
 
     def noted(old: Callable[..., Release], mechanism: Any, plan: Plan, source: RowSource, *rest: Any) -> Release:
         release = old(mechanism, plan, source, *rest)
-        overheard.append(Overheard(plan, source, release))
+        heard.append(Density(plan, source, release))
         return release
 
-    with replaced([(kind, "release", noted) for kind in mechanisms()]):
+    with warnings.catch_warnings(), replaced([(kind, "release", noted) for kind in mechanisms()]):
+        warnings.simplefilter("ignore")
         fit()
-    return overheard
+    return heard
 
 
 # What is spent at one pair of neighbours, without chance: the density of released weights, integrated on a grid.
@@ -346,16 +328,14 @@ def exact(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...], *, n_
     Source: Chaudhuri, Monteleoni and Sarwate (2011), section 3.3, for the density.
     """
     densities = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for data in (first, second):
-            heard = overheard(lambda data=data: unfitted(estimator).fit(*data))  # type: ignore[misc]
-            if len(heard) != 1 or not is_known(heard[0].plan):
-                raise ParameterError(
-                    "the density of what this estimator releases is not known. Take mechanism='objective' or 'output', and "
-                    "centre=False."
-                )
-            densities.append(Density(heard[0].plan, heard[0].source))
+    for data in (first, second):
+        heard = overheard(partial(unfitted(estimator).fit, *data))
+        if len(heard) != 1 or not is_known(heard[0].plan):
+            raise ParameterError(
+                "the density of what this estimator releases is not known. Take mechanism='objective' or 'output', and "
+                "centre=False."
+            )
+        densities += heard
     size = densities[0].plan.problem.n_weights
     if size not in _POINTS:
         raise ParameterError(

@@ -15,7 +15,8 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ class LeaksResult:
         """A JSON form."""
         return {
             "holds": self.holds,
-            "leaks": [{"where": leak.where, "what": leak.what} for leak in self.leaks],
+            "leaks": [asdict(leak) for leak in self.leaks],
             "searched": list(self.searched),
         }
 
@@ -121,19 +122,16 @@ def leaks(estimator: Any, X: Any, y: Any = None, *, neighbour: tuple[Any, ...] |
 
     Source: Bichsel et al. (2021), "DP-Sniper", for the search by classes of outcomes; Okay and others plant canaries alike.
     """
+    targets = () if y is None else (y,)
     first, values = _planted(X, CANARIES[0])
-    second, more = (_planted(X, CANARIES[1])) if neighbour is None else (None, ())
-    given = (first,) if y is None else (first, y)
-    other = neighbour if neighbour is not None else ((second,) if y is None else (second, y))
-    needles = _needles([*values, *more])
-    outcome = _by_replay(estimator, given, other) if is_own(estimator) else _by_repetition(estimator, given, other)
-    texts, differences = outcome
-    hidden = [
-        Leak(where, "it holds a value of a row")
-        for where, text in texts.items()
-        if any(needle in text for needle in needles)
-    ]
-    refusal = _refusal(estimator, first, y)
+    if neighbour is None:
+        second, more = _planted(X, CANARIES[1])
+        neighbour, values = (second, *targets), [*values, *more]
+    search = _by_replay if is_own(estimator) else _by_repetition
+    texts, differences = search(estimator, (first, *targets), neighbour)
+    needles, refusal = _needles(values), _refusal(estimator, first, targets)
+    places = [where for where, text in texts.items() if any(needle in text for needle in needles)]
+    hidden = [Leak(where, "it holds a value of a row") for where in places]
     if any(needle in refusal for needle in needles):
         hidden.append(Leak("error", "its message holds a value of a row"))
     return LeaksResult((*hidden, *differences), (*sorted({where.split(".")[0] for where in texts}), "error"))
@@ -189,21 +187,16 @@ def _by_replay(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...]) 
 
 
 def _by_repetition(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[dict[str, bytes], list[Leak]]:
-    sides = []
-    for data in (first, second):
-        fits = []
+    sides: list[list[dict[str, bytes]]] = [[], []]
+    for fits, data in zip(sides, (first, second), strict=True):
         for _ in range(_FITS):
-            model, spoken = _listened(lambda data=data: unfitted(estimator).fit(*data))  # type: ignore[misc]
+            model, spoken = _listened(partial(unfitted(estimator).fit, *data))
             fits.append(shown(model) | spoken)
-        sides.append(fits)
     leaks = []
     for where in dict.fromkeys(where for fits in sides for fit in fits for where in fit):
-        values = [{fit.get(where) for fit in fits} for fits in sides]
-        if (
-            where.split(".")[0] not in ("pickle", "repr", "html")
-            and all(len(value) == 1 for value in values)
-            and values[0] != values[1]
-        ):
+        one, other = ({fit.get(where) for fit in fits} for fits in sides)
+        is_searched = where.split(".")[0] not in ("pickle", "repr", "html")
+        if is_searched and len(one) == len(other) == 1 and one != other:
             leaks.append(Leak(where, "it is the same in every fit and differs between neighbours, so it has no noise"))
     return sides[0][0], leaks
 
@@ -239,26 +232,21 @@ def shown(fitted: Any) -> dict[str, bytes]:
         texts["statement"] = fitted.guarantee_.statement().encode()
     texts["pickle"] = contents(fitted)
     with tempfile.TemporaryDirectory() as folder:
-        for name, writes in (
-            ("save", "model.json"),
-            ("report", "report.json"),
-            ("report", "report.html"),
-            ("report", "report.md"),
-        ):
-            if hasattr(fitted, name):
-                path = Path(folder) / writes
-                try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        getattr(fitted, name)(path)
-                except Exception as error:  # noqa: BLE001 - what cannot be written is refused, with a message
-                    texts[f"files.{writes}"] = str(error).encode()
-                else:
-                    texts[f"files.{writes}"] = path.read_bytes() if path.exists() else b""
+        for writes in ("model.json", "report.json", "report.html", "report.md"):
+            path, write = Path(folder) / writes, getattr(fitted, "save" if writes == "model.json" else "report", None)
+            if write is None:
+                continue
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    write(path)
+                texts[f"files.{writes}"] = path.read_bytes() if path.exists() else b""
+            except Exception as error:  # noqa: BLE001 - what cannot be written is refused, with a message
+                texts[f"files.{writes}"] = str(error).encode()
     return texts
 
 
-def _refusal(estimator: Any, X: Any, y: Any) -> bytes:
+def _refusal(estimator: Any, X: Any, targets: tuple[Any, ...]) -> bytes:
     """The error for rows of which one holds a number that is not finite."""
     if hasattr(X, "iloc"):
         return b""
@@ -267,7 +255,7 @@ def _refusal(estimator: Any, X: Any, y: Any) -> bytes:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            unfitted(estimator).fit(*((bad,) if y is None else (bad, y)))
+            unfitted(estimator).fit(bad, *targets)
     except Exception as error:  # noqa: BLE001 - whatever it is, its text is searched
         return f"{error}".encode()
     return b""

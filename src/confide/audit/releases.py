@@ -9,11 +9,12 @@ import math
 import pickle
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +22,10 @@ from confide.array_types import Array
 from confide.errors import FileError, ParameterError
 from confide.features.toml_form import refuse_address
 
-_OWN = "confide."
-
 
 def is_own(estimator: Any) -> bool:
     """Whether an estimator is one of this package."""
-    return type(estimator).__module__.startswith(_OWN)
+    return type(estimator).__module__.startswith("confide.")
 
 
 def released_by(release: Any) -> Callable[..., Any]:
@@ -35,11 +34,9 @@ def released_by(release: Any) -> Callable[..., Any]:
         template = unfitted(release)
         # Ours keep nothing of a fit but attributes, so shallow copies are as good as new ones, and made much faster.
         return lambda *data: fitted_values(copy.copy(template) if is_own(template) else unfitted(template), data)
-    if not callable(release):
-        raise ParameterError(
-            f"release must be a callable or an estimator with a method fit; it is {type(release).__name__}."
-        )
-    return release  # type: ignore[no-any-return]
+    if callable(release):
+        return release  # type: ignore[no-any-return]
+    raise ParameterError(f"release must be a callable or an estimator with a method fit; it is {type(release).__name__}.")
 
 
 def unfitted(estimator: Any) -> Any:
@@ -51,8 +48,7 @@ def unfitted(estimator: Any) -> Any:
     else:
         made = copy.deepcopy(estimator)
     if is_own(estimator):
-        changes = {name: None for name in ("random_state", "ledger") if name in made.get_params(deep=False)}
-        made.set_params(**changes)
+        made.set_params(**{name: None for name in ("random_state", "ledger") if name in made.get_params(deep=False)})
     return made
 
 
@@ -64,15 +60,9 @@ def fitted_values(estimator: Any, data: tuple[Any, ...]) -> Any:
     best = getattr(fitted, "best_estimator_", fitted) if is_own(fitted) else fitted
     if is_own(best) and hasattr(best, "coef_"):
         return np.concatenate([np.ravel(best.coef_), np.ravel(best.intercept_)]).astype(np.float64)
-    return shown_by(fitted, before)
-
-
-def shown_by(fitted: Any, before: dict[str, Any]) -> dict[str, Any]:
-    """Attributes that a fit added or changed."""
-    values = vars(fitted)
-    if len(values) == 0:
+    if not vars(fitted):
         return {"repr": repr(fitted)}
-    return {name: plain(value) for name, value in values.items() if name not in before or value is not before[name]}
+    return {name: plain(value) for name, value in vars(fitted).items() if name not in before or value is not before[name]}
 
 
 def plain(value: Any, depth: int = 4) -> Any:
@@ -111,7 +101,20 @@ def named(text: str) -> Any:
         If there is no such file, module or name, or it cannot be imported.
     """
     if text.endswith(".py"):
-        return _module_at(Path(text))
+        refuse_address(text)
+        if not Path(text).is_file():
+            raise FileError(f"there is no file {text}.")
+        specification = importlib.util.spec_from_file_location(f"audited_{Path(text).stem}", text)
+        if specification is None or specification.loader is None:
+            raise FileError(f"{text} cannot be read as Python.")
+        made = importlib.util.module_from_spec(specification)
+        # Classes that the file defines can be pickled only if their module is known by its name.
+        sys.modules[specification.name] = made
+        try:
+            specification.loader.exec_module(made)
+        except Exception as error:
+            raise FileError(f"{text} cannot be run: {type(error).__name__}: {error}") from error
+        return made
     module, _, name = text.partition(":")
     if not name:
         raise ParameterError(f"{text} names no release. Give the path of a file that ends with .py, or module:name.")
@@ -122,23 +125,6 @@ def named(text: str) -> Any:
     except (ImportError, AttributeError) as error:
         raise FileError(f"{text} cannot be imported: {error}.") from error
     return member() if isinstance(member, type) else member
-
-
-def _module_at(path: Path) -> ModuleType:
-    refuse_address(path)
-    if not path.is_file():
-        raise FileError(f"there is no file {path}.")
-    specification = importlib.util.spec_from_file_location(f"audited_{path.stem}", path)
-    if specification is None or specification.loader is None:
-        raise FileError(f"{path} cannot be read as Python.")
-    module = importlib.util.module_from_spec(specification)
-    # Classes that the file defines can be pickled only if their module is known by its name.
-    sys.modules[specification.name] = module
-    try:
-        specification.loader.exec_module(module)
-    except Exception as error:
-        raise FileError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
-    return module
 
 
 # What a release published, as numbers: vectors, JSON values, fitted estimators and errors become rows of a matrix.
@@ -188,58 +174,30 @@ def leaves(outcome: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, outcome if isinstance(outcome, str) else repr(outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """How outcomes become rows of numbers. Learned from some releases and applied to others.
+def columns_of(outcomes: Sequence[Any]) -> tuple[str | tuple[str, str], ...]:
+    """What the columns of these outcomes hold: the numbers at a place, or whether a place holds a text."""
+    numbers: dict[str, None] = {}
+    texts: dict[str, Counter[str]] = {}
+    for outcome in outcomes:
+        for path, value in leaves(outcome):
+            if isinstance(value, float):
+                numbers[path] = None
+            else:
+                texts.setdefault(path, Counter())[value] += 1
+    often = {path: sorted(sorted(seen), key=lambda value: -seen[value])[:_MOST_VALUES] for path, seen in texts.items()}
+    return (*numbers, *((path, value) for path, values in often.items() for value in values))
 
-    Attributes
-    ----------
-    numbers : places that hold numbers
-    texts : places that hold text, each with the values that get a column
-    """
 
-    numbers: tuple[str, ...]
-    texts: tuple[tuple[str, tuple[str, ...]], ...]
-
-    @classmethod
-    def of(cls, outcomes: Sequence[Any]) -> Self:
-        """The columns for these outcomes."""
-        numbers: dict[str, None] = {}
-        texts: dict[str, dict[str, int]] = {}
-        for outcome in outcomes:
-            for path, value in leaves(outcome):
-                if isinstance(value, float):
-                    numbers[path] = None
-                else:
-                    seen = texts.setdefault(path, {})
-                    seen[value] = seen.get(value, 0) + 1
-        often = {
-            path: tuple(sorted(sorted(seen), key=lambda value: -seen[value])[:_MOST_VALUES]) for path, seen in texts.items()
-        }
-        return cls(tuple(numbers), tuple(often.items()))
-
-    @property
-    def are_numbers(self) -> bool:
-        """Whether outcomes are vectors of numbers."""
-        return not self.texts
-
-    def matrix(self, outcomes: Sequence[Any]) -> Array:
-        """(n, columns): NaN where an outcome has no such number."""
-        rows = np.zeros((len(outcomes), len(self.numbers) + sum(len(values) for _, values in self.texts)))
-        rows[:, : len(self.numbers)] = np.nan
-        places = {path: column for column, path in enumerate(self.numbers)}
-        column = len(self.numbers)
-        of_text = {}
-        for path, values in self.texts:
-            for value in values:
-                of_text[path, value] = column
-                column += 1
-        for row, outcome in zip(rows, outcomes, strict=True):
-            for path, value in leaves(outcome):
-                position = places.get(path) if isinstance(value, float) else of_text.get((path, value))
-                if position is not None:
-                    row[position] = value if isinstance(value, float) else 1.0
-        return rows
+def matrix_of(outcomes: Sequence[Any], columns: Sequence[str | tuple[str, str]]) -> Array:
+    """(n, columns): NaN where an outcome has no such number."""
+    rows = np.tile([0.0 if isinstance(column, tuple) else math.nan for column in columns], (len(outcomes), 1))
+    places = {column: place for place, column in enumerate(columns)}
+    for row, outcome in zip(rows, outcomes, strict=True):
+        for path, value in leaves(outcome):
+            place = places.get(path if isinstance(value, float) else (path, value))
+            if place is not None:
+                row[place] = value if isinstance(value, float) else 1.0
+    return rows
 
 
 def vectors(first: Sequence[Any], second: Sequence[Any], learned_from: int) -> tuple[Array, Array, bool]:
@@ -250,10 +208,10 @@ def vectors(first: Sequence[Any], second: Sequence[Any], learned_from: int) -> t
     arrays = all(isinstance(numbers, np.ndarray) and numbers.dtype.kind == "f" for numbers in (*first, *second))
     if arrays and len({numbers.shape for numbers in (*first, *second)}) == 1:
         return np.array([numbers.ravel() for numbers in first]), np.array([numbers.ravel() for numbers in second]), True
-    columns = Columns.of([*first[:learned_from], *second[:learned_from]])
-    one, other = columns.matrix(first), columns.matrix(second)
-    complete = columns.are_numbers and bool(np.isfinite(one).all() and np.isfinite(other).all())
-    return one, other, complete
+    columns = columns_of([*first[:learned_from], *second[:learned_from]])
+    one, other = matrix_of(first, columns), matrix_of(second, columns)
+    are_numbers = not any(isinstance(column, tuple) for column in columns)
+    return one, other, are_numbers and bool(np.isfinite(one).all() and np.isfinite(other).all())
 
 
 def with_bits(matrix: Array) -> Array:
@@ -286,7 +244,6 @@ def bounded(matrix: Array) -> Array:
 
 Statistic = Callable[[Array], Array]
 """From releases (n, columns) to numbers (n,) that are larger where the first data set is likelier."""
-_N_FOLDS = 2
 _WIDEST_SQUARES = 30
 """With more columns than this there are no products of columns beside them."""
 
@@ -307,15 +264,10 @@ def learned(first: Array, second: Array, worth: Callable[[Array, Array], float])
         The scores are those of classifiers that were taught by other releases than the ones they score, so that a threshold
         can be chosen on them.
     """
-    best: tuple[float, str, Any, Array, Array] | None = None
-    for name, make in _classifiers(first.shape[1]).items():
-        one, other = _crossed(make, first, second)
-        value = worth(one, other)
-        if best is None or value > best[0]:
-            best = (value, name, make, one, other)
-    assert best is not None  # noqa: S101 - there is at least one classifier
-    _, name, make, one, other = best
-    taught = _taught(make, first, second)
+    classifiers = _classifiers(first.shape[1])
+    crossed = {name: _crossed(make, first, second) for name, make in classifiers.items()}
+    name = max(crossed, key=lambda name: worth(*crossed[name]))
+    (one, other), taught = crossed[name], _taught(classifiers[name], first, second)
     return lambda releases: _scores(taught, releases), one, other, f"learned ({name})"
 
 
@@ -329,15 +281,11 @@ def _classifiers(n_columns: int) -> dict[str, Callable[[], Any]]:
         clipped = FunctionTransformer(np.clip, kw_args={"a_min": -20.0, "a_max": 20.0})
         return make_pipeline(RobustScaler(), clipped, *between, LogisticRegression(max_iter=100))
 
-    def trees() -> Any:
-        return HistGradientBoostingClassifier(
-            max_iter=25, max_leaf_nodes=8, learning_rate=0.2, early_stopping=False, random_state=0
-        )
-
+    few = {"max_iter": 25, "max_leaf_nodes": 8, "learning_rate": 0.2, "early_stopping": False, "random_state": 0}
     rules: dict[str, Callable[[], Any]] = {"linear rule": rule}
     if n_columns <= _WIDEST_SQUARES:
         rules["quadratic rule"] = lambda: rule(PolynomialFeatures(2, include_bias=False))
-    return rules | {"trees": trees}
+    return rules | {"trees": partial(HistGradientBoostingClassifier, **few)}
 
 
 def _taught(make: Callable[[], Any], first: Array, second: Array) -> Any:
@@ -349,13 +297,11 @@ def _taught(make: Callable[[], Any], first: Array, second: Array) -> Any:
 
 def _crossed(make: Callable[[], Any], first: Array, second: Array) -> tuple[Array, Array]:
     """Scores of releases by classifiers that other releases taught."""
-    scores = [np.empty(len(first)), np.empty(len(second))]
-    for fold in range(_N_FOLDS):
-        kept = [np.arange(len(side)) % _N_FOLDS != fold for side in (first, second)]
-        taught = _taught(make, first[kept[0]], second[kept[1]])
-        for own, side, keeps in zip(scores, (first, second), kept, strict=True):
-            own[~keeps] = _scores(taught, side[~keeps])
-    return scores[0], scores[1]
+    one, other = np.empty(len(first)), np.empty(len(second))
+    for half in (0, 1):
+        taught = _taught(make, first[1 - half :: 2], second[1 - half :: 2])
+        one[half::2], other[half::2] = (_scores(taught, side[half::2]) for side in (first, second))
+    return one, other
 
 
 def _scores(classifier: Any, releases: Array) -> Array:

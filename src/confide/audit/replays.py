@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, NoReturn
 
@@ -162,43 +162,36 @@ def noisy(
         raise ParameterError(f"noisy needs a norm of {', '.join(_ORDERS_OF_NORMS)}, and a positive sensitivity.")
     exact = np.asarray(value, dtype=np.float64)
 
-    def make() -> Any:
-        return exact + noise(exact.shape)
-
     tape = _ACTIVE.get()
     if tape is None:
-        return make()
+        return exact + noise(exact.shape)
 
     def compare(recorded: Array) -> list[Step]:
         return [Step(name, _distance(exact - recorded, norm), sensitivity * tape.rows_changed)]
 
-    return tape.meet(name, (exact.shape, sensitivity, norm), exact, make, compare)
+    return tape.meet(name, (exact.shape, sensitivity, norm), exact, lambda: exact + noise(exact.shape), compare)
 
 
 @contextmanager
 def running(tape: Tape) -> Iterator[None]:
     """Record or replay what happens inside."""
     token = _ACTIVE.set(tape)
-    try:
-        with replaced(_changes(tape)):
-            yield
-    finally:
-        _ACTIVE.reset(token)
-
-
-def _changes(tape: Tape) -> list[tuple[type, str, Callable[..., Any]]]:
-    """The methods that are replaced while a tape runs."""
-    with_plan = [(kind, "release", partial(_with_context, tape)) for kind in (*mechanisms(), SumPlan)]
-    return [
-        *with_plan,
+    grid = "draws of noise on a grid"
+    methods: list[tuple[type, str, Callable[..., Any]]] = [
+        *((kind, "release", partial(_with_context, tape)) for kind in (*mechanisms(), SumPlan)),
         (Noise, "draw", partial(_draw, tape)),
-        (LatticeNoise, "integers", partial(_integers, tape)),
+        (LatticeNoise, "integers", lambda old, own, n, entropy: tape.hidden(grid, (own, n), lambda: old(own, n, entropy))),
         (LatticeNoise, "release", partial(_release, tape)),
         (Selection, "choose", partial(_choose, tape)),
         (Repetition, "draw", lambda old, own, entropy: tape.hidden("number of tries", own, lambda: old(own, entropy))),
         (Entropy, "permutation", partial(_permutation, tape)),
         (Entropy, "below", lambda old, own, n: tape.hidden("random number", n, lambda: old(own, n))),
     ]
+    try:
+        with replaced(methods):
+            yield
+    finally:
+        _ACTIVE.reset(token)
 
 
 def _with_context(tape: Tape, old: Callable[..., Any], *given: Any) -> Any:
@@ -223,8 +216,8 @@ def _permutation(tape: Tape, old: Callable[..., Any], own: Entropy, n: int) -> A
 
 def _draw(tape: Tape, old: Callable[..., Any], noise: Noise, entropy: Entropy) -> Any:
     """Continuous noise. In an objective, the neighbour gets the noise that leads to the same minimiser."""
-    drawn = tape.hidden(f"{noise.law} noise in a {noise.shape.name}", noise, lambda: old(noise, entropy))
-    if tape.depth or not tape.is_replayed or not _in_objective(tape.plan):
+    drawn, plan = tape.hidden(f"{noise.law} noise in a {noise.shape.name}", noise, lambda: old(noise, entropy)), tape.plan
+    if tape.depth or not tape.is_replayed or not _in_objective(plan):
         return drawn
     if tape.position == len(tape.entries):
         tape.differs("the first run ended with noise in an objective and no seal.")
@@ -233,37 +226,24 @@ def _draw(tape: Tape, old: Callable[..., Any], noise: Noise, entropy: Entropy) -
     own = density.noise_behind(weights)
     # What the determinants of the Hessians differ by, without the density of the noise.
     bends = (logarithm - log_density(noise, behind)) - (density.log(weights) - log_density(noise, own))
-    tape.steps += _steps_of_objective(tape, noise, behind - own, abs(float(bends[0])))
+    problem, times, shift = plan.problem, tape.rows_changed, behind - own
+    largest = gradient_shift(problem.loss_bounds.lipschitz, problem.neighbours) * times
+    if noise.law == "laplace":
+        # What this costs, curvature included, in the worst direction of the noise: so it does not depend on the draw.
+        apart = float(shape_norm(noise.shape, shift)[0])
+        epsilon = pure_epsilon(budget_of_row(plan.budget, problem.rows_per_person)) * (1.0 - plan.seal_share)
+        loss = noise.scale * apart + abs(float(bends[0]))
+        tape.steps.append(Step("gradients at the released weights", apart, largest))
+        tape.steps.append(Step("privacy loss of the noise in the objective", loss, epsilon * times))
+    else:
+        apart, what = float(whitened(noise, shift)[0]), "gradients at the released weights, in deviations"
+        tape.steps.append(Step(what, apart, largest / noise.scale))
     return own
 
 
 def _in_objective(plan: Any) -> bool:
     """Whether the noise of a plan is in an objective, and not on numbers that leave."""
     return bool(getattr(getattr(plan, "noise", None), "in_objective", False))
-
-
-def _steps_of_objective(tape: Tape, noise: Noise, shift: Array, bends: float) -> list[Step]:
-    """How far the noise behind the same minimiser lies apart, and for Laplace noise what that costs, curvature included.
-
-    The cost is that of noise in the worst direction, so it does not depend on the draw.
-    """
-    plan = tape.plan
-    problem, times = plan.problem, tape.rows_changed
-    largest = gradient_shift(problem.loss_bounds.lipschitz, problem.neighbours) * times
-    if noise.law == "laplace":
-        apart = float(shape_norm(noise.shape, shift)[0])
-        epsilon = pure_epsilon(budget_of_row(plan.budget, problem.rows_per_person)) * (1.0 - plan.seal_share)
-        return [
-            Step("gradients at the released weights", apart, largest),
-            Step("privacy loss of the noise in the objective", noise.scale * apart + bends, epsilon * times),
-        ]
-    return [
-        Step("gradients at the released weights, in deviations", float(whitened(noise, shift)[0]), largest / noise.scale)
-    ]
-
-
-def _integers(tape: Tape, old: Callable[..., Any], lattice: LatticeNoise, n: int, entropy: Entropy) -> Any:
-    return tape.hidden("draws of noise on a grid", (lattice, n), lambda: old(lattice, n, entropy))
 
 
 def _release(
@@ -284,20 +264,16 @@ def _release(
             epsilon = pure_epsilon(budget_of_row(plan.budget, problem.rows_per_person)) - lattice.epsilon  # type: ignore[attr-defined]
             loss = noise.scale * float(shape_norm(noise.shape, apart)[0])
             return [Step("privacy loss of the noise on a sum or on weights", loss, epsilon * tape.rows_changed)]
+        are_weights = getattr(plan, "minimises", False)
+        name, times = "weights before noise" if are_weights else "sums before noise", tape.rows_changed
+        if _in_objective(plan):
+            name, times = "minimisers before the seal", times if isinstance(lattice, LatticeGaussian) else 1
         if isinstance(lattice, LatticeGaussian):
-            return [Step(_name(plan), _distance(apart, "l2"), lattice.l2_sensitivity * tape.rows_changed)]
-        largest = math.sqrt(lattice.dimension) * lattice.l2_sensitivity * (1 if _in_objective(plan) else tape.rows_changed)
-        return [Step(_name(plan), _distance(apart, "l1"), largest)]
+            return [Step(name, _distance(apart, "l2"), lattice.l2_sensitivity * times)]
+        return [Step(name, _distance(apart, "l1"), math.sqrt(lattice.dimension) * lattice.l2_sensitivity * times)]
 
-    return tape.meet(
-        "noise on a grid", (lattice, weights.shape), data, lambda: old(lattice, weights, entropy, drawn), compare
-    )
-
-
-def _name(plan: Any) -> str:
-    if _in_objective(plan):
-        return "minimisers before the seal"
-    return "weights before noise" if getattr(plan, "minimises", False) else "sums before noise"
+    facts = (lattice, weights.shape)
+    return tape.meet("noise on a grid", facts, data, lambda: old(lattice, weights, entropy, drawn), compare)
 
 
 def _choose(tape: Tape, old: Callable[..., Any], selection: Selection, mistakes: Any, entropy: Entropy) -> Any:
@@ -360,10 +336,7 @@ class ReplayResult:
             "difference": self.difference,
             "same_release": self.same_release,
             "worst": self.worst,
-            "steps": [
-                {"name": step.name, "measured": step.measured, "declared": step.declared, "holds": step.holds}
-                for step in self.steps
-            ],
+            "steps": [asdict(step) | {"holds": step.holds} for step in self.steps],
         }
 
     def __str__(self) -> str:
@@ -374,8 +347,7 @@ class ReplayResult:
             lines.append("The two runs release different things although all noisy numbers were the same.")
         if not self.steps:
             lines.append("No noisy step was seen. Noise of other libraries is seen where confide.audit.noisy adds it.")
-        names = list(dict.fromkeys(step.name for step in self.steps))
-        for name in names:
+        for name in dict.fromkeys(step.name for step in self.steps):
             same = [step for step in self.steps if step.name == name]
             worst = max(same, key=lambda step: math.inf if math.isnan(step.measured) else step.measured / step.declared)
             mark = "" if all(step.holds for step in same) else "   TOO FAR"

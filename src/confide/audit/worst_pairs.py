@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from confide.array_types import Array
 from confide.audit.attacks import AuditResult, attack, claim_of, outcomes_of, separation_of_samples
-from confide.audit.densities import Density, Overheard, is_known, likelihood_ratio, minimiser, overheard
+from confide.audit.densities import is_known, likelihood_ratio, minimiser, overheard
 from confide.audit.releases import Statistic, fitted_values, is_own, named, unfitted
 from confide.erm.group_bounds import GroupBound
 from confide.errors import ConfideError, ParameterError
@@ -70,13 +69,18 @@ def domain_of(estimator: Any) -> Domain:
     schema = getattr(estimator, "schema", None)
     targets = _targets(estimator, schema)
     if isinstance(schema, Schema):
-        low, high = _cells(schema, first=True), _cells(schema, first=False)
+        # The first and the last category, or the least and the greatest number, of each column.
+        ends = {column.name: column.labels or [*map(float, column.bounds or ())] for column in schema.columns}
+        low, high = ({name: values[side] for name, values in ends.items()} for side in (0, -1))
         mixed = {name: (low if place % 2 else high)[name] for place, name in enumerate(low)}
         column = None if schema.target is None else schema.target.column
         return Domain((high, low, mixed), low, targets, column, schema.person, weight=schema.weight)
     bounds = getattr(estimator, "bounds", None)
     if bounds is not None:
-        return _within(bounds, targets)
+        named = list(bounds.values()) if isinstance(bounds, dict) else bounds
+        pairs = [named] if np.ndim(named) == 1 else list(named)
+        least, greatest = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
+        return Domain((greatest, least), 0.5 * (least + greatest), targets)
     corners = _edges(getattr(estimator, "row_norm", None))
     return Domain(corners, np.zeros_like(corners[0]), targets, pushing=hasattr(estimator, "classes") and len(corners) > 2)
 
@@ -95,25 +99,15 @@ def _edges(bound: Any) -> tuple[Array, ...]:
     return tuple(_EDGE * norm * np.array(row) for row in ([0.0, 1.0], [0.0, -1.0], [1.0, 0.0]))
 
 
-def _within(bounds: Any, targets: tuple[Label, ...]) -> Domain:
-    """The domain of an additive model with bounds of an array of numbers."""
-    named = list(bounds.values()) if isinstance(bounds, dict) else bounds
-    pairs = [named] if np.ndim(named) == 1 else list(named)
-    low, high = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
-    return Domain((high, low), 0.5 * (low + high), targets)
-
-
 def _targets(estimator: Any, schema: Any) -> tuple[Label, ...]:
     of_schema = getattr(schema, "target", None)
     if hasattr(estimator, "target_bound"):
-        bound = estimator.target_bound
-        ends = (getattr(estimator, "target_low", None), getattr(estimator, "target_high", None))
+        ends: Any = (getattr(estimator, "target_low", None), getattr(estimator, "target_high", None))
         if of_schema is not None and of_schema.low is not None:
             ends = (of_schema.low, of_schema.high)
-        if ends[0] is not None and ends[1] is not None:
-            low, high = float(ends[0]), float(ends[1])
-        else:
-            low, high = -float(bound or 1.0), float(bound or 1.0)
+        if None in ends:
+            ends = (-(estimator.target_bound or 1.0), estimator.target_bound or 1.0)
+        low, high = map(float, ends)
         # Counts are at least 0.
         return (high, max(0.0, low)) if "Poisson" in type(estimator).__name__ else (high, low)
     if getattr(estimator, "classes", None) is not None:
@@ -121,17 +115,6 @@ def _targets(estimator: Any, schema: Any) -> tuple[Label, ...]:
     if of_schema is not None:
         return tuple(of_schema.classes or (of_schema.positive, of_schema.negative))
     return (1, -1)
-
-
-def _cells(schema: Schema, *, first: bool) -> dict[str, Label]:
-    """One cell for each column: its first or last category, its least or greatest number."""
-    cells: dict[str, Label] = {}
-    for column in schema.columns:
-        if hasattr(column, "categories"):
-            cells[column.name] = column.categories[0 if first else -1]
-        else:
-            cells[column.name] = float(column.low if first else column.high)
-    return cells
 
 
 def turned(norm: float, degrees: float) -> tuple[Array, Array]:
@@ -206,7 +189,9 @@ def worst_neighbours(estimator: Any, n_rows: int | None = None) -> Pair:
     made = unfitted(estimator)
     problem: ConfideError | None = None
     pairs: list[tuple[float, Pair]] = []
-    for size in _sizes(estimator, n_rows):
+    bounds: Any = getattr(estimator, "n_rows_bounds", None)
+    sizes = _SIZES if bounds is None else (int(bounds[1]),)
+    for size in sizes if n_rows is None else (n_rows,):
         if pairs and (size < _MANY or pairs[0][1].statistic is None):
             continue
         for pair in candidates(made, size):
@@ -221,13 +206,6 @@ def worst_neighbours(estimator: Any, n_rows: int | None = None) -> Pair:
     raise ParameterError(f"no fit of {type(estimator).__name__} with these parameters could be audited: {problem}")
 
 
-def _sizes(estimator: Any, n_rows: int | None) -> tuple[int, ...]:
-    bounds = getattr(estimator, "n_rows_bounds", None)
-    if n_rows is not None:
-        return (n_rows,)
-    return _SIZES if bounds is None else (int(bounds[1]),)
-
-
 def candidates(estimator: Any, n: int) -> Iterator[Pair]:
     """Pairs of data sets with at most n rows."""
     inner = getattr(estimator, "estimator", estimator)
@@ -236,12 +214,9 @@ def candidates(estimator: Any, n: int) -> Iterator[Pair]:
     one, other = domain.targets[0], domain.targets[1]
     quiet = [(domain.rest, domain.targets[k % len(domain.targets)]) for k in range(n - times)]
     edge, opposite = domain.corners[:2]
-    for name, row, target in (
-        ("the target of a row", edge, other),
-        ("a whole row", opposite, other),
-        ("the row beside its target", opposite, one),
-    ):
-        yield _pair(name, domain, quiet, (edge, one), (row, target), neighbours, times)
+    changes = {"the target of a row": (edge, other), "a whole row": (opposite, other)}
+    for name, changed in (changes | {"the row beside its target": (opposite, one)}).items():
+        yield _pair(name, domain, quiet, (edge, one), changed, neighbours, times)
     if domain.pushing:
         norm, pushed = float(np.linalg.norm(np.asarray(edge))), [(edge, one) for _ in quiet]
         for angle in _ANGLES:
@@ -259,26 +234,19 @@ def _pair(name: str, domain: Domain, others: list[Any], row: Any, changed: Any, 
 
 def _judged(estimator: Any, pair: Pair) -> tuple[float, Pair]:
     """How well a pair can be told apart, and the pair with its likelihood ratio if that is known."""
-    heard, shown = [], []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for data in (pair.first, pair.second):
-            made = unfitted(estimator)
-            heard.append(overheard(lambda made=made, data=data: shown.append(fitted_values(made, data))))  # type: ignore[misc]
-    if all(len(noises) == 1 and _is_what_left(noises[0], value) for noises, value in zip(heard, shown, strict=True)):
-        one, other = (Density(noise_and_release[0].plan, noise_and_release[0].source) for noise_and_release in heard)
-        ratio, plan = likelihood_ratio(one, other), heard[0][0].plan
-        ends = [float(ratio(minimiser(side.plan, side.source))[0]) for side in (one, other)]
-        return ends[0] - ends[1], Pair(pair.name, pair.first, pair.second, lambda shown: ratio(_raw(plan, shown)))
-    return _by_pilot(estimator, pair), pair
-
-
-def _is_what_left(heard: Overheard, shown: Any) -> bool:
-    """Whether the density is known, and what a fit shows is what the mechanism released, in another order."""
-    if not is_known(heard.plan):
-        return False
-    raw = raw_weights(heard.plan, shown)
-    return raw is not None and bool(np.allclose(raw, heard.release.weights, rtol=1e-12, atol=0.0))
+    sides = []
+    for data in (pair.first, pair.second):
+        shown: list[Any] = []
+        heard = overheard(lambda data=data, shown=shown: shown.append(fitted_values(unfitted(estimator), data)))  # type: ignore[misc]
+        # The density is of use if what a fit shows is what one mechanism released, in another order.
+        raw = raw_weights(heard[0].plan, shown[0]) if len(heard) == 1 and is_known(heard[0].plan) else None
+        if raw is not None and heard[0].release and np.allclose(raw, heard[0].release.weights, rtol=1e-12, atol=0.0):
+            sides += heard
+    if len(sides) < 2:
+        return _by_pilot(estimator, pair), pair
+    ratio, plan = likelihood_ratio(*sides), sides[0].plan
+    ends = [float(ratio(minimiser(side.plan, side.source))[0]) for side in sides]
+    return ends[0] - ends[1], replace(pair, statistic=lambda shown: ratio(_raw(plan, shown)))
 
 
 def raw_weights(plan: Any, shown: Any) -> Array | None:
@@ -300,8 +268,7 @@ def _raw(plan: Any, shown: Array) -> Array:
 
 def _by_pilot(estimator: Any, pair: Pair) -> float:
     """How well a pair can be told apart by a few releases."""
-    sides = [outcomes_of(estimator, data, _PILOT) for data in (pair.first, pair.second)]
-    return separation_of_samples(*sides)
+    return separation_of_samples(*(outcomes_of(estimator, data, _PILOT) for data in (pair.first, pair.second)))
 
 
 def _suspects(estimator: Any, n: int) -> Iterator[Pair]:
@@ -312,13 +279,14 @@ def _suspects(estimator: Any, n: int) -> Iterator[Pair]:
     X = np.column_stack([np.cos(angles), np.sin(angles)]) * np.sqrt((np.arange(n) + 0.5) / n)[:, None]
     y = X[:, 0] + 0.5 * X[:, 1] if is_regressor(estimator) else (X[:, 0] > 0.0).astype(int)
     changes: dict[str, tuple[Any, Any]] = {
-        "the target of a row": (X[-1], 1 - y[-1] if not is_regressor(estimator) else -y[-1]),
+        "the target of a row": (X[-1], -y[-1] if is_regressor(estimator) else 1 - y[-1]),
         "a row a thousand times as long": (1000.0 * X[-1], y[-1]),
         "a row of zeros": (0.0 * X[-1], y[-1]),
-        "a very large target" if is_regressor(estimator) else "a label that no other row has": (
-            X[-1], 1000.0 if is_regressor(estimator) else 2,
-        ),
-    }  # fmt: skip
+    }
+    if is_regressor(estimator):
+        changes["a very large target"] = (X[-1], 1000.0)
+    else:
+        changes["a label that no other row has"] = (X[-1], 2)
     for name, (row, target) in changes.items():
         other = X.copy(), y.copy()
         other[0][-1], other[1][-1] = row, target
@@ -328,13 +296,10 @@ def _suspects(estimator: Any, n: int) -> Iterator[Pair]:
         alone[-1] = 1
         yield Pair("the only row of its class", (X, alone), (X, np.zeros_like(y)))
     order = np.argsort(X[:, 0], kind="stable")
-    yield Pair("the order of the rows, which one row decides", (X[order], y[order]), _turned_order(X[order], y[order]))
-
-
-def _turned_order(X: Array, y: Array) -> tuple[Array, Array]:
-    other = X.copy()
-    other[0] = -other[0]
-    return other[::-1].copy(), y[::-1].copy()
+    turned_rows = X[order]
+    turned_rows[0] = -turned_rows[0]
+    turned_data = turned_rows[::-1].copy(), y[order][::-1].copy()
+    yield Pair("the order of the rows, which one row decides", (X[order], y[order]), turned_data)
 
 
 def worst_pair(
@@ -422,17 +387,13 @@ def audited(target: Any, budget: Budget | None, n_releases: int, confidence: flo
     ParameterError
         If it does not hold what is needed.
     """
-    release_of_target = named(target) if isinstance(target, str) else target
-    release = (
-        getattr(release_of_target, "release", None)
-        if isinstance(target, str) and target.endswith(".py")
-        else release_of_target
-    )
+    name = target if isinstance(target, str) else None
+    holder = target if name is None else named(name)
+    release = getattr(holder, "release", None) if name and name.endswith(".py") else holder
     if release is None:
         raise ParameterError(f"{target} has no name release: a callable of a data set, or an estimator.")
-    first, second = (getattr(release_of_target, name, None) for name in ("first", "second"))
+    first, second = (getattr(holder, side, None) for side in ("first", "second"))
     if first is not None and second is not None:
-        name = str(target) if isinstance(target, str) else None
         return attack(release, first, second, budget=budget, n_releases=n_releases, confidence=confidence, name=name)
     if not hasattr(release, "fit"):
         raise ParameterError(f"{target} needs the names first and second beside release: the two neighbouring data sets.")
