@@ -396,6 +396,7 @@ def bad_searches():
         "a share of 1": (search(score_share=1.0), "score_share"),
         "no rows held out": (search(held_out=0.0), "held_out"),
         "less than one try": (search(expected_tries=1.0), "expected_tries"),
+        "a little less than 1.01, of low precision": (search(expected_tries=np.float16(1.01)), "expected_tries"),
         "a generator": (search(random_state=np.random.default_rng()), "random_state"),
     } | {
         f"varied {name}": (search(grid={name: [value]}), name)

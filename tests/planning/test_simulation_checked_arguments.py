@@ -11,7 +11,7 @@ from confide.errors import is_number
 from confide.planning.simulation import check_failure, check_positive, check_whole
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan, "1", None, True])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, 10**400, math.nan, "1", None, True])
 def test_what_is_not_positive_and_finite_is_refused(value):
     """The message names the argument, among several too; a positive number passes."""
     check_positive(excess=0.1, row_norm=3)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
 from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_size, warn
-from confide.errors import AccuracyWarning, ParameterError, is_number
+from confide.errors import AccuracyWarning, ParameterError, as_float
 from confide.estimators.linear_classifier import LinearClassifier, labels_given
 from confide.estimators.linear_model import TellsOfRepeatedFits, WeightsOfRows, sample_weight_of
 from confide.estimators.parameters import AdviceOnParameters, advice_on, estimator
@@ -556,13 +556,13 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         if not budget.is_private:
             raise ParameterError("a private search needs a finite budget; without privacy use scikit-learn's GridSearchCV.")
         share = self.score_share
-        if not is_number(share) or not 0.0 <= share < 1.0:
+        if not 0.0 <= as_float(share) < 1.0:
             raise ParameterError("score_share must be a number from 0 to below 1.")
         held = self.held_out
-        if held is not None and (not is_number(held) or not 0.0 < held < 1.0):
+        if held is not None and not 0.0 < as_float(held) < 1.0:
             raise ParameterError("held_out must be None, or a number strictly between 0 and 1.")
         tries = self.expected_tries
-        if tries is not None and (not is_number(tries) or not 1.01 <= tries <= _MOST_TRIES):
+        if tries is not None and not 1.01 <= as_float(tries) <= _MOST_TRIES:
             raise ParameterError(f"expected_tries must be None, or a number from 1.01 to {_MOST_TRIES:g}.")
         return budget
 

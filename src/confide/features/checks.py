@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from confide.errors import SchemaError, is_number
+from confide.errors import SchemaError, as_float, is_number
 from confide.features.canonical_labels import Label, canonical_label
 from confide.known_words import suggestion
 
@@ -188,7 +188,7 @@ class BoundsRelease:
         object.__setattr__(self, "columns", tuple(self.columns))
         for key in ("epsilon", "delta", "rho"):
             amount = getattr(self, key)
-            if amount is not None and not (is_number(amount) and 0.0 < float(amount) < math.inf):
+            if amount is not None and not 0.0 < as_float(amount) < math.inf:
                 raise SchemaError(f"{where}: {key} must be a positive number.")
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}: give its price, as epsilon or as rho.")

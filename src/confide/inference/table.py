@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from confide.array_types import Array
-from confide.errors import ParameterError, is_number, lacking
+from confide.errors import ParameterError, as_float, lacking
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
@@ -142,7 +142,7 @@ def checked_baseline(baseline: Any) -> float:
     ParameterError
         If it is none.
     """
-    if not is_number(baseline) or not 0.0 < float(baseline) < 1.0:
+    if not 0.0 < as_float(baseline) < 1.0:
         raise ParameterError("baseline must be a probability strictly between 0 and 1, chosen without looking at the rows.")
     return float(baseline)
 

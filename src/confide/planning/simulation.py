@@ -32,7 +32,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective, ObjectiveWithRidges
 from confide.erm.row_bounds import RowBound, norm_with_intercept
-from confide.errors import ParameterError, is_number, is_whole
+from confide.errors import ParameterError, as_float, is_whole
 from confide.features.encoder import Encoder
 from confide.inference.sampling_design import SamplingDesign
 from confide.plan_text import prior_of
@@ -60,13 +60,13 @@ from confide.training.plan import AnyPlan
 def check_positive(**values: float) -> None:
     """Raise ParameterError, which names the argument, unless all are positive and finite."""
     for name, value in values.items():
-        if not is_number(value) or not 0.0 < value < math.inf:
+        if not 0.0 < as_float(value) < math.inf:
             raise ParameterError(f"{name} must be a positive finite number.")
 
 
 def check_failure(failure: float) -> None:
     """Raise ParameterError unless this is a probability other than 0 and 1."""
-    if not is_number(failure) or not 0.0 < failure < 1.0:
+    if not 0.0 < as_float(failure) < 1.0:
         raise ParameterError("failure must be a number strictly between 0 and 1.")
 
 
@@ -256,10 +256,10 @@ def _by_fits(
 
 def _checked_constant_error(error: float, positive_rate: float) -> float:
     """The error of the more frequent class for every row, if the two guesses are possible."""
-    if not is_number(positive_rate) or not 0.0 < positive_rate < 1.0:
+    if not 0.0 < as_float(positive_rate) < 1.0:
         raise ParameterError("positive_rate must lie strictly between 0 and 1.")
     constant = min(positive_rate, 1.0 - positive_rate)
-    if not is_number(error) or not 0.0 < error < constant:
+    if not 0.0 < as_float(error) < constant:
         raise ParameterError(
             f"error must lie between 0 and {constant:g}, the error of a model that always names the more frequent class. "
             f"Give the smaller error that you expect without privacy."
