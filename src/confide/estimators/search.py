@@ -686,7 +686,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 def _of_the_search(plan: Plan, budget: Budget, n_rows: int) -> Plan:
     """The plan of a candidate, for the rows and the budget of the search in place of those of its part or its try."""
     of_all: Plan = of_all_rows(plan, n_rows)
-    return replace(of_all, budget=budget)
+    return replace(of_all, budget=budget, event=of_all.problem.event(budget))
 
 
 def sentences_of_search(circumstances: Circumstances) -> tuple[str, ...]:

@@ -233,9 +233,7 @@ def _guarantee_again(model: Any, plan: AnyPlan) -> Guarantee:
     settings = settings_of_model(model)
     target = said_of_target(model, declared=facts.labels_declared)
     of_rows = sentences_of_rows(target, settings, facts, released.encoder, released.fourier)
-    # The event of a candidate is that of its part or its try; a search is charged for its whole budget.
-    charged = plan.event.budget if facts.search is None else problem.event(plan.budget).budget
-    unusual = cautions(charged, problem.n_rows_low, problem.n_rows_high)
+    unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
     return guarantee_of(plan, (*of_rows, *sentences_of_search(facts)), released.encoder, facts, unusual)
 
 

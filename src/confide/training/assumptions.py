@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from confide.callers import learned_before
@@ -10,7 +10,6 @@ from confide.data.checked_source import PLACES
 from confide.effects.monotone import monotone_sentence
 from confide.erm.row_bounds import BallBound
 from confide.expected_noise import l1_ratio
-from confide.features.checks import BoundsRelease
 from confide.features.columns import codes_sentence
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
@@ -24,16 +23,6 @@ from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 from confide.training.settings import Settings
 
-_CHECKED = (
-    "The rows were checked beforehand for shape, labels and finite values and, with a schema, for cells that a column "
-    "cannot hold and for columns without any cell that the schema lists or bounds; the fact that they passed is not "
-    "protected."
-)
-_CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
-_CHOSEN_BUT_RELEASED = (
-    "; bounds, categories and parameters were chosen without looking at the rows, apart from the bounds that were released."
-)
-_DEFAULT_BOUND = BallBound(1.0)
 IF_CODE_FAILS = (
     "Where this code raises an error or returns something else than such numbers, the fit is refused and nothing that it "
     "says is shown; the fact that it was not refused is not protected."
@@ -109,28 +98,26 @@ def guarantee_of(
     circumstances : the other public facts of the fit, see `circumstances_of`
     unusual : what is unusual about the budget, see `confide.budget_warnings`
     """
-    problem, ledger = plan.problem, circumstances.ledger
-    released_bounds = _released_bounds(encoder, ledger)
-    person_column = None if encoder is None else encoder.schema.person
-    void = void_because(plan.budget, 0 if circumstances.seeded else None, "the model may reveal any row") or _void_bounds(
-        encoder
-    )
-    is_guaranteed = void is None and plan.lattice is not None
+    problem, ledger, is_private = plan.problem, circumstances.ledger, plan.budget.is_private
+    columns = () if encoder is None else encoder.schema.columns
+    releases = {column.name: column.released for column in columns if column.is_number and column.released is not None}
+    identity = None if ledger is None else ledger.identity
+    of_bounds = tuple(dict.fromkeys(sentence for each in releases.values() for sentence in each.sentences(identity)))
+    void = void_because(plan.budget, 0 if circumstances.seeded else None, "the model may reveal any row")
+    if void is None and (names := " and ".join(f'"{name}"' for name, each in releases.items() if each.void is not None)):
+        void = f"The bounds of {names} came from a release without a guarantee, which may reveal rows."
     sentences = (
-        _persons(problem.rows_per_person, person_column),
-        _number_of_rows(problem),
-        _bound(problem, is_private=plan.budget.is_private, some_released=bool(released_bounds)),
-        *([steps_sentence(circumstances.learned_steps)] if plan.budget.is_private else []),
-        *released_bounds,
-        *(() if encoder is None else codes_sentence(encoder.schema.columns)),
+        *_of_persons_and_bounds(
+            problem, None if encoder is None else encoder.schema.person, of_bounds, is_private=is_private
+        ),
+        *([steps_sentence(circumstances.learned_steps)] if is_private else []),
+        *of_bounds,
+        *codes_sentence(columns),
         *of_rows,
-        *_declared(problem),
-        *_clipped_slopes(problem),
-        *_own_penalty(problem),
-        *_zeros(plan),
-        *([] if plan.intervals is None else [plan.intervals.sentence(is_private=plan.budget.is_private)]),
+        *_of_loss_and_penalty(plan),
+        *([] if plan.intervals is None else [plan.intervals.sentence(is_private=is_private)]),
         *(part.query.sentence(part) for part in plan.parts),
-        *(_private_release(plan, ledger, unusual) if is_guaranteed else ()),
+        *(_of_noise(plan, ledger, unusual) if void is None and plan.lattice is not None else ()),
         *attempts_sentence(circumstances.attempts),
     )
     rows = problem.rows_per_person
@@ -146,61 +133,72 @@ def void_because(budget: Budget, seed: int | None, consequence: str) -> str | No
     return None
 
 
-def _number_of_rows(problem: Any) -> str:
+def _of_persons_and_bounds(
+    problem: Any, person_column: str | None, of_bounds: tuple[str, ...], *, is_private: bool
+) -> Iterator[str]:
+    """What is assumed about persons, the number of rows, and the bound on a row."""
+    rows = problem.rows_per_person
+    if person_column is not None:
+        drawn = "one row, drawn at random, counts" if rows == 1 else f"{rows:,} rows, drawn at random, count"
+        yield (
+            f'All rows of one person, and no others, have the same value in the column "{person_column}"; of each person at '
+            f"most {drawn}."
+        )
+    else:
+        yield f"Each person contributed {'one row' if rows == 1 else f'{rows:,} rows'} at most."
     if problem.neighbours is Neighbours.REPLACE_ONE:
-        return f"The number of rows, {problem.n_rows_low:,}, is public."
-    return (
-        f"The number of rows is private; it lies between the declared bounds {problem.n_rows_low:,} and "
-        f"{problem.n_rows_high:,}, which were not learned from the rows."
-    )
-
-
-def _bound(problem: Any, *, is_private: bool, some_released: bool) -> str:
-    chosen = _CHOSEN_BUT_RELEASED if some_released else _CHOSEN
+        yield f"The number of rows, {problem.n_rows_low:,}, is public."
+    else:
+        yield (
+            f"The number of rows is private; it lies between the declared bounds {problem.n_rows_low:,} and "
+            f"{problem.n_rows_high:,}, which were not learned from the rows."
+        )
+    chosen = "; bounds, categories and parameters were chosen without looking at the rows"
+    chosen += ", apart from the bounds that were released." if of_bounds else "."
     with_intercept = " with the intercept" if problem.intercept > 0.0 else ""
     # Nobody declared the norm 1: it holds where no bound is given.
-    which = "default" if problem.row_bound == _DEFAULT_BOUND else "declared"
-    return (
+    which = "default" if problem.row_bound == BallBound(1.0) else "declared"
+    yield (
         f"Every row is clipped to its {which} bound (L2 norm {problem.row_norm:.6g}{with_intercept})"
         f"{chosen if is_private else '.'}"
     )
 
 
-def _released_bounds(encoder: Encoder | None, ledger: NamedLedger | None) -> tuple[str, ...]:
-    """Which bounds of the schema came from rows, by releases of their own."""
-    identity = None if ledger is None else ledger.identity
-    releases = _released_by_column(encoder).values()
-    return tuple(dict.fromkeys(sentence for release in releases for sentence in release.sentences(identity)))
-
-
-def _released_by_column(encoder: Encoder | None) -> dict[str, BoundsRelease]:
-    columns = () if encoder is None else encoder.schema.columns
-    return {column.name: column.released for column in columns if column.is_number and column.released is not None}
-
-
-def _void_bounds(encoder: Encoder | None) -> str | None:
-    """Why the bounds of the schema leave no guarantee; None if they were declared, or released privately."""
-    releases = _released_by_column(encoder).items()
-    names = " and ".join(f'"{name}"' for name, release in releases if release.void is not None)
-    return f"The bounds of {names} came from a release without a guarantee, which may reveal rows." if names else None
-
-
-def _private_release(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> tuple[str, ...]:
+def _of_noise(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...]) -> Iterator[str]:
     """The assumptions of a private release that do not concern its rows."""
-    exact = (
+    yield "How the rows were read into memory, such as the types of columns, did not depend on single rows."
+    yield (
+        "The rows were checked beforehand for shape, labels and finite values and, with a schema, for cells that a column "
+        "cannot hold and for columns without any cell that the schema lists or bounds; the fact that they passed is not "
+        "protected."
+    )
+    yield from unusual
+    yield (
         f"It holds for every bit of the released weights{plan.grid_sentence()} with exact noise; it relies on the operating "
         f"system's random numbers, which every draw reads, and on functions of the mathematical library whose errors are no "
         f"larger than the proof pages allow for."
     )
     draws = sum(part.noise is not None for part in (plan, *sums_beside(plan)))
-    return (
-        "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
-        _CHECKED,
-        *unusual,
-        exact,
-        *([_failure(plan.event.budget, draws)] if draws else []),
-        _ledger(ledger, plan.problem),
-    )
+    if draws and getattr(plan.event.budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
+        yield (
+            f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
+        )
+    elif draws:
+        yield (
+            f"It holds except for an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the "
+            f"rounding proof allows for."
+        )
+    if ledger is None:
+        yield (
+            "No ledger records this release, so nothing adds it up with other releases from these rows; it covers this fit "
+            "alone. Scores computed on private rows, and choices made from them, are not covered."
+        )
+        return
+    rows, other = ledger.max_rows_per_person, ""
+    if rows != plan.problem.rows_per_person:
+        persons = f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
+        other = f"{persons}; a person with more rows can pay more than that for its other charges"
+    yield f"It was charged to a ledger with the limit: {ledger.limit}{other}; what is not charged there is not counted."
 
 
 def attempts_sentence(attempt: int) -> tuple[str, ...]:
@@ -214,18 +212,6 @@ def attempts_sentence(attempt: int) -> tuple[str, ...]:
         f"cost."
     )
     return (sentence,)
-
-
-def _ledger(ledger: NamedLedger | None, problem: Any) -> str:
-    if ledger is None:
-        return (
-            "No ledger records this release, so nothing adds it up with other releases from these rows; it covers this fit "
-            "alone. Scores computed on private rows, and choices made from them, are not covered."
-        )
-    return (
-        f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "
-        f"not charged there is not counted."
-    )
 
 
 def sentences_of_rows(
@@ -247,143 +233,75 @@ def sentences_of_rows(
     encoder, fourier : how rows enter the fit
     """
     place, prior, ledger = PLACES[circumstances.place], settings.prior, circumstances.ledger
-    return (
-        target,
-        *_kernel(encoder, fourier),
-        *_weights(circumstances.has_weights, settings.largest_sample_weight, settings.class_weight),
-        *([place] if place else []),
-        *([] if settings.penalty is None else [PENALISED_IN_GROUPS if settings.keeps_groups else PENALISED]),
-        *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
-        *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
-    )
-
-
-def _kernel(encoder: Encoder | None, fourier: PublicMap | None) -> tuple[str, ...]:
-    """What is assumed about the random features of a kernel. Those of a schema are among what the schema says."""
-    is_of_schema = encoder is not None and encoder.appended is not None
-    if fourier is None or is_of_schema:
-        return ()
-    return (f"The map of rows to {fourier} was chosen without looking at the rows.",)
-
-
-def _weights(
-    given: bool, largest_sample_weight: float, class_weight: tuple[tuple[Any, float], ...] | None
-) -> tuple[str, ...]:
-    """What is assumed about the weights of rows and classes; empty if every row counts 1."""
-    sentences = []
-    if given or largest_sample_weight != 1.0:
-        sentences.append(
-            f"The weight of a row was made from that row alone, and lies between 0 and the declared cap "
-            f"{largest_sample_weight:g}; not all are 0. That they passed these checks is not protected."
+    said, largest = [target], settings.largest_sample_weight
+    # Random features of a schema are among what the schema says.
+    if fourier is not None and (encoder is None or encoder.appended is None):
+        said.append(f"The map of rows to {fourier} was chosen without looking at the rows.")
+    if circumstances.has_weights or largest != 1.0:
+        said.append(
+            f"The weight of a row was made from that row alone, and lies between 0 and the declared cap {largest:g}; not "
+            f"all are 0. That they passed these checks is not protected."
         )
-    if class_weight is not None:
-        named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
-        sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
-    return tuple(sentences)
+    if settings.class_weight is not None:
+        named = ", ".join(f"{label!r}: {weight:g}" for label, weight in settings.class_weight)
+        said.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
+    if place:
+        said.append(place)
+    if settings.penalty is not None:
+        said.append(PENALISED_IN_GROUPS if settings.keeps_groups else PENALISED)
+    if prior is not None:
+        said.append(prior.sentence(None if ledger is None else ledger.identity))
+    if settings.monotone:
+        said.append(monotone_sentence(dict(settings.monotone)))
+    return tuple(said)
 
 
-def _declared(problem: Any) -> tuple[str, ...]:
+def _of_loss_and_penalty(plan: AnyPlan) -> Iterator[str]:
+    """What is assumed about a loss or a penalty that a user wrote, where slopes are clipped, and which weights become 0."""
+    loss, penalty = getattr(plan.problem, "loss", None), getattr(plan.problem, "penalty", None)
+    if loss is not None and loss.constants.is_declared:
+        yield _of_declared_loss(loss)
+    if loss is not None and loss.constants.threshold is not None:
+        residual = "of a count from its mean" if loss.constants.is_count else "of a target from its prediction"
+        longer = ", times the largest norm of a row over the norm of the row," if loss.constants.by_length else ""
+        yield (
+            f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that "
+            f"size; the threshold follows from public facts alone."
+        )
+    if penalty is not None:
+        yield (
+            f"The penalty {penalty.name} was chosen without looking at the rows, is differentiable and has the declared "
+            f"constants: it is {penalty.strong_convexity:.6g}-strongly convex, and its gradient, which depends on the "
+            f"weights alone, changes at most {penalty.smoothness:.6g} times as fast as the weights and is computed to "
+            f"within {penalty.rounding:g} units of rounding. This was checked at public points, not proven. {IF_CODE_FAILS}"
+        )
+    if (share := l1_ratio(plan)) != 0.0 and plan.lattice is not None:
+        yield (
+            f"An l1 penalty has {share!r} of alpha. Released weights of columns that are no larger than chance alone makes "
+            f"them are set to 0; this uses the release and public facts alone."
+        )
+
+
+def _of_declared_loss(loss: Any) -> str:
     """What is assumed about a loss that a user wrote."""
-    loss = getattr(problem, "loss", None)
-    if loss is None or not loss.constants.is_declared:
-        return ()
     if not loss.constants.convex:
-        sentence = (
+        return (
             f"The computed slope of the loss {loss.constants.name} depends only on the row's own score and label or target; "
             f"it is used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the "
             f"loss. {IF_CODE_FAILS}"
         )
-        return (sentence,)
     declared = loss if loss.constants.joint is None else loss.loss
     sign = " and never positive" if declared.monotone else ""
     if loss is not declared:
-        sentence = (
+        return (
             f"The loss {declared.name} is convex: its computed slopes{sign} never fall as the score rises, to within "
             f"{declared.rounding:g} units of rounding, and depend on the row's own score and label or target alone. They "
             f"are clipped to the declared {declared.lipschitz:.6g}, used at multiples of {loss.width:g} and interpolated "
             f"between them. This was checked on a grid of public numbers, not proven. {IF_CODE_FAILS}"
         )
-        return (sentence,)
-    sentence = (
+    return (
         f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven. {IF_CODE_FAILS}"
-    )
-    return (sentence,)
-
-
-def _own_penalty(problem: Any) -> tuple[str, ...]:
-    """What is assumed about a penalty that a user wrote."""
-    penalty = getattr(problem, "penalty", None)
-    if penalty is None:
-        return ()
-    sentence = (
-        f"The penalty {penalty.name} was chosen without looking at the rows, is differentiable and has the declared "
-        f"constants: it is {penalty.strong_convexity:.6g}-strongly convex, and its gradient, which depends on the weights "
-        f"alone, changes at most {penalty.smoothness:.6g} times as fast as the weights and is computed to within "
-        f"{penalty.rounding:g} units of rounding. This was checked at public points, not proven. {IF_CODE_FAILS}"
-    )
-    return (sentence,)
-
-
-def _clipped_slopes(problem: Any) -> tuple[str, ...]:
-    """At which public threshold the slopes of a loss of a residual are clipped."""
-    loss = getattr(problem, "loss", None)
-    if loss is None or loss.constants.threshold is None:
-        return ()
-    residual = "of a count from its mean" if loss.constants.is_count else "of a target from its prediction"
-    longer = ", times the largest norm of a row over the norm of the row," if loss.constants.by_length else ""
-    sentence = (
-        f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that size; "
-        f"the threshold follows from public facts alone."
-    )
-    return (sentence,)
-
-
-def _zeros(plan: AnyPlan) -> tuple[str, ...]:
-    """What is done with the released weights of a model with an l1 penalty."""
-    if l1_ratio(plan) == 0.0 or plan.lattice is None:
-        return ()
-    sentence = (
-        f"An l1 penalty has {l1_ratio(plan)!r} of alpha. Released weights of columns that are no larger than chance alone "
-        f"makes them are set to 0; this uses the release and public facts alone."
-    )
-    return (sentence,)
-
-
-def _persons(rows_per_person: int, person_column: str | None) -> str:
-    if person_column is not None:
-        drawn = (
-            "one row, drawn at random, counts"
-            if rows_per_person == 1
-            else f"{rows_per_person:,} rows, drawn at random, count"
-        )
-        return (
-            f'All rows of one person, and no others, have the same value in the column "{person_column}"; of each person at '
-            f"most {drawn}."
-        )
-    if rows_per_person == 1:
-        return "Each person contributed one row at most."
-    return f"Each person contributed {rows_per_person:,} rows at most."
-
-
-def _fewer_rows(ledger: NamedLedger, problem: Any) -> str:
-    """For which persons the ledger's limit holds, if they differ from the persons whom this release protects."""
-    rows = ledger.max_rows_per_person
-    if rows == problem.rows_per_person:
-        return ""
-    persons = f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
-    return f"{persons}; a person with more rows can pay more than that for its other charges"
-
-
-def _failure(budget: Budget, draws: int) -> str:
-    """The event that the proof sets aside: one of the draws of noise exceeds the bound that the proof allows for."""
-    if getattr(budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
-        return (
-            f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
-        )
-    return (
-        f"It holds except for an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the "
-        f"rounding proof allows for."
     )
