@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,10 @@ def test_unknown_names_and_words_are_followed_by_what_was_meant():
 
 _PUBLIC_FUNCTIONS = [each for name in confide.__all__ if inspect.isfunction(each := getattr(confide, name))]
 _METHODS = [
-    Ledger.__init__, LogisticRegression.plan, HuberRegressor.plan, confide.PrivateSearchCV.plan,
-    LogisticRegression.predict_interval,
+    Ledger.__init__, Ledger.charge, LogisticRegression.plan, HuberRegressor.plan, confide.PrivateSearchCV.plan,
+    LogisticRegression.predict_interval, confide.ApproxDP.to_approx,
 ]  # fmt: skip
+_CLASSES = [each for name in confide.__all__ if is_dataclass(each := getattr(confide, name)) and not hasattr(each, "fit")]
 
 
 @pytest.mark.parametrize("function", [*_PUBLIC_FUNCTIONS, *_METHODS], ids=lambda each: each.__qualname__)
@@ -54,6 +56,22 @@ def test_a_misspelt_keyword_argument_is_refused_with_the_one_that_was_meant(func
             function(**{name[:-2] + name[-1]: 1})
     with pytest.raises(TypeError, match="argument"):
         function(zyx=1)
+
+
+@pytest.mark.parametrize("kind", _CLASSES)
+def test_a_misspelt_keyword_of_a_budget_or_another_public_class_is_refused_with_the_one_that_was_meant(kind):
+    """As for functions. Estimators have words of their own for this."""
+    for name in inspect.signature(kind).parameters:
+        with pytest.raises(TypeError, match=f"Did you mean '{name}'"):
+            kind(**{name + name[-1]: 1})
+    with pytest.raises(TypeError, match="argument"):
+        kind(zyx=1)
+
+
+def test_the_classes_that_users_write_by_hand_are_among_those_that_were_tried():
+    """Budgets, a schema, penalties and a prior."""
+    written = {"PureDP", "ApproxDP", "ZCDP", "Schema", "Smooth", "StronglyConvex", "PublicPrior"}
+    assert written <= {kind.__name__ for kind in _CLASSES}
 
 
 def test_a_misspelt_weight_of_rows_is_refused_with_the_one_that_was_meant():

@@ -43,6 +43,8 @@ def public_names(package: str, file: str) -> tuple[list[str], Callable[[str], An
         if modules.get(name, package) == package:
             return module_of(name)
         value = getattr(importlib.import_module(modules[name]), name)
+        if isinstance(value, type) and hasattr(value, "__dataclass_fields__"):
+            importlib.import_module("confide.known_words").suggest_keywords_of(value)
         setattr(sys.modules[package], name, value)
         return value
 

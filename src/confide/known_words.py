@@ -63,6 +63,13 @@ def with_suggestions(function: Called) -> Called:
     return cast("Called", asked)
 
 
+def suggest_keywords_of(kind: type) -> None:
+    """Let a class refuse unknown keywords in this way, if it has a constructor of its own."""
+    made = vars(kind).get("__init__")
+    if made is not None and not hasattr(made, "__wrapped__"):
+        type.__setattr__(kind, "__init__", with_suggestions(made))
+
+
 # Names of columns, which may hold any character.
 
 

@@ -311,11 +311,11 @@ def test_rows_beyond_double_range_need_a_bound():
         Ridge(INF, row_norm=INF, target_bound=1.0).fit(np.full((5, 2), 1e200), np.ones(5))
 
 
-@pytest.mark.parametrize("bound", [1e2, 1e3])
-def test_scikit_learns_checks_pass(bound):
+@pytest.mark.parametrize(("kind", "bound"), [(Ridge, 1e2), (Ridge, 1e3), (confide.HuberRegressor, 1e3)])
+def test_scikit_learns_checks_pass(kind, bound):
     """check_estimator at a large budget. Its targets of size 1 drown at bounds of 1e3 and 1e4, as a tag says."""
-    ridge = Ridge(1e6, row_norm=bound, target_bound=10.0 * bound)
-    assert failed_checks(ridge) == ""
-    assert ridge.__sklearn_tags__().regressor_tags.poor_score is (bound == 1e3)
+    model = kind(1e6, row_norm=bound, target_bound=10.0 * bound)
+    assert failed_checks(model) == ""
+    assert model.__sklearn_tags__().regressor_tags.poor_score is (bound == 1e3)
     assert Ridge(1.0, target_bound=1.0).__sklearn_tags__().regressor_tags.poor_score
     assert not Ridge(INF, target_bound=1.0).__sklearn_tags__().regressor_tags.poor_score

@@ -227,6 +227,7 @@ class Ledger(Shared):
         with self._up_to_date(writing=True) as session:
             self._add(session, self._attempts.end(charge, attempt).text)
 
+    @with_suggestions
     def charge(
         self,
         budget: object,
@@ -559,8 +560,7 @@ class Ledger(Shared):
                 "again. Use a ledger in a file, confide.Ledger(path, limit=...), or run the work in this process (n_jobs=1 "
                 "or threads)."
             )
-        head = self._last.hash if self._last else ""
-        return _reopened, (str(self._records.path), self._header.identity, self.finish, head)
+        return _reopened, (str(self._records.path), self._header.identity, self.finish, getattr(self._last, "hash", ""))
 
 
 def _reopened(path: str, identity: str, finish: bool = False, head: str = "") -> Ledger:
