@@ -15,6 +15,7 @@ import confide
 from confide.cli import output
 from confide.errors import lacking
 from confide.estimators.logistic import LogisticRegression
+from confide.report.blocks import Block, heading, table, text, verbatim
 from tests.cli.commands import fit, run
 
 
@@ -68,12 +69,8 @@ def test_show_breaks_purposes_between_words_on_a_terminal(monkeypatch, capsys):
     screen = output.Screen()
     screen._console = Console(width=60, force_terminal=True, color_system=None)
     purpose = "the third of several models of income by age and education"
-    screen.table(
-        ("number", "time", "purpose", "epsilon"),
-        [("1", "2026-11-21 13:00:00 UTC", purpose, "0.25")],
-        words=("time", "purpose"),
-        wrapped="purpose",
-    )
+    heads, row = ("number", "time", "purpose", "epsilon"), ("1", "2026-11-21 13:00:00 UTC", purpose, "0.25")
+    screen.show([table(heads, [row], words=("time", "purpose"), wrapped="purpose")])
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 60
     assert "2026-11-21 13:00:00 UTC" in lines[1]
@@ -109,7 +106,7 @@ def test_stacked_rows_show_every_cell_whole(capsys):
     """Each under the name of its row."""
     screen = output.Screen()
     screen._console = Console(width=20, force_terminal=True, color_system=None)
-    screen.table(*TABLE)
+    screen.show([table(*TABLE)])
     shown = capsys.readouterr().out
     assert all(cell in shown for row in TABLE[1] for cell in row[1:])
     assert "  p     0.018\n" in shown
@@ -165,7 +162,40 @@ def test_hints_of_installation_name_extras_that_there_are():
 def test_a_long_indented_line_stays_indented(monkeypatch, capsys):
     """Each of its lines begins where the first one does."""
     monkeypatch.setenv("COLUMNS", "40")
-    output.Screen().text("    " + "some words " * 12)
+    output.Screen().show([text("    " + "some words " * 12)])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 2
     assert all(re.match(r" {4}\S", line) for line in lines)
+
+
+def test_programs_get_the_document_alone_and_people_the_blocks_alone(capsys):
+    """Neither makes what the other is shown: a document may be slow, and so may blocks."""
+
+    def refused():
+        raise AssertionError
+        yield
+
+    screen = output.Screen("json")
+    screen.show(refused())
+    screen.answer(lambda: {"a": 1}, refused())
+    assert capsys.readouterr().out == '{\n  "a": 1\n}\n'
+    screen = output.Screen()
+    screen.show([heading("One"), text("first", "second"), Block("list", ["third"])])
+    screen.answer(refused, [heading("Two"), verbatim("a  long  line")])
+    assert capsys.readouterr().out == "One\nfirst\nsecond\n- third\n\nTwo\na  long  line\n"
+
+
+def test_every_command_answers_through_one_screen():
+    """No command prints by itself, but for warnings on standard error; so people and programs hear the same."""
+    folder = Path(output.__file__).parent
+    printing = {
+        path.name: calls
+        for path in folder.glob("*.py")
+        if (
+            calls := [
+                call for call in re.findall(r"\bprint\([^\n]*|json\.dumps\(", path.read_text()) if "stderr" not in call
+            ]
+        )
+    }
+    assert set(printing) <= {"output.py", "check.py", "study_run.py"}
+    assert printing["check.py"] == printing["study_run.py"] == ["json.dumps("], "files, not answers"

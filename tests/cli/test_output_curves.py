@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import confide
-from confide.cli.output import chosen_schema, curves_document, rows_of_curves, sentences_of_interactions
+from confide.cli.output import blocks_of_choices, choices_document, chosen_schema
 from tests.cli.commands import run
 
 SCHEMA = """
@@ -44,7 +44,7 @@ def test_only_additive_models_choose():
     """Others have no schema to show."""
     schema = confide.Schema(columns={"age": {"low": 17, "high": 90}})
     assert chosen_schema(confide.LogisticRegression(1.0, schema=schema), 100) is None
-    assert curves_document(None) == {}
+    assert choices_document(None, None) == {}
 
 
 def test_a_forecast_is_that_of_the_curves(folder):
@@ -67,9 +67,10 @@ def test_a_curve_beside_a_straight_line_is_no_interaction():
     }
     beside = [{"columns": ["age"], "knots": 3}, {"columns": ["wage"], "knots": 6}]
     chosen = confide.Schema(columns, interact=[*beside, ["age", "rooms"]])
-    assert curves_document(chosen)["knots"] == {"age": 3, "wage": 6, "rooms": 0}
-    texts = [text for _, text, _ in rows_of_curves(chosen)]
+    assert choices_document(chosen, None)["knots"] == {"age": 3, "wage": 6, "rooms": 0}
+    _, curves, _, interactions = blocks_of_choices(None, chosen, None)
+    texts = [text for _, text, _ in curves.lines]
     assert texts[0] == "3, evenly spaced, beside a straight line"
     assert texts[1] == "6, evenly spaced in the logarithm, beside a straight line"
-    assert sentences_of_interactions(chosen) == ["Interactions: age x rooms."]
-    assert sentences_of_interactions(confide.Schema(columns, interact=beside)) == []
+    assert interactions.lines == ("Interactions: age x rooms.",)
+    assert len(list(blocks_of_choices(None, confide.Schema(columns, interact=beside), None))) == 3

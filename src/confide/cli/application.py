@@ -83,12 +83,6 @@ def completion(
     typer.echo(script.strip())
 
 
-def answer_shells() -> None:
-    """Prepare the answer if a shell asks for completions in place of running a command."""
-    if _VARIABLE in os.environ:
-        completion_init()
-
-
 app = typer.Typer(
     cls=CommandsWithOneLineErrors,
     add_completion=False,
@@ -105,82 +99,64 @@ def main() -> None:
             # A name may hold characters that the encoding of the terminal lacks.
             stream.reconfigure(errors="backslashreplace")
     sys.stdout = unbroken(sys.stdout)
-    answer_shells()
+    if _VARIABLE in os.environ:  # a shell asks for completions in place of running a command
+        completion_init()
     app(prog_name="confide")
-
-
-def _print_version(is_requested: bool) -> None:
-    if is_requested:
-        typer.echo(f"confide {__version__}")
-        raise typer.Exit
 
 
 @app.callback(invoke_without_command=True, epilog=EXIT_CODES_HELP)
 def confide(
     context: typer.Context,
-    version: Annotated[  # noqa: ARG001 - its callback answers
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     """Train models on data about people, and release them with a privacy guarantee that a sceptic can check.
 
     Start with `confide demo`.
     """
+    if version:
+        typer.echo(f"confide {__version__}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-def _with_example(command: str, before: str = "") -> str:
-    """The end of a command's help. Typer keeps the line breaks of a paragraph that begins with a backspace character."""
-    return f"{before}\b\nExample:\n  {command}"
+_EXITS = {
+    check: f"Exit code: 0 if a fit would take the table, {BAD_INPUT} if it would refuse it.",
+    inspect: f"Exit code: 0 if the model is private, {NO_GUARANTEE} if its guarantee is void.",
+    verify: f"Exit code: 0 if no check failed, {NO_GUARANTEE} if one failed or the model is not private, 2 for a bad file.",
+    audit: f"Exit code: 0 if the claim is not refuted, {NO_GUARANTEE} if it is.",
+    completion: '\b\nWhere it belongs:\n  bash  in ~/.bashrc:  eval "$(confide completion bash)"\n'
+    '  zsh   in ~/.zshrc:   eval "$(confide completion zsh)"\n'
+    "  fish  confide completion fish > ~/.config/fish/completions/confide.fish",
+}
+"""What the help of a command says before its example."""
+_EXAMPLES: dict[Any, str] = {
+    demo: "demo --epsilon 0.5",
+    new: "new people.csv --target income",
+    check: "check people.csv --schema people.toml --out check.html",
+    fit: "fit adult.csv --schema adult.toml --epsilon 1 --out model.json",
+    predict: "predict model.json new.csv --out scored.csv",
+    plan: "plan --schema adult.toml --rows 45000 --epsilon 0.5",
+    sample_size: "sample-size --schema adult.toml --epsilon 1 --excess 0.05",
+    search: "search a.csv --schema a.toml --model svm --grid smoothing=.2,.5",
+    evaluate: "evaluate model.json held_out.csv --epsilon 0.1 --ledger held_out.db",
+    inspect: "inspect model.json",
+    report: "report model.json --ledger study.db --out report.html",
+    verify: "verify model.json --ledger study.db --schema adult.toml",
+    family: "family first.json second.json --columns treatment",
+    run: "run study.toml --dry-run",
+    bounds: "bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db",
+    describe: "describe a.csv --schema a.toml --rho 0.01 --cross sex:income",
+    audit: "audit --model logistic --epsilon 1",
+    ledger_app: "",
+    completion: "completion bash",
+}
+"""Each command with an example, in the order in which help lists them."""
 
-
-# Help lists the commands in this order.
-app.command(epilog=_with_example("confide demo --epsilon 0.5"))(demo)
-app.command(epilog=_with_example("confide new people.csv --target income"))(new)
-app.command(
-    epilog=_with_example(
-        "confide check people.csv --schema people.toml --out check.html",
-        f"Exit code: 0 if a fit would take the table, {BAD_INPUT} if it would refuse it.\n\n",
-    )
-)(check)
-app.command(epilog=_with_example("confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json"))(fit)
-app.command(epilog=_with_example("confide predict model.json new.csv --out scored.csv"))(predict)
-app.command(epilog=_with_example("confide plan --schema adult.toml --rows 45000 --epsilon 0.5"))(plan)
-app.command("sample-size", epilog=_with_example("confide sample-size --schema adult.toml --epsilon 1 --excess 0.05"))(
-    sample_size
-)
-app.command(epilog=_with_example("confide search a.csv --schema a.toml --model svm --grid smoothing=.2,.5"))(search)
-app.command(epilog=_with_example("confide evaluate model.json held_out.csv --epsilon 0.1 --ledger held_out.db"))(evaluate)
-app.command(
-    epilog=_with_example(
-        "confide inspect model.json",
-        f"Exit code: 0 if the model is private, {NO_GUARANTEE} if its guarantee is void.\n\n",
-    )
-)(inspect)
-app.command(epilog=_with_example("confide report model.json --ledger study.db --out report.html"))(report)
-app.command(
-    epilog=_with_example(
-        "confide verify model.json --ledger study.db --schema adult.toml",
-        f"Exit code: 0 if no check failed, {NO_GUARANTEE} if one failed or the model is not private, 2 for a bad file.\n\n",
-    )
-)(verify)
-app.command(epilog=_with_example("confide family first.json second.json --columns treatment"))(family)
-app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
-app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
-app.command(epilog=_with_example("confide describe a.csv --schema a.toml --rho 0.01 --cross sex:income"))(describe)
-app.command(
-    epilog=_with_example(
-        "confide audit --model logistic --epsilon 1",
-        f"Exit code: 0 if the claim is not refuted, {NO_GUARANTEE} if it is.\n\n",
-    )
-)(audit)
-app.add_typer(ledger_app, name="ledger")
-app.command(
-    epilog=_with_example(
-        "confide completion bash",
-        '\b\nWhere it belongs:\n  bash  in ~/.bashrc:  eval "$(confide completion bash)"\n'
-        '  zsh   in ~/.zshrc:   eval "$(confide completion zsh)"\n'
-        "  fish  confide completion fish > ~/.config/fish/completions/confide.fish\n\n",
-    )
-)(completion)
+for _command, _example in _EXAMPLES.items():
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name="ledger")
+        continue
+    # Typer keeps the line breaks of a paragraph that begins with a backspace character.
+    _before = f"{_EXITS[_command]}\n\n" if _command in _EXITS else ""
+    app.command(_example.partition(" ")[0], epilog=f"{_before}\b\nExample:\n  confide {_example}")(_command)

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget
-from confide.cli.options import Force, Format, ModelOptions, takes_model_options
+from confide.cli.option_values import chosen_budget
+from confide.cli.options import Format, ModelOptions, options_of_command, schema_of
+from confide.report.blocks import heading, text
 
 
-@takes_model_options(without=("jobs", "seed"))
+@options_of_command(
+    without=("jobs", "seed"),
+    release="[RELEASE]  A file of Python with release, first and second; or module:Class of an estimator. Without it, the "
+            "model that the options describe.",
+    schema="--schema FILE  TOML file that describes the columns.",
+    releases="--releases N>=40  Releases from either data set.",
+    confidence="--confidence P  Of the lower bound.",
+    check_auditor="--check-auditor  Attack releases of which the answer is known, and nothing else.",
+    plot="--plot FILE  Draw detections against false alarms, as .svg or .png.",
+)  # fmt: skip
 def audit(
-    release: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[RELEASE]",
-            help="A file of Python with release, first and second; or module:Class of an estimator. Without it, the model "
-            "that the options describe.",
-        ),
-    ] = None,
-    epsilon: Epsilon = None,
-    schema: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file that describes the columns.")] = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    releases: Annotated[int, typer.Option(min=40, metavar="N", help="Releases from either data set.")] = 2000,
-    confidence: Annotated[float, typer.Option(metavar="P", help="Of the lower bound.")] = 0.99,
-    check_auditor: Annotated[
-        bool, typer.Option("--check-auditor", help="Attack releases of which the answer is known, and nothing else.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw detections against false alarms, as .svg or .png.")
-    ] = None,
-    force: Force = False,
+    release: str | None = None,
+    epsilon: float | None = None,
+    schema: Path | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    releases: int = 2000,
+    confidence: float = 0.99,
+    check_auditor: bool = False,
+    plot: Path | None = None,
+    force: bool = False,
     *,
     options: ModelOptions,
     output_format: Format = "text",
@@ -46,19 +44,16 @@ def audit(
     from confide.audit.known_answers import own_checks
     from confide.audit.worst_pairs import audited
     from confide.cli import output
-    from confide.cli.plan import schema_of
     from confide.files import new_file
 
-    screen = output.Screen()
+    screen = output.Screen(output_format)
     if check_auditor:
         with output.working("attacking releases of which the answer is known"):
             checks = own_checks()
-        if output_format == "json":
-            output.print_json({"checks": [check.result.to_dict() | {"holds": check.holds} for check in checks]})
-        else:
-            screen.heading("The audit of the auditor")
-            for check in checks:
-                screen.text(f"  - {check}")
+        screen.answer(
+            lambda: {"checks": [check.result.to_dict() | {"holds": check.holds} for check in checks]},
+            [heading("The audit of the auditor"), text(*[f"  - {check}" for check in checks])],
+        )
         raise typer.Exit(0 if all(check.holds for check in checks) else NO_GUARANTEE)
     given = None if (epsilon, delta, rho) == (None, None, None) else chosen_budget(epsilon, delta, rho)
     target = release if release is not None else options.estimator(chosen_budget(epsilon, delta, rho), schema_of(schema))
@@ -67,12 +62,7 @@ def audit(
     if plot is not None:
         with new_file(plot, overwrite=force) as unfinished:
             report.plot().figure.savefig(unfinished, format=plot.suffix.lstrip(".") or "svg")
-    if output_format == "json":
-        output.print_json(report.to_dict())
-    else:
-        verdict, *rest = report.sentences()
-        screen.heading(verdict)
-        for sentence in rest:
-            screen.text(sentence)
+    verdict, *rest = report.sentences()
+    screen.answer(report.to_dict, [heading(verdict), text(*rest)])
     if report.refuted or not report.is_sound:
         raise typer.Exit(NO_GUARANTEE)

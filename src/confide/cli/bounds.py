@@ -3,88 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from confide.cli.fit import DataFiles
 from confide.cli.options import (
-    Force,
     Format,
     NeighboursName,
-    RowsPerPerson,
-    Seed,
     Spending,
     exit_if_void,
     files_of_ledger,
-    takes_spending,
+    options_of_command,
+    schema_of,
 )
 from confide.errors import ParameterError
+from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.output import Screen
     from confide.estimators.private_bounds import PrivateBounds
     from confide.features.schema import Schema
 
-ColumnNames = Annotated[
-    list[str],
-    typer.Option(
-        "--column",
-        metavar="NAME[:LOW:HIGH[:SCALE]]",
-        help="A column of numbers; repeat it for several. With outer bounds and a scale of its own as age:0:150 or "
-        "income:0:1e7:log.",
-    ),
-]
-OuterBounds = Annotated[
-    tuple[float, float] | None,
-    typer.Option(
-        metavar="LOW HIGH",
-        help="Public bounds within which the bounds are looked for, for columns that name none of their own. Choose them "
-        "without looking at the rows.  [default: those of the schema]",
-    ),
-]
-Quantiles = Annotated[
-    tuple[float, float],
-    typer.Option(
-        metavar="LOW HIGH",
-        help="The quantiles that become low and high. 0 keeps the outer low and 1 the outer high, and they cost nothing.",
-    ),
-]
-Scale = Annotated[
-    Literal["linear", "log", "log10"] | None,
-    typer.Option(
-        help="How candidates are spaced. log: for long right tails from 0 on; log10: for incomes and the like, with an "
-        "outer low above 0.  [default: as in the schema]"
-    ),
-]
-Missing = Annotated[bool, typer.Option("--missing", help="Cells of the columns may be missing; they count for no quantile.")]
-SchemaToComplete = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Schema that the bounds are written into; its file stays as it is."),
-]
-BoundsOut = Annotated[Path, typer.Option(metavar="FILE.toml", help="File to write the schema with the bounds to.")]
-
 _LEVEL = 0.95
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 
-@takes_spending()
+@options_of_command(
+    column="--column NAME[:LOW:HIGH[:SCALE]]  A column of numbers; repeat it for several. With outer bounds and a scale of "
+           "its own as age:0:150 or income:0:1e7:log.",
+    outer="--outer LOW HIGH  Public bounds within which the bounds are looked for, for columns that name none of their "
+          "own. Choose them without looking at the rows.  [default: those of the schema]",
+    quantiles="--quantiles LOW HIGH  The quantiles that become low and high. 0 keeps the outer low and 1 the outer high, "
+              "and they cost nothing.",
+    scale="--scale  How candidates are spaced. log: for long right tails from 0 on; log10: for incomes and the like, with "
+          "an outer low above 0.  [default: as in the schema]",
+    missing="--missing  Cells of the columns may be missing; they count for no quantile.",
+    schema="--schema FILE  Schema that the bounds are written into; its file stays as it is.",
+    out="--out FILE.toml  File to write the schema with the bounds to.",
+)  # fmt: skip
 def bounds(
-    data: DataFiles,
-    column: ColumnNames,
+    data: str,
+    column: list[str],
     *,
     spending: Spending,
-    outer: OuterBounds = None,
-    quantiles: Quantiles = (0.01, 0.99),
-    scale: Scale = None,
-    missing: Missing = False,
-    schema: SchemaToComplete = None,
+    outer: tuple[float, float] | None = None,
+    quantiles: tuple[float, float] = (0.01, 0.99),
+    scale: Literal["linear", "log", "log10"] | None = None,
+    missing: bool = False,
+    schema: Path | None = None,
     neighbours: NeighboursName = "replace-one",
-    max_rows_per_person: RowsPerPerson = 1,
-    out: BoundsOut = Path("bounds.toml"),
-    seed: Seed = None,
-    force: Force = False,
+    max_rows_per_person: int = 1,
+    out: Path = Path("bounds.toml"),
+    seed: int | None = None,
+    force: bool = False,
     output_format: Format = "text",
 ) -> None:
     """Release bounds of columns, where no codebook states them.
@@ -101,7 +72,6 @@ def bounds(
     output.check_path(out, inputs, (".toml",), overwrite=force)
     described, columns = _described(schema, column, outer, scale, missing=missing)
     charges = spending.charges(out, max_rows_per_person)
-    screen = output.Screen() if output_format == "text" else None
     with spending.charged(charges, "schema"):
         with output.working(f"reading {data}"):
             bounds = private_bounds(
@@ -109,10 +79,9 @@ def bounds(
                 neighbours=neighbours, max_rows_per_person=max_rows_per_person, random_state=seed,
             )  # fmt: skip
         charges.write(bounds.to_toml(), out, overwrite=force, released="schema")
-        if screen is None:
-            output.print_json(_document(bounds) | {"schema": str(out), "charge": charges.document()})
-        else:
-            _show(screen, bounds, charges, out)
+        output.Screen(output_format).answer(
+            lambda: _document(bounds) | {"schema": str(out), "charge": charges.document()}, _blocks(bounds, charges, out)
+        )
     exit_if_void(bounds.void)
 
 
@@ -120,16 +89,16 @@ def _described(
     path: Path | None, named: list[str], outer: tuple[float, float] | None, scale: str | None, *, missing: bool
 ) -> tuple[Schema | None, Any]:
     """The schema, if there is one, and the description of each column."""
-    from confide.features.schema import Schema
-
-    schema = None if path is None else Schema.from_toml(path)
+    schema = schema_of(path)
     known = {} if schema is None else {column.name: column for column in schema.columns}
     columns: dict[str, Any] = {}
-    for text in named:
-        name, own, own_scale = _with_own_bounds(text)
+    for given in named:
+        # Outer bounds and a scale may stand behind the name, which may hold colons too.
+        behind = re.fullmatch(rf"(.+?):({_NUMBER}):({_NUMBER})(?::(linear|log|log10))?", given)
+        name, own_scale = (given, None) if behind is None else (behind[1], behind[4])
         if name in columns:
             raise ParameterError(f'--column names "{name}" twice; name it once.')
-        ends = own or outer
+        ends = outer if behind is None else (float(behind[2]), float(behind[3]))
         if ends is None and name not in known:
             raise ParameterError(
                 f'column "{name}" has no outer bounds; give --outer LOW HIGH or --column {name}:LOW:HIGH, from public '
@@ -141,13 +110,6 @@ def _described(
         if missing:
             columns[name]["missing"] = True
     return schema, columns
-
-
-def _with_own_bounds(text: str) -> tuple[str, tuple[float, float] | None, str | None]:
-    """The name of a column, and its outer bounds and its scale if they stand behind it. A name may hold colons."""
-    number = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-    match = re.fullmatch(rf"(.+?):({number}):({number})(?::(linear|log|log10))?", text)
-    return (text, None, None) if match is None else (match[1], (float(match[2]), float(match[3])), match[4])
 
 
 def _document(bounds: PrivateBounds) -> dict[str, Any]:
@@ -162,22 +124,21 @@ def _document(bounds: PrivateBounds) -> dict[str, Any]:
     }
 
 
-def _show(screen: Screen, bounds: PrivateBounds, charges: Charges, out: Path) -> None:
+def _blocks(bounds: PrivateBounds, charges: Charges, out: Path) -> Iterator[Block]:
     if bounds.void is not None:
-        screen.text(f"NOT PRIVATE. {bounds.void}", style="bold red")
-    screen.heading("Released bounds")
-    low, high = (f"quantile {share:g}" for share in bounds.release.quantiles)
+        yield text(f"NOT PRIVATE. {bounds.void}", style="bold red")
+    yield heading("Released bounds")
+    low, high = [f"quantile {share:g}" for share in bounds.release.quantiles]
     rows = [
         (column.name, f"{column.low:.10g}", f"{column.high:.10g}", f"{old.low:.10g} to {old.high:.10g}")
         for column, old in zip(bounds.columns, bounds.described, strict=True)
     ]
-    screen.table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
-    screen.text(
+    yield table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
+    yield text(
         f"With probability {_LEVEL:g} none of them is off by more than {bounds.rows_off(_LEVEL):,.0f} rows, counted by "
         f"rank, beside the distance between neighbouring candidates. In a table of fewer than {bounds.rows_needed:,} rows a "
         f"bound may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
     )
-    screen.heading("Done")
-    for sentence in (*bounds.interrupted, charges.closing_sentence()):
-        screen.text(sentence)
-    screen.verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")
+    yield heading("Done")
+    yield text(*bounds.interrupted, charges.closing_sentence())
+    yield verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from confide.cli.failures import BAD_INPUT
-from confide.cli.options import Force, Format, RowsPerPerson
+from confide.cli.options import Format, options_of_command
+from confide.errors import ParameterError
+from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.features.schema import Schema
@@ -18,37 +22,22 @@ if TYPE_CHECKING:
 _LARGEST = 8e307
 """Bounds that clip no number, for a target without bounds."""
 
-DataToCheck = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file, or a quoted pattern.",
-    ),
-]
-SchemaToCheck = Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")]
-TargetInstead = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Column of numbers to be predicted, if the schema has no target.")
-]
-CheckOut = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also write the check to this file, which ends in .html or .json.")
-]
-ShowValues = Annotated[
-    bool,
-    typer.Option(
-        "--show-values",
-        help="Also show unlisted categories and what may be codes for missing cells, which are values of the rows.",
-    ),
-]
 
-
+@options_of_command(
+    data="DATA  Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file, or a quoted pattern.",
+    target="--target NAME  Column of numbers to be predicted, if the schema has no target.",
+    show_values="--show-values  Also show unlisted categories and what may be codes for missing cells, which are values of "
+                "the rows.",
+    out="--out FILE  Also write the check to this file, which ends in .html or .json.",
+)  # fmt: skip
 def check(
-    data: DataToCheck,
-    schema: SchemaToCheck,
-    target: TargetInstead = None,
-    max_rows_per_person: RowsPerPerson = 1,
-    show_values: ShowValues = False,
-    out: CheckOut = None,
-    force: Force = False,
+    data: str,
+    schema: Path,
+    target: str | None = None,
+    max_rows_per_person: int = 1,
+    show_values: bool = False,
+    out: Path | None = None,
+    force: bool = False,
     output_format: Format = "text",
 ) -> None:
     """Show how the rows of a table fit its schema. Spends nothing.
@@ -59,30 +48,27 @@ def check(
     """
     from confide.cli import output
     from confide.data.files import files_named
-    from confide.studies.table_check import check_document, check_table, findings_of
+    from confide.files import write_text
+    from confide.studies.table_check import check_document, check_page, check_table, findings_of
 
     files = files_named(data)
     if out is not None:
-        from confide.cli import output
-
         output.check_path(out, [*files, schema], (".html", ".htm", ".json"), overwrite=force)
     described = _schema_of(schema, target)
     with output.working(f"reading {data}"):
         check = check_table(files, described, rows_per_person=max_rows_per_person, show_values=show_values)
     findings = findings_of(check)
     if out is not None:
-        _write(check, findings, data, out, force=force)
-    if output_format == "json":
-        output.print_json(check_document(check, findings))
-    else:
-        _show(check, findings, out)
+        is_json, title = out.suffix.lower() == ".json", f"Check of {Path(data).name}"
+        document = json.dumps(check_document(check, findings), indent=2, ensure_ascii=False) + "\n" if is_json else ""
+        write_text(out, document or check_page(check, findings, title), overwrite=force)
+    output.Screen(output_format).answer(lambda: check_document(check, findings), _blocks(check, findings, out))
     if any(finding.refused for finding in findings):
         raise typer.Exit(BAD_INPUT)
 
 
 def _schema_of(path: Path, target: str | None) -> Schema:
     """The schema, with --target as a column of numbers to be predicted if the schema has no target."""
-    from confide.errors import ParameterError
     from confide.features.schema import Schema, Target
 
     schema = Schema.from_toml(path)
@@ -92,39 +78,21 @@ def _schema_of(path: Path, target: str | None) -> Schema:
         raise ParameterError(
             f'the schema has the target "{schema.target.column}"; leave --target out, or correct the schema.'
         )
-    unbounded = Target(target, low=-_LARGEST, high=_LARGEST)
-    return replace(schema, target=unbounded)
+    return replace(schema, target=Target(target, low=-_LARGEST, high=_LARGEST))
 
 
-def _write(check: TableCheck, findings: list[Finding], data: str, out: Path, *, force: bool) -> None:
-    import json
-
-    from confide.files import write_text
-    from confide.studies.table_check import check_document, check_page
-
-    if out.suffix.lower() == ".json":
-        text = json.dumps(check_document(check, findings), indent=2, ensure_ascii=False) + "\n"
-    else:
-        text = check_page(check, findings, f"Check of {Path(data).name}")
-    write_text(out, text, overwrite=force)
-
-
-def _show(check: TableCheck, findings: list[Finding], out: Path | None) -> None:
-    from confide.cli import output
+def _blocks(check: TableCheck, findings: list[Finding], out: Path | None) -> Iterator[Block]:
     from confide.studies.table_check import HEADS, NOT_FOR_RELEASE, rows_of_table, unlisted_levels, verdict
 
-    screen = output.Screen()
-    screen.text(NOT_FOR_RELEASE, style="bold red")
-    screen.text(f"{verdict(findings)} {check.n_rows:,} rows were read.", style="bold")
-    for finding in findings:
-        screen.text(f" - {'REFUSED: ' if finding.refused else ''}{finding.text}")
+    yield text(NOT_FOR_RELEASE, style="bold red")
+    yield text(f"{verdict(findings)} {check.n_rows:,} rows were read.", style="bold")
+    yield text(*[f" - {'REFUSED: ' if finding.refused else ''}{finding.text}" for finding in findings])
     if check.n_rows and check.counted:
-        screen.heading("Shares of the cells")
-        screen.table(HEADS, rows_of_table(check))
-    levels = unlisted_levels(check)
-    if levels:
-        screen.heading("Unlisted levels, with the number of their rows")
+        yield heading("Shares of the cells")
+        yield table(HEADS, rows_of_table(check))
+    if levels := unlisted_levels(check):
+        yield heading("Unlisted levels, with the number of their rows")
         for name, counts in levels.items():
-            screen.text(f"{name}: {', '.join(f'{level} ({count:,})' for level, count in counts)}")
+            yield text(f"{name}: {', '.join(f'{level} ({count:,})' for level, count in counts)}")
     if out is not None:
-        screen.verbatim(f"Wrote {out}")
+        yield verbatim(f"Wrote {out}")

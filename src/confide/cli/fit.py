@@ -3,63 +3,36 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from confide.cli.options import (
-    Force,
-    Format,
-    ModelOptions,
-    ModelOut,
-    Spending,
-    exit_if_void,
-    takes_model_options,
-    takes_spending,
-)
+from confide.cli.options import Format, ModelOptions, Spending, exit_if_void, options_of_command
+from confide.report.blocks import Block, heading, text, verbatim
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.fitting import PreparedFit
-    from confide.cli.output import Screen
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.training.plan import AnyPlan
 
-_MAX_WEIGHTS_SHOWN = 10
-
-DataFiles = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="CSV, Parquet or Feather file, or a quoted pattern such as 'data/*.parquet'.",
-    ),
-]
-SchemaFile = Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")]
-CacheFolder = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER", help="Keep encoded rows in this folder during the command: faster, but private data on disk."
-    ),
-]
-ReportOut = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.html", help="Also write a page with guarantee, coefficients and columns to this file."),
-]
+MOST_WEIGHTS_SHOWN = 10
 
 
-@takes_spending()
-@takes_model_options(without=("row_norm",))
+@options_of_command(
+    without=("row_norm",),
+    cache="--cache FOLDER  Keep encoded rows in this folder during the command: faster, but private data on disk.",
+    report="--report FILE.html  Also write a page with guarantee, coefficients and columns to this file.",
+)
 def fit(
-    data: DataFiles,
-    schema: SchemaFile,
+    data: str,
+    schema: Path,
     *,
     spending: Spending,
     options: ModelOptions,
-    cache: CacheFolder = None,
-    out: ModelOut = Path("model.json"),
-    report: ReportOut = None,
-    force: Force = False,
+    cache: Path | None = None,
+    out: Path = Path("model.json"),
+    report: Path | None = None,
+    force: bool = False,
     output_format: Format = "text",
 ) -> None:
     """Train a private model and write it to a file.
@@ -76,59 +49,34 @@ def fit(
     prepared = prepared_fit(
         data=data, schema=schema, options=options, spending=spending, out=out, cache=cache, report=report, force=force
     )
-    model, charges = prepared.model, prepared.charges
-    screen = output.Screen() if output_format == "text" else None
+    model, charges, screen = prepared.model, prepared.charges, output.Screen(output_format)
     with spending.charged(charges):
         plan = prepared.planned()
-        if screen:
-            prepared.show(plan, screen)
+        screen.show(prepared.blocks(plan))
         prepared.release(plan)
         if report is not None:
             write_report(
                 model, report, overwrite=force, ledger=charges.ledger, ledger_name=spending.ledger or "", model_name=out.name
             )
-        if screen is None:
-            output.print_json(_document(prepared, plan) | {"charge": charges.document()})
-        else:
-            show_release(screen, model, plan, charges, with_intervals=options.intervals is not None)
-            if report is not None:
-                screen.verbatim(f"Wrote {report}")
-            screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
+        screen.show(blocks_of_release(model, plan, charges))
+        written = [verbatim(f"Wrote {report}")] if report is not None else []
+        screen.answer(
+            lambda: (
+                {"model": str(out), "plan": plan.to_dict(), "verdict": prepared.judged(plan).to_dict()}
+                | output.model_document(model)
+                | {"charge": charges.document()}
+            ),
+            [*written, verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")],
+        )
     exit_if_void(model.guarantee_.void)
 
 
-def _document(prepared: PreparedFit, plan: AnyPlan) -> dict[str, Any]:
-    """The plan with its verdict, and the released model, for programs."""
-    from confide.cli import output
-
-    verdict = prepared.judged(plan).to_dict()
-    return {
-        "model": str(prepared.out),
-        "plan": plan.to_dict(),
-        "verdict": verdict,
-        **output.model_document(prepared.model),
-    }
-
-
-def show_release(
-    screen: Screen, model: PrivateLinearModel, plan: AnyPlan, charges: Charges, *, with_intervals: bool
-) -> None:
+def blocks_of_release(model: PrivateLinearModel, plan: AnyPlan, charges: Charges) -> Iterator[Block]:
     """What was released, its guarantee, and where the budget went."""
+    from confide.cli import output
     from confide.planning.advice import budget_sentence
 
-    show_model(screen, model, with_intervals=with_intervals)
-    screen.heading("Done")
-    screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")
-
-
-def show_model(screen: Screen, model: PrivateLinearModel, *, with_intervals: bool) -> None:
-    """The guarantee of a model, and its coefficients or largest weights."""
-    from confide.report.findings import has_interest, has_intervals
-
-    screen.guarantee(model.guarantee_)
-    if with_intervals and has_intervals(model):
-        screen.coefficients(model)
-        return
-    screen.weights(model, _MAX_WEIGHTS_SHOWN)
-    if has_interest(model):
-        screen.coefficients(model)
+    yield from output.blocks_of_guarantee(model)
+    yield from output.blocks_of_model(model, MOST_WEIGHTS_SHOWN)
+    yield heading("Done")
+    yield text(f"{charges.closing_sentence()} {budget_sentence(plan)}")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.cli.options import ModelOptions, Spending, files_of_ledger
-from confide.errors import ParameterError
+from confide.cli.options import ModelOptions, Spending, files_of_ledger, schema_with_target
 from confide.planning.simulation import COVERAGE
+from confide.report.blocks import Block, heading, table, text
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
-    from confide.cli.output import Screen, ShownKernel
     from confide.estimators.linear_model import PrivateLinearModel
+    from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
     from confide.planning.advice import Verdict
     from confide.planning.simulation import Forecast
@@ -91,43 +91,38 @@ class PreparedFit:
     force: bool
     public_rows: int | None = None
     chosen: Schema | None = None
-    fourier: ShownKernel | None = None
+    fourier: FourierMap | None = None
 
     def planned(self) -> AnyPlan:
         """The plan. Rows are counted; nothing is charged."""
         from confide.cli import output
-        from confide.cli.output import chosen_map, chosen_schema
         from confide.intake.rows import open_rows
 
         model = self.model
         with output.working(f"counting the rows of {self.data}"):
             rows: Any = open_rows(self.files, model.schema)
             n_rows = rows.count()
-        is_number_private = model.n_rows_bounds is not None
-        self.public_rows = None if is_number_private else n_rows
-        self.chosen = chosen_schema(model, self.public_rows)
+        self.public_rows = n_rows if model.n_rows_bounds is None else None
+        self.chosen = output.chosen_schema(model, self.public_rows)
         if self.chosen is not None:
             # Nothing is left to be chosen, so the fit need not count the rows again.
             model.set_params(schema=self.chosen, interactions=())
-        self.fourier = chosen_map(model, self.public_rows)
-        if self.fourier is not None:
-            model.set_params(n_features=self.fourier.n_features)
+        self.fourier = output.chosen_map(model, self.public_rows)
+        if hasattr(model, "chosen_map"):
+            model.set_params(n_features=0 if self.fourier is None else self.fourier.n_features)
         plan: AnyPlan = model.plan(self.public_rows)
         return plan
 
-    def show(self, plan: AnyPlan, screen: Screen) -> None:
-        """Show the plan, and what was chosen from public facts."""
+    def blocks(self, plan: AnyPlan) -> Iterator[Block]:
+        """The plan, and what was chosen from public facts."""
         from confide.cli import output
 
         names = () if self.model.schema is None else self.model.schema.column_names
-        for sentence in output.separator_sentences(self.files, names):
-            screen.text(sentence)
-        screen.plan(plan)
-        screen.curves(self.chosen)
-        screen.kernel(self.fourier)
-        screen.heading("Verdict, from public facts alone")
-        for sentence in self.judged(plan).sentences:
-            screen.text(f"- {sentence}")
+        yield text(*output.separator_sentences(self.files, names))
+        yield from output.blocks_of_plan(plan)
+        yield from output.blocks_of_choices(self.model, self.chosen, self.fourier)
+        yield heading("Verdict, from public facts alone")
+        yield Block("list", self.judged(plan).sentences)
 
     def judged(self, plan: AnyPlan) -> Verdict:
         """The verdict on the plan, without the forecast of an error, which would take longer than many fits."""
@@ -147,19 +142,6 @@ class PreparedFit:
         self.charges.write_model(self.model, self.out, overwrite=self.force, noted=noted)
 
 
-def schema_with_target(path: Path) -> Schema:
-    """The schema in a file, which must have a target."""
-    from confide.features.schema import Schema
-
-    schema = Schema.from_toml(path)
-    if schema.target is None:
-        raise ParameterError(
-            f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
-            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
-        )
-    return schema
-
-
 # How `confide plan` shows forecasts of accuracy: as a table with bars for people, as JSON for programs.
 
 _BAR_WIDTH = 40
@@ -173,28 +155,21 @@ def forecast_document(forecast: Forecast) -> dict[str, Any]:
     return facts | {name: getattr(forecast, name) for name in names}
 
 
-def show_forecasts(forecasts: list[Forecast], screen: Screen) -> None:
-    """Show one line for each forecast."""
-    screen.heading("Accuracy to be expected, simulated")
-    name = next(iter(forecasts[0].plan.budget.ranges))
-    rows = [(f"{getattr(forecast.plan.event.budget, name):.4g}", *_cells(forecast)) for forecast in forecasts]
-    screen.table((name, "accuracy", "4 in 5 within", ""), rows, words=("",), optional=("",))
+def blocks_of_forecasts(forecasts: list[Forecast]) -> Iterator[Block]:
+    """One line for each forecast: accuracy, its range, and a bar, empty at no model, full at that without privacy."""
+    yield heading("Accuracy to be expected, simulated")
+    name, rows = next(iter(forecasts[0].plan.budget.ranges)), []
+    for one in forecasts:
+        reached = (one.constant_error - one.error) / (one.constant_error - one.non_private_error)
+        bar = "#" * round(_BAR_WIDTH * min(1.0, max(0.0, reached)))
+        cells = (f"{1.0 - one.error:.4f}", f"{1.0 - one.high:.4f} to {1.0 - one.low:.4f}", f"|{bar.ljust(_BAR_WIDTH)}|")
+        rows.append((f"{getattr(one.plan.event.budget, name):.4g}", *cells))
+    yield table((name, "accuracy", "4 in 5 within", ""), rows, words=("",), optional=("",))
     first = forecasts[0]
-    screen.text(
+    yield text(
         f"This assumes an accuracy of {1.0 - first.non_private_error:.4g} without privacy; "
         f"{1.0 - first.constant_error:.4g} needs no model where one class has a share of {first.constant_error:.4g} "
         f"(--positive-rate). Rows are made up from the bounds alone. The ranges were "
         f"calibrated on real data sets: on each, they held the mean accuracy in at least 4 of 5 cases. benchmarks/README.md "
         f"has the results on these and on other data sets."
-    )
-
-
-def _cells(forecast: Forecast) -> tuple[str, ...]:
-    """Accuracy, its range, and a bar: empty at the accuracy of no model, full at that without privacy."""
-    reached = (forecast.constant_error - forecast.error) / (forecast.constant_error - forecast.non_private_error)
-    bar = "#" * round(_BAR_WIDTH * min(1.0, max(0.0, reached)))
-    return (
-        f"{1.0 - forecast.error:.4f}",
-        f"{1.0 - forecast.high:.4f} to {1.0 - forecast.low:.4f}",
-        "|" + bar.ljust(_BAR_WIDTH) + "|",
     )

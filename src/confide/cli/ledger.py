@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget, is_dialogue
-from confide.cli.options import Format, RowsPerPerson
+from confide.cli.option_values import amounts_text, chosen_budget, is_dialogue
+from confide.cli.options import Format, NeighboursName, options_of_command
 from confide.errors import LedgerError, ParameterError
+from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
-    from confide.cli.output import Screen
-    from confide.privacy.budgets import Budget
 
-LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER.db", help="A file, or postgresql://user@host/database.")]
+_PLACE = "LEDGER.db  A file, or postgresql://user@host/database."
 
 ledger_app = typer.Typer(
     rich_markup_mode=None, epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4\n  confide ledger show study.db"
@@ -33,22 +33,23 @@ def ledger(context: typer.Context) -> None:
 
 
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4 --delta 1e-6")
+@options_of_command(
+    path=_PLACE,
+    epsilon="--epsilon E  Limit on the sum of all charges.",
+    delta="--delta D  With --epsilon: limit for approximate privacy.",
+    rho="--rho R  Limit for zCDP, instead of --epsilon.",
+    neighbours="--neighbours  Which data sets count as neighbours.",
+    accounting="--accounting  How charges add up under a limit with --delta: sum suits few releases, renyi many with "
+               "Gaussian noise. auto: the first charge decides.  [default: a terminal asks; otherwise auto]",
+)  # fmt: skip
 def init(
-    path: LedgerPlace,
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="Limit on the sum of all charges.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="With --epsilon: limit for approximate privacy.")] = None,
-    rho: Annotated[float | None, typer.Option(metavar="R", help="Limit for zCDP, instead of --epsilon.")] = None,
-    neighbours: Annotated[
-        Literal["replace-one", "add-or-remove-one"], typer.Option(help="Which data sets count as neighbours.")
-    ] = "replace-one",
-    max_rows_per_person: RowsPerPerson = 1,
-    accounting: Annotated[
-        Literal["auto", "sum", "renyi"] | None,
-        typer.Option(
-            help="How charges add up under a limit with --delta: sum suits few releases, renyi many with Gaussian noise. "
-            "auto: the first charge decides.  [default: a terminal asks; otherwise auto]",
-        ),
-    ] = None,
+    path: str,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    neighbours: NeighboursName = "replace-one",
+    max_rows_per_person: int = 1,
+    accounting: Literal["auto", "sum", "renyi"] | None = None,
 ) -> None:
     """Create a ledger. Its limit can never be changed, and an existing ledger is never replaced.
 
@@ -58,16 +59,24 @@ def init(
     from confide.accounting.ledger import Ledger
     from confide.cli import output
 
-    limit = chosen_budget(epsilon, delta, rho, "limit")
+    limit, chosen = chosen_budget(epsilon, delta, rho, "limit"), str(accounting or "auto")
     if Path(path).is_symlink() or stored_records(path).exists():
         raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or choose another name.")
-    has_choice = delta is not None
-    chosen = accounting or (_asked_for_accounting() if has_choice and is_dialogue() else "auto")
+    if delta is not None and accounting is None and is_dialogue():
+        typer.echo("How shall charges add up? This is fixed for good.")
+        typer.echo("  sum    epsilons and deltas add up: for pure charges, and for few releases")
+        typer.echo("  renyi  Rényi divergences add up: for many releases with Gaussian noise")
+        chosen = str(typer.prompt("sum or renyi", default="sum"))
+        if chosen not in ("sum", "renyi"):
+            raise ParameterError("the answer must be sum or renyi; nothing was created.")
     created = Ledger(path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=chosen)
-    screen = output.Screen()
-    screen.verbatim(f"Created {path}.")
-    screen.text(f"All charges together: at most {created.limit} ({created.neighbours}), for {_protected_persons(created)}.")
-    screen.text(_EXPLAINED["pure" if epsilon is not None and not has_choice else created.accounting])
+    whom = f"{created.neighbours}), for {_protected_persons(created)}"
+    blocks = [
+        verbatim(f"Created {path}."),
+        text(f"All charges together: at most {created.limit} ({whom}."),
+        text(_EXPLAINED["pure" if epsilon is not None and delta is None else created.accounting]),
+    ]
+    output.Screen().show(blocks)
 
 
 _EXPLAINED = {
@@ -81,50 +90,22 @@ _EXPLAINED = {
 """Two sentences on each way in which charges add up."""
 
 
-def _asked_for_accounting() -> str:
-    """Ask how charges shall add up."""
-    typer.echo("How shall charges add up? This is fixed for good.")
-    typer.echo("  sum    epsilons and deltas add up: for pure charges, and for few releases")
-    typer.echo("  renyi  Rényi divergences add up: for many releases with Gaussian noise")
-    answer = typer.prompt("sum or renyi", default="sum")
-    if answer not in ("sum", "renyi"):
-        raise ParameterError("the answer must be sum or renyi; nothing was created.")
-    return str(answer)
-
-
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
-def show(path: LedgerPlace, output_format: Format = "text") -> None:
+@options_of_command(path=_PLACE)
+def show(path: str, output_format: Format = "text") -> None:
     """Show the limit, what is spent, what is left, and every charge."""
     from confide.accounting.ledger import Ledger
     from confide.cli import output
 
     opened = Ledger(path)
-    if output_format == "json":
-        output.print_json(_document(opened, path))
-        return
-    screen = output.Screen()
-    screen.verbatim(f"{path}: {opened.neighbours}, {_protected_persons(opened)}, accounting {opened.accounting}")
-    _show_totals(screen, opened)
-    _show_charges(screen, opened)
-    if unfinished := opened.unfinished():
-        screen.heading("Not finished")
-        screen.text(
-            f"Nothing was released under the charges with these numbers, because they were interrupted or go on now: "
-            f"{', '.join(map(str, unfinished))}. The same command with --finish, or `confide run`, makes the release and "
-            f"charges nothing anew."
-        )
+    output.Screen(output_format).answer(lambda: _document(opened, path), _blocks(opened, path))
 
 
 @ledger_app.command(
     epilog="Exit code: 0 if the ledger is sound, 2 if it is damaged.\n\n\b\nExample:\n  confide ledger verify study.db"
 )
-def verify(
-    path: LedgerPlace,
-    head: Annotated[
-        str | None, typer.Option(metavar="HASH", help="The head shown at an earlier time: it must still be in the chain.")
-    ] = None,
-    output_format: Format = "text",
-) -> None:
+@options_of_command(path=_PLACE, head="--head HASH  The head shown at an earlier time: it must still be in the chain.")
+def verify(path: str, head: str | None = None, output_format: Format = "text") -> None:
     """Check every record, and show the head of the chain.
 
     Keep the head in another place. With --head it shows later that no record up to today was changed or lost.
@@ -134,27 +115,26 @@ def verify(
 
     opened = Ledger(path)
     count = opened.verify(None if head is None else head.strip().lower())
-    if output_format == "json":
-        output.print_json({"ledger": str(path), "charges": count, "head": opened.head})
-        return
-    screen = output.Screen()
-    screen.verbatim(
-        f"{path}: the chain is whole; charges: {count}" + ("" if head is None else ", the given head among them")
+    among = "" if head is None else ", the given head among them"
+    output.Screen(output_format).answer(
+        lambda: {"ledger": str(path), "charges": count, "head": opened.head},
+        [verbatim(f"{path}: the chain is whole; charges: {count}{among}", f"head: {opened.head}")],
     )
-    screen.verbatim(f"head: {opened.head}")
 
 
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger charge study.db --epsilon 0.2 --purpose 'mean age'")
+@options_of_command(
+    path=_PLACE,
+    purpose="--purpose TEXT  What was released, and by what; public.",
+    neighbours="--neighbours  The neighbours of that guarantee, if they are not those of the ledger.",
+)
 def charge(
-    path: LedgerPlace,
-    purpose: Annotated[str, typer.Option(metavar="TEXT", help="What was released, and by what; public.")],
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    neighbours: Annotated[
-        Literal["replace-one", "add-or-remove-one"] | None,
-        typer.Option(help="The neighbours of that guarantee, if they are not those of the ledger."),
-    ] = None,
+    path: str,
+    purpose: str,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    neighbours: NeighboursName | None = None,
     output_format: Format = "text",
 ) -> None:
     """Charge what is released elsewhere from the same rows, for example by another program. There is no refund.
@@ -164,20 +144,15 @@ def charge(
     from confide.accounting.ledger import Ledger
     from confide.accounting.records import current_user
     from confide.cli import output
-    from confide.cli.option_values import amounts_text
 
     budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
     details = {"release": "charged by hand", "user": current_user()} if opened.keeps_details else None
     opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details)
-    if output_format == "json":
-        charged = {"number": opened.last_charge, "charged": budget.to_dict(), "remaining": opened.remaining().to_dict()}
-        output.print_json({"ledger": str(path), **charged})
-        return
-    output.Screen().text(f"Charged {amounts_text(budget)} to {path} ({amounts_text(opened.remaining())} left).")
-
-
-def _totals(ledger: Ledger) -> dict[str, Budget]:
-    return {"limit": ledger.limit, "spent": ledger.spent(), "remaining": ledger.remaining()}
+    left, charged = opened.remaining(), {"number": opened.last_charge, "charged": budget.to_dict()}
+    output.Screen(output_format).answer(
+        lambda: {"ledger": str(path), **charged, "remaining": left.to_dict()},
+        [text(f"Charged {amounts_text(budget)} to {path} ({amounts_text(left)} left).")],
+    )
 
 
 def _document(ledger: Ledger, path: str) -> dict[str, Any]:
@@ -187,43 +162,45 @@ def _document(ledger: Ledger, path: str) -> dict[str, Any]:
         for row in ledger.entries().to_dict("records")
     ]
     unit = {"neighbours": str(ledger.neighbours), "max_rows_per_person": ledger.max_rows_per_person}
-    facts = {"ledger": str(path), **unit, "accounting": ledger.accounting}
-    totals = {name: budget.to_dict() for name, budget in _totals(ledger).items()}
-    return {**facts, **totals, "head": ledger.head, "entries": charges, "unfinished": ledger.unfinished()}
+    totals = {"limit": ledger.limit.to_dict(), "spent": ledger.spent().to_dict(), "remaining": ledger.remaining().to_dict()}
+    facts = {"ledger": str(path), **unit, "accounting": ledger.accounting, **totals}
+    return {**facts, "head": ledger.head, "entries": charges, "unfinished": ledger.unfinished()}
 
 
-def _show_totals(screen: Screen, ledger: Ledger) -> None:
-    names = [name for name in ("epsilon", "delta", "rho") if hasattr(ledger.limit, name)]
-    screen.heading("Budget")
-    rows = [(title, *(f"{getattr(budget, name):.6g}" for name in names)) for title, budget in _totals(ledger).items()]
-    screen.table(("", *names), rows)
-
-
-def _show_charges(screen: Screen, ledger: Ledger) -> None:
-    """A table of the charges, with the columns in which they differ or have a value."""
+def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
+    """Limit, sum and rest, and a table of the charges, with the columns in which they differ or have a value."""
     from confide.accounting.records import DETAILS
 
+    yield verbatim(f"{path}: {ledger.neighbours}, {_protected_persons(ledger)}, accounting {ledger.accounting}")
+    amounts = [name for name in ("epsilon", "delta", "rho") if hasattr(ledger.limit, name)]
+    totals = {"limit": ledger.limit, "spent": ledger.spent(), "remaining": ledger.remaining()}
+    yield heading("Budget")
+    cells = [(title, *[f"{getattr(budget, name):.6g}" for name in amounts]) for title, budget in totals.items()]
+    yield table(("", *amounts), cells)
     frame = ledger.entries()
-    screen.heading("Charges" if len(frame) else "No charges yet")
-    if not len(frame):
-        return
-    shown = [name for name in frame if frame[name].notna().any() and name not in DETAILS]
-    if (frame["rows_per_person"] == ledger.max_rows_per_person).all():
-        shown.remove("rows_per_person")
-    frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
-    rows = [tuple(_cell(value) for value in row) for row in frame[shown].itertuples(index=False)]
-    screen.table(shown, rows, words=("time", "purpose"), wrapped="purpose")
+    yield heading("Charges" if len(frame) else "No charges yet")
+    if len(frame):
+        shown = [name for name in frame if frame[name].notna().any() and name not in DETAILS]
+        if (frame["rows_per_person"] == ledger.max_rows_per_person).all():
+            shown.remove("rows_per_person")
+        frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
+        rows = [tuple(map(_cell, row)) for row in frame[shown].itertuples(index=False)]
+        yield table(shown, rows, words=("time", "purpose"), wrapped="purpose")
     described = [row for row in frame.to_dict("records") if any(isinstance(row[name], str) for name in DETAILS)]
     if described:
-        screen.heading("What was bought, as whoever charged it says")
+        yield heading("What was bought, as whoever charged it says")
     for row in described:
         said = {name: row[name] for name in DETAILS if isinstance(row[name], str)}
-        screen.text(
-            f"{row['number']}  {said.get('release', 'no release named')}, charged by {said.get('user', 'nobody named')}"
+        release, user = said.get("release", "no release named"), said.get("user", "nobody named")
+        yield text(f"{row['number']}  {release}, charged by {user}")
+        yield verbatim(*[f"   {name}  {said[name]}" for name in ("model", "sha256") if name in said])
+    if unfinished := ledger.unfinished():
+        yield heading("Not finished")
+        yield text(
+            f"Nothing was released under the charges with these numbers, because they were interrupted or go on now: "
+            f"{', '.join(map(str, unfinished))}. The same command with --finish, or `confide run`, makes the release and "
+            f"charges nothing anew."
         )
-        for name in ("model", "sha256"):
-            if name in said:
-                screen.verbatim(f"   {name}  {said[name]}")
 
 
 def _protected_persons(ledger: Ledger) -> str:

@@ -3,85 +3,68 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from confide.cli.option_values import is_dialogue
-from confide.cli.options import Force
+from confide.cli.failures import printable
+from confide.cli.option_values import chosen_budget, is_dialogue
+from confide.cli.options import options_of_command
 from confide.errors import ParameterError
+from confide.report.blocks import Block, heading, text, verbatim
 
 if TYPE_CHECKING:
     from confide.studies.drafts import SchemaDraft, StudyDraft
     from confide.studies.text_tables import TableNames
 
-Table = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="[DATA]",
-        help="Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file. Only its first line, of names, is used.",
-    ),
-]
-ColumnNames = Annotated[
-    str | None, typer.Option("--columns", metavar="A,B,C", help="Names of the columns; then no file is opened.")
-]
-TargetName = Annotated[str | None, typer.Option(metavar="NAME", help="Column to be predicted.")]
-PersonName = Annotated[str | None, typer.Option(metavar="NAME", help="Column that identifies the person a row belongs to.")]
-StudyName = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What the study is called.  [default: the table's name]")
-]
-StudyEpsilon = Annotated[float | None, typer.Option(metavar="E", min=0.0, help="Privacy budget of the fit.  [default: 1.0]")]
-StudyDelta = Annotated[float | None, typer.Option(metavar="D", help="For approximate privacy, for example 1e-6.")]
-StudyRho = Annotated[
-    float | None, typer.Option(metavar="R", min=0.0, help="Budget in zero-concentrated privacy, instead of --epsilon.")
-]
-StudyRows = Annotated[int, typer.Option(metavar="N", min=1, help="About how many rows there are: a public guess for plans.")]
-PersonRows = Annotated[
-    int | None,
-    typer.Option(
-        "--max-rows-per-person", min=1, metavar="K", help="The largest number of rows of one person.  [default: 1]"
-    ),
-]
-OutFolder = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the files that are written.")]
-PublicFile = Annotated[
-    bool,
-    typer.Option("--public-file", help="The table is public: suggest types, bounds and levels from its rows, and say so."),
-]
-HasHeader = Annotated[
-    bool,
-    typer.Option("--header", help="The first line of the table holds names, even if some look like data, such as 2015."),
-]
-NoInput = Annotated[bool, typer.Option("--no-input", help="Ask nothing; leave blanks in the schema to be filled in.")]
 
-
+@options_of_command(
+    data="[DATA]  Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file. Only its first line, of names, is used.",
+    columns="--columns A,B,C  Names of the columns; then no file is opened.",
+    target="--target NAME  Column to be predicted.",
+    person="--person NAME  Column that identifies the person a row belongs to.",
+    name="--name TEXT  What the study is called.  [default: the table's name]",
+    epsilon="--epsilon E>=0.0  Privacy budget of the fit.  [default: 1.0]",
+    delta="--delta D  For approximate privacy, for example 1e-6.",
+    rho="--rho R>=0.0  Budget in zero-concentrated privacy, instead of --epsilon.",
+    rows="--rows N>=1  About how many rows there are: a public guess for plans.",
+    max_rows_per_person="--max-rows-per-person K>=1  The largest number of rows of one person.  [default: 1]",
+    public_file="--public-file  The table is public: suggest types, bounds and levels from its rows, and say so.",
+    no_input="--no-input  Ask nothing; leave blanks in the schema to be filled in.",
+    header="--header  The first line of the table holds names, even if some look like data, such as 2015.",
+    out_dir="--out-dir FOLDER  Folder of the files that are written.",
+)
 def new(
-    data: Table = None,
-    columns: ColumnNames = None,
-    target: TargetName = None,
-    person: PersonName = None,
-    name: StudyName = None,
-    epsilon: StudyEpsilon = None,
-    delta: StudyDelta = None,
-    rho: StudyRho = None,
-    rows: StudyRows = 10_000,
-    max_rows_per_person: PersonRows = None,
-    public_file: PublicFile = False,
-    no_input: NoInput = False,
-    header: HasHeader = False,
-    out_dir: OutFolder = Path(),
-    force: Force = False,
+    data: Path | None = None,
+    columns: str | None = None,
+    target: str | None = None,
+    person: str | None = None,
+    name: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    rows: int = 10_000,
+    max_rows_per_person: int | None = None,
+    public_file: bool = False,
+    no_input: bool = False,
+    header: bool = False,
+    out_dir: Path = Path(),
+    force: bool = False,
 ) -> None:
     """Begin a study: write a schema, a study file, a notebook and a script.
 
     No value of a row is used if the first line of the table holds names. In a terminal it asks what is publicly known of
     each column. Otherwise it leaves blanks in the schema, and every other command names what is still to be filled in.
     """
+    from confide.cli.output import Screen
     from confide.known_words import listed_absent
-    from confide.studies.drafts import drafted
+    from confide.studies.drafts import StudyDraft, drafted
+    from confide.studies.interview import Interview
     from confide.studies.templates import check_files, write_files
+    from confide.studies.text_tables import stem_of
 
     table, suggested = _table(data, columns, public_file=public_file, has_header=header)
     for option, column in (("--target", target), ("--person", person)):
@@ -92,18 +75,29 @@ def new(
             )
     if target is not None and target == person:
         raise ParameterError("--target and --person name the same column; give two different ones.")
-    study = replace(_first_settings(data, out_dir, name, epsilon, delta, rho), n_rows=rows)
-    study = replace(study, max_rows_per_person=max_rows_per_person or 1)
+    usual = 1.0 if epsilon is None and rho is None else epsilon
+    chosen_budget(usual, delta, rho)
+    stem = "data" if data is None else stem_of(data)
+    path = "data.csv" if data is None else os.path.relpath(data, out_dir)
+    limit, title = (usual if rho is None else rho) or 1.0, f"Study of {stem}" if name is None else name
+    study = StudyDraft(
+        title, path, "columns.toml" if stem == "study" else f"{stem}.toml", usual or 1.0, delta, rho, limit=limit,
+        n_rows=rows, max_rows_per_person=max_rows_per_person or 1,
+    )  # fmt: skip
     names = {"schema": study.schema, "study": "study.toml", "notebook": "study.ipynb", "script": "study.py"}
     files = {what: out_dir / file for what, file in names.items()}
     check_files(files, [] if data is None else [data], overwrite=force)
-    if no_input or not is_dialogue():
-        schema = drafted(table, suggested, target, person)
+    screen = Screen()
+    if is_dialogue() and not no_input:
+        interview = Interview(_ask, lambda words: screen.show([text(words)]), table, suggested)
+        n_rows_of_one, person = interview.person(max_rows_per_person, person)
+        schema = interview.schema(target, person)
+        study = interview.study(replace(study, max_rows_per_person=n_rows_of_one))
     else:
-        schema, study = _asked(table, suggested, target, person, max_rows_per_person, study)
+        schema = drafted(table, suggested, target, person)
     schema = replace(schema, from_rows=str(data) if suggested else "")
     write_files(files, schema, study, overwrite=force)
-    _show(files, schema, study, table)
+    Screen().show(_blocks(files, schema, study, table))
 
 
 def _table(
@@ -126,77 +120,34 @@ def _table(
     return table, suggested_answers(data, table)
 
 
-def _first_settings(
-    data: Path | None,
-    folder: Path,
-    name: str | None,
-    epsilon: float | None,
-    delta: float | None,
-    rho: float | None,
-) -> StudyDraft:
-    from confide.cli.option_values import chosen_budget
-    from confide.studies.drafts import StudyDraft
-    from confide.studies.text_tables import stem_of
-
-    usual = 1.0 if epsilon is None and rho is None else epsilon
-    chosen_budget(usual, delta, rho)
-    stem = "data" if data is None else stem_of(data)
-    path = "data.csv" if data is None else os.path.relpath(data, folder)
-    schema = "columns.toml" if stem == "study" else f"{stem}.toml"
-    title = f"Study of {stem}" if name is None else name
-    return StudyDraft(title, path, schema, usual or 1.0, delta, rho, limit=(usual if rho is None else rho) or 1.0)
-
-
 def _ask(question: str, default: str) -> str:
     """The answer from standard input to a question on standard output."""
-    from confide.cli.failures import printable
-
     shown = printable(question) + (f" [{printable(default)}]" if default else "")
     return str(typer.prompt(shown, default="", prompt_suffix=" > ")) or default
 
 
-def _asked(
-    table: TableNames,
-    suggested: dict[str, str],
-    target: str | None,
-    person: str | None,
-    rows_per_person: int | None,
-    study: StudyDraft,
-) -> tuple[SchemaDraft, StudyDraft]:
-    from confide.cli import output
-    from confide.studies.interview import Interview
-
-    interview = Interview(_ask, output.Screen().text, table, suggested)
-    rows, person = interview.person(rows_per_person, person)
-    schema = interview.schema(target, person)
-    return schema, interview.study(replace(study, max_rows_per_person=rows))
-
-
-def _show(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraft, table: TableNames) -> None:
+def _blocks(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraft, names: TableNames) -> Iterator[Block]:
     """What was written, and what to do next."""
-    from confide.cli import output
     from confide.studies.templates import check_command, ledger_command, plan_command
 
-    screen = output.Screen()
-    for path in files.values():
-        screen.verbatim(f"Wrote {path}")
-    if table.n_unnamed:
-        screen.text(
-            "A column without a name was left out." if table.n_unnamed == 1 else "Columns without names were left out."
+    yield verbatim(*[f"Wrote {path}" for path in files.values()])
+    if names.n_unnamed:
+        yield text(
+            "A column without a name was left out." if names.n_unnamed == 1 else "Columns without names were left out."
         )
     folder = files["study"].parent
-    screen.heading("What to do next" + ("" if folder == Path() else f", in the folder {folder}"))
+    yield heading("What to do next" + ("" if folder == Path() else f", in the folder {folder}"))
     if schema.n_blank:
-        screen.text(f"Fill in {study.schema}: {schema.n_blank} places are marked FILL IN. Do not look at the rows for it.")
+        yield text(f"Fill in {study.schema}: {schema.n_blank} places are marked FILL IN. Do not look at the rows for it.")
     elif schema.from_rows:
-        screen.text(
+        yield text(
             f"Correct {study.schema}: its suggestions come from the rows of {schema.from_rows}, declared to be public."
         )
-    screen.text("Show the cost and the yield of a fit; this reads no row and spends nothing:")
-    screen.verbatim(f"  {plan_command(study)}")
-    screen.text("Let the curator see how the table fits the schema; the answer is not for release:")
-    screen.verbatim(f"  {check_command(study)}")
-    screen.text("Create the ledger, once for each body of data:")
-    screen.verbatim(f"  {ledger_command(study)}")
-    screen.text("Fit the model and write its report, which spends the budget:")
-    screen.verbatim("  confide run study.toml")
+    for sentence, command in (
+        ("Show the cost and the yield of a fit; this reads no row and spends nothing:", plan_command(study)),
+        ("Let the curator see how the table fits the schema; the answer is not for release:", check_command(study)),
+        ("Create the ledger, once for each body of data:", ledger_command(study)),
+        ("Fit the model and write its report, which spends the budget:", "confide run study.toml"),
+    ):
+        yield text(sentence)
+        yield verbatim(f"  {command}")

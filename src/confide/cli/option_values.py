@@ -6,9 +6,7 @@ import inspect
 import math
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from confide.errors import ParameterError
 from confide.parameters import COMMAND_LINE, PARAMETERS
@@ -331,11 +329,7 @@ _IN_PLACE_OF_A_URL = "\ue000"
 def in_words_of_options(message: str) -> str:
     """The message of a refusal, with the names of options. URLs stay as they are: theirs are the words of a server."""
     urls = iter(_URL.findall(message))
-    message = _renamed(_URL.sub(_IN_PLACE_OF_A_URL, message))
-    return re.sub(_IN_PLACE_OF_A_URL, lambda match: next(urls, match[0]), message)
-
-
-def _renamed(message: str) -> str:
+    message = _URL.sub(_IN_PLACE_OF_A_URL, message)
     for phrase, words in _PHRASES.items():
         message = message.replace(phrase, words)
     message = _ANY_VALUE.sub(lambda match: match[1].replace("_", "-"), message)
@@ -343,21 +337,8 @@ def _renamed(message: str) -> str:
     message = _IN_BACKTICKS.sub(lambda match: OPTION_OF[match[1]], message)
     message = _VALUE.sub(lambda match: f"{OPTION_OF[match[1]]} {match[2] or match[3] or match[4]}", message)
     message = _PARAMETER.sub(lambda match: OPTION_OF[match[1]] + (" " if match[0].endswith("=") else ""), message)
-    return _SUBJECT.sub(lambda match: f"{match[1]}{OPTION_OF[match[2]]}", message)
-
-
-# The options that state a budget, and the budget that they state.
-
-Epsilon = Annotated[
-    float | None, typer.Option(metavar="E", help="Privacy budget; smaller is more private. inf: no privacy at all.")
-]
-Delta = Annotated[
-    float | None,
-    typer.Option(metavar="D", help="For approximate privacy: a probability far below 1 / number of rows, for example 1e-6."),
-]
-Rho = Annotated[
-    float | None, typer.Option(metavar="R", help="Budget of zero-concentrated privacy (zCDP), instead of --epsilon.")
-]
+    message = _SUBJECT.sub(lambda match: f"{match[1]}{OPTION_OF[match[2]]}", message)
+    return re.sub(_IN_PLACE_OF_A_URL, lambda match: next(urls, match[0]), message)
 
 
 def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None, purpose: str = "budget") -> Budget:

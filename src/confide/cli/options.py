@@ -1,4 +1,4 @@
-"""Options that several commands share, and the estimator that they describe."""
+"""The options of commands, one row each; what a model and a release are made of, as options describe them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import typer
 
 from confide.cli import option_values
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.option_values import Delta, Epsilon, Rho, chosen_budget, models_with, new_estimator, predicts_a_number
+from confide.cli.option_values import chosen_budget, models_with, new_estimator, predicts_a_number
 from confide.errors import ParameterError
 from confide.parameters import COMMAND_LINE, EVERY_MODEL, PARAMETERS, Parameter
 
@@ -28,25 +28,9 @@ if TYPE_CHECKING:
     from confide.privacy.budgets import Budget
 
 
-# Files and output
-
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json")]
-ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="File to write the model to.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-ForceBudget = Annotated[
-    bool,
-    typer.Option("--force-budget", help="Charge even where the noise hides what the rows say."),
-]
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
-
-Adjust = Annotated[
-    Literal["single-step", "holm", "bonferroni", "fdr_by", "fdr_bh"] | None,
-    typer.Option(
-        "--adjust",
-        help="Correct p-values for the family of all coefficients with intervals, which then all hold together. single-step "
-        "uses their joint law; the other names are those of statsmodels.  [default: each by itself]",
-    ),
-]
+Format = Literal["text", "json"]
+NeighboursName = Literal["replace-one", "add-or-remove-one"]
+Adjust = Literal["single-step", "holm", "bonferroni", "fdr_by", "fdr_bh"]
 
 # What commands need to know of the model: the options of the table of parameters.
 
@@ -71,14 +55,6 @@ def typed(row: Parameter) -> Any:
     return str if row.name in _READERS or (row.kind is float and "auto" in row.also) else row.kind
 
 
-def option_of(name: str) -> Any:
-    """The option of a parameter, as Typer takes it beside its type."""
-    row = PARAMETERS[name]
-    flags, _, metavar = row.option.partition(" ")
-    least = row.low if row.kind is int and math.isfinite(row.low) else None
-    return typer.Option(flags, metavar=metavar or None, help=row.help, min=least)
-
-
 MODEL_OPTIONS = {row.key: row for row in PARAMETERS.values() if row.option}
 """The row of each option that describes a model, by its name with underscores."""
 
@@ -88,11 +64,6 @@ def _default(row: Parameter) -> Any:
     if row.group not in (EVERY_MODEL, COMMAND_LINE) or "[default:" in row.help:
         return None
     return row.default == "auto" if row.kind is bool and "auto" in row.also else row.default
-
-
-RowsPerPerson = Annotated[int, option_of("max_rows_per_person")]
-NeighboursName = Annotated[Literal["replace-one", "add-or-remove-one"], option_of("neighbours")]
-Seed = Annotated[int | None, option_of("random_state")]
 
 
 class ModelOptions(SimpleNamespace):
@@ -198,49 +169,6 @@ def _check_kind_of_target(given: Collection[str], schema: Schema | None) -> None
         raise ParameterError("--class-weight is for a target of labels, and this one has numbers; leave it out.")
 
 
-Command = TypeVar("Command", bound=Callable[..., None])
-
-
-def _expanded(command: Command, name: str, options: list[inspect.Parameter], made_of: Callable[..., object]) -> Command:
-    """The command with several options in place of its parameter `name`, whose value is made of them."""
-
-    @functools.wraps(command)
-    def with_options(**given: Any) -> None:
-        own = {option.name: given.pop(option.name) for option in options if option.name in given}
-        command(**{name: made_of(**own)}, **given)
-
-    hints = get_type_hints(command, include_extras=True)
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        if parameter.name == name:
-            parameters += options
-        else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]))
-    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_options  # type: ignore[return-value]
-
-
-def takes_model_options(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Give a command the options of a model. Its parameter `options` becomes one option for each of `MODEL_OPTIONS`.
-
-    Parameters
-    ----------
-    without : names of options that the command has no use for
-    """
-    kept = {key: row for key, row in MODEL_OPTIONS.items() if key not in without}
-    options = [
-        inspect.Parameter(
-            key,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=_default(row),
-            annotation=Annotated[typed(row) | None, option_of(row.name)],
-        )
-        for key, row in kept.items()
-    ]
-    return lambda command: _expanded(command, "options", options, ModelOptions)
-
-
 # What commands need to know of a release: what it may cost, and where it is charged.
 
 
@@ -248,29 +176,14 @@ def takes_model_options(*, without: Collection[str] = ()) -> Callable[[Command],
 class Spending:
     """What a release may cost, and where it is charged, as the options of a command say."""
 
-    epsilon: Epsilon = None
-    delta: Delta = None
-    rho: Rho = None
-    ledger: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Ledger to charge, a file or URL; see `confide ledger init`.")
-    ] = None
-    no_ledger: Annotated[
-        bool,
-        typer.Option("--no-ledger", help="The release is recorded in no ledger, on purpose; so nothing asks or warns."),
-    ] = False
-    force_budget: ForceBudget = False
-    purpose: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What the release is for; the ledger keeps it, and it is public."),
-    ] = None
-    finish: Annotated[
-        bool,
-        typer.Option(
-            "--finish",
-            help="Finish a release that was charged to the ledger and interrupted before anything was seen, such as by a "
-            "kill. Nothing is charged anew. Data, schema and options must be the same.",
-        ),
-    ] = False
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    ledger: str | None = None
+    no_ledger: bool = False
+    force_budget: bool = False
+    purpose: str | None = None
+    finish: bool = False
 
     @property
     def budget(self) -> Budget:
@@ -293,28 +206,113 @@ class Spending:
             yield
 
 
-def takes_spending(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Give a command the options of a release. Its parameter `spending` becomes one option for each field of `Spending`.
+# The table of options: how an option is typed, what stands for its value, from which number on, and behind two blanks its
+# text. A row without dashes is an argument. A command has rows of its own for what no other command has.
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+OPTIONS = {
+    "data": "DATA  CSV, Parquet or Feather file, or a quoted pattern such as 'data/*.parquet'.",
+    "model_file": "MODEL.json",
+    "schema": "--schema FILE  TOML file that describes columns and target.",
+    "out": "--out FILE  File to write the model to.",
+    "force": "--force  Replace files that exist.",
+    "force_budget": "--force-budget  Charge even where the noise hides what the rows say.",
+    "output_format": "--format  text for people, json for programs.",
+    "level": "--level L  Level of the intervals, between 0 and 1.",
+    "adjust": "--adjust  Correct p-values for the family of all coefficients with intervals, which then all hold together. "
+           "single-step uses their joint law; the other names are those of statsmodels.  [default: each by itself]",
+    "features": "--features D>=1  Number of columns of numbers.",
+    "epsilon": "--epsilon E  Privacy budget; smaller is more private. inf: no privacy at all.",
+    "delta": "--delta D  For approximate privacy: a probability far below 1 / number of rows, for example 1e-6.",
+    "rho": "--rho R  Budget of zero-concentrated privacy (zCDP), instead of --epsilon.",
+    "ledger": "--ledger FILE  Ledger to charge, a file or URL; see `confide ledger init`.",
+    "no_ledger": "--no-ledger  The release is recorded in no ledger, on purpose; so nothing asks or warns.",
+    "purpose": "--purpose TEXT  What the release is for; the ledger keeps it, and it is public.",
+    "finish": "--finish  Finish a release that was charged to the ledger and interrupted before anything was seen, such as "
+           "by a kill. Nothing is charged anew. Data, schema and options must be the same.",
+} | {
+    key: f"{row.option}{f'>={row.low:.0f}' if row.kind is int and math.isfinite(row.low) else ''}  {row.help}"
+    for key, row in MODEL_OPTIONS.items()
+}  # fmt: skip
+
+
+def options_of_command(*, without: Collection[str] = (), **own: str) -> Callable[[Command], Command]:
+    """Give each parameter of a command its option: the row of its own, or the one of `OPTIONS`.
+
+    A parameter `spending` becomes one option for each field of `Spending`, and `options` one for each of `MODEL_OPTIONS`.
 
     Parameters
     ----------
-    without : names of options that the command has no use for
+    without : names of fields and options that the command has no use for
+    **own : rows by the names of parameters
     """
-    hints, kind = get_type_hints(Spending, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    options = [
-        inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
-        for field in fields(Spending)
-        if field.name not in without
-    ]
-    return lambda command: _expanded(command, "spending", options, Spending)
+    rows = OPTIONS | own
+    spending = get_type_hints(Spending)
+    groups: dict[str, tuple[Callable[..., object], dict[str, tuple[Any, object]]]] = {
+        "spending": (Spending, {field.name: (spending[field.name], field.default) for field in fields(Spending)}),
+        "options": (ModelOptions, {key: (typed(row) | None, _default(row)) for key, row in MODEL_OPTIONS.items()}),
+    }
+
+    def described(command: Command) -> Command:
+        options: list[inspect.Parameter] = []
+        hints, own_groups = get_type_hints(command), dict[str, list[str]]()
+        for name, parameter in inspect.signature(command).parameters.items():
+            members = groups[name][1] if name in groups else {name: (hints[name], parameter.default)}
+            kept = {key: value for key, value in members.items() if key not in without}
+            own_groups |= {name: list(kept)} if name in groups else {}
+            options += [_option(key, kind, default, rows[key]) for key, (kind, default) in kept.items()]
+
+        @functools.wraps(command)
+        def with_options(**given: Any) -> None:
+            for name, keys in own_groups.items():
+                given[name] = groups[name][0](**{key: given.pop(key) for key in keys if key in given})
+            command(**given)
+
+        with_options.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {option.name: option.annotation for option in options}
+        return with_options  # type: ignore[return-value]
+
+    return described
 
 
-# What commands have in common at their ends: outputs that are checked before any work, and the exit code.
+def _option(name: str, kind: Any, default: object, row: str) -> inspect.Parameter:
+    """A parameter of a command, as Typer takes it."""
+    usage, _, words = row.partition("  ")
+    usage, _, least = usage.partition(">=")
+    flags, _, metavar = usage.partition(" ")
+    if flags.startswith("-"):
+        smallest = None if not least else float(least) if "." in least else int(least)
+        taken: Any = typer.Option(flags, metavar=metavar or None, help=words, min=smallest)
+    else:
+        taken = typer.Argument(metavar=usage, help=words or None)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, taken])
+
+
+# What commands have in common: outputs that are checked before any work, schemas, and the exit code.
 
 
 def files_of_ledger(ledger: str | None) -> list[Path]:
     """The files of a ledger, which no output may replace: its own, and those that SQLite keeps beside it."""
     return [] if ledger is None else [Path(ledger + ending) for ending in ("", "-wal", "-shm", "-journal")]
+
+
+def schema_of(path: Path | None) -> Schema | None:
+    """The schema of a file, or None."""
+    from confide.features.schema import Schema
+
+    return None if path is None else Schema.from_toml(path)
+
+
+def schema_with_target(path: Path) -> Schema:
+    """The schema in a file, which must have a target."""
+    schema = schema_of(path)
+    if schema is None or schema.target is None:
+        raise ParameterError(
+            f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
+            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
+        )
+    return schema
 
 
 def exit_if_void(void: str | None) -> None:

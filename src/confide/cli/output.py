@@ -1,4 +1,4 @@
-"""How public facts and released weights are shown: as wrapped text and tables for people, as JSON for programs."""
+"""What commands show: blocks on a terminal for people, one document of JSON for programs, and tables in files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import os
 import re
 import textwrap
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -45,132 +44,16 @@ from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, outcome_of
 from confide.features.columns import NumberColumn, shown_number
 from confide.files import check_output, new_file
-from confide.inference.table import CoefficientTable, readable
-from confide.known_words import listed
+from confide.inference.table import readable
+from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
+from confide.report.blocks import Block, heading, table, text
 from confide.report.findings import has_interest, has_intervals, has_risks
 from confide.threads import Pace
 
 if TYPE_CHECKING:
-    from confide.estimators.search import SearchPlan
     from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
-    from confide.guarantee import Guarantee
-    from confide.training.plan import AnyPlan
-
-
-# How many knots the number columns of an additive model get, as commands show it.
-
-_MOST_NAMED = 10
-"""The largest number of interactions that are named."""
-
-
-def chosen_schema(model: Any, n_rows: int | None) -> Schema | None:
-    """The schema with the knots that the model chooses for this number of rows; None if it is no additive model."""
-    if not hasattr(model, "chosen_schema"):
-        return None
-    schema: Schema = model.chosen_schema(n_rows)
-    return schema
-
-
-def curves_document(chosen: Schema | None) -> dict[str, Any]:
-    """For programs: the knots of each number column, as their number if they are evenly spaced, otherwise as a list."""
-    if chosen is None:
-        return {}
-    described = {column.name: column.to_dict().get("knots", 0) for column in _numbers(chosen)} | _beside(chosen)
-    whole = chosen.to_dict()
-    interactions = {"interact": whole.get("interact", []), "random_features": whole.get("random_features")}
-    return {"knots": described, **interactions}
-
-
-def rows_of_curves(chosen: Schema | None) -> list[tuple[str, str, str]]:
-    """For people: the name of each number column, its knots, and the bounds that they lie between."""
-    return [] if chosen is None else [_row(column, _beside(chosen).get(column.name)) for column in _numbers(chosen)]
-
-
-def sentences_of_interactions(chosen: Schema | None) -> list[str]:
-    """For people: which interactions a model has."""
-    if chosen is None:
-        return []
-    sentences = []
-    if named := [" x ".join(interaction.columns) for interaction in chosen.interact if not interaction.is_curve]:
-        more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
-        sentences.append(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
-    if chosen.random_features is not None:
-        sentences.append(f"Interactions of all columns together, by {chosen.random_features.number:,} random features.")
-    return sentences
-
-
-def _numbers(schema: Schema) -> list[NumberColumn]:
-    return [column for column in schema.columns if column.is_number]
-
-
-def _beside(schema: Schema) -> dict[str, int]:
-    """The numbers of knots of curves beside straight lines."""
-    return {
-        interaction.columns[0]: interaction.knots
-        for interaction in schema.interact
-        if interaction.is_curve and interaction.knots
-    }
-
-
-def _row(column: NumberColumn, beside: int | None) -> tuple[str, str, str]:
-    return column.name, _knots_text(column, beside), f"{shown_number(column.low)} and {column.shown(column.high)}"
-
-
-def _knots_text(column: NumberColumn, beside: int | None) -> str:
-    if beside:
-        return f"{beside}, evenly spaced" + (" in the logarithm" if column.is_log else "") + ", beside a straight line"
-    if not column.knots:
-        return "none: a straight line" + (" in the logarithm" if column.is_log else "")
-    if isinstance(column.knots, tuple):
-        return f"{len(column.knots)}, as in the schema"
-    return f"{column.knots}, evenly spaced" + (" in the logarithm" if column.is_log else "")
-
-
-# The random features of a kernel, as commands show them.
-
-
-@dataclass(frozen=True, slots=True)
-class ShownKernel:
-    """The public map of a kernel.
-
-    Attributes
-    ----------
-    features : the map to the random features, or None if the model has none
-    beside_columns : whether encoded columns stand beside the features
-    """
-
-    features: FourierMap | None
-    beside_columns: bool
-
-    @property
-    def n_features(self) -> int:
-        """The number of random features."""
-        return 0 if self.features is None else self.features.n_features
-
-
-def chosen_map(model: Any, n_rows: int | None, n_features: int | None = None) -> ShownKernel | None:
-    """The public map that the model chooses for so many rows and columns; None if it has no kernel."""
-    if not hasattr(model, "chosen_map"):
-        return None
-    return ShownKernel(model.chosen_map(n_rows, n_features), model.schema is not None and model.feature_norm is not None)
-
-
-def map_document(features: FourierMap | None) -> dict[str, Any]:
-    """For programs: the description of the map to random features."""
-    return {} if features is None else {"fourier_map": features.to_dict()}
-
-
-def sentences_of_map(kernel: ShownKernel | None) -> list[str]:
-    """For people: how many random features there are, and of which kernel."""
-    if kernel is None:
-        return []
-    if kernel.features is None:
-        return ["The model has no random features of a kernel, because the noise would be too large: it is linear."]
-    start = "The encoded columns of a row stand beside" if kernel.beside_columns else "Rows are mapped to"
-    return [f"{start} {kernel.features}."]
-
 
 _MAX_TEXT_WIDTH = 100
 """Widest line of prose, in characters: longer lines are hard to read."""
@@ -181,175 +64,83 @@ _UNBROKEN_WIDTH = 10**6
 
 
 class Screen:
-    """Where a command shows its results: text on standard output, without colours if that is not a terminal.
+    """Where a command answers: blocks as text on standard output, without colours if that is not a terminal, or JSON.
 
     Text may come from a file, so nothing in it is read as markup or can control the terminal.
+
+    Parameters
+    ----------
+    output_format : "text" for people, or "json" for programs, who get the document alone and no block
     """
 
-    def __init__(self) -> None:
-        self._console = _console()
-        self._is_empty = True
+    def __init__(self, output_format: str = "text") -> None:
+        self._console, self._is_empty, self._is_text = _console(), True, output_format == "text"
 
-    def heading(self, text: str) -> None:
-        """The title of a section."""
-        if not self._is_empty:
-            self._console.print()
-        self.text(text, style="bold")
+    def show(self, blocks: Iterable[Block]) -> None:
+        """Show blocks to people. For programs the blocks are not even made, if a generator gives them."""
+        for block in blocks if self._is_text else ():
+            if block.kind == "heading":
+                if not self._is_empty:
+                    self._console.print()
+                self._prose(block.title, "bold")
+            elif block.kind == "table":
+                self._table(block)
+            elif block.kind == "verbatim":
+                for line in block.lines:
+                    self._console.print(Text(printable(line)), soft_wrap=True)
+            else:
+                bullet = "- " if block.kind == "list" else ""
+                for sentence in block.lines:
+                    self._prose(bullet + sentence, block.style)
+            self._is_empty = False
 
-    def text(self, text: str, style: str = "") -> None:
+    def answer(self, document: Callable[[], Mapping[str, Any]], blocks: Iterable[Block]) -> None:
+        """End with blocks for people, or with one document for programs."""
+        self.show(blocks)
+        if not self._is_text:
+            print(json_text(document()), end="")
+
+    def _prose(self, words: str, style: str = "") -> None:
         """Text that wraps. Continued lines of a list item, a "name  value" pair or an indented line are indented."""
-        self._is_empty = False
         width = min(self._console.width, _MAX_TEXT_WIDTH)
-        for line in text.split("\n"):
+        for line in printable_lines(words).split("\n"):
             hanging = re.match(r" *- | *\S+( \S+)*  +(?=\S)|  +(?=\S)", line)
-            wrapped = textwrap.fill(
-                # Two spaces or more separate a name from its value. textwrap keeps them.
-                "".join(letter if letter.isprintable() else "?" for letter in line),
-                width,
-                subsequent_indent=" " * min(len(hanging[0]), width // 2) if hanging else "",
-                break_on_hyphens=False,
-                break_long_words=False,
-            )
+            indent = " " * min(len(hanging[0]), width // 2) if hanging else ""
+            # Two spaces or more separate a name from its value. textwrap keeps them.
+            wrapped = textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
             self._console.print(Text(wrapped, style="" if self._console.no_color else style), soft_wrap=True)
 
-    def verbatim(self, text: str) -> None:
-        """One line that is never broken, such as a command or a path, so that it can be copied."""
-        self._is_empty = False
-        self._console.print(Text(printable(text)), soft_wrap=True)
-
-    def table(
-        self,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        words: Collection[str] = (),
-        wrapped: str | None = None,
-        optional: Sequence[str] = (),
-    ) -> None:
+    def _table(self, block: Block) -> None:
         """A table in which no number and no name is ever cut.
 
-        The first column and those named in `words` are aligned left, all others right. On a terminal that is too narrow,
-        the column `wrapped` (by default the first) is broken between words; then columns in `optional` are left out, one by
-        one; and then rows are stacked, one line for each cell. In a pipe or a file each row is one line, unless the variable
-        COLUMNS says how wide lines may be.
+        The first column and those of words are aligned left, all others right. On a terminal that is too narrow, the
+        column `wrapped` is broken between words; then optional columns are left out, one by one; and then rows are stacked,
+        one line for each cell. In a pipe or a file each row is one line, unless the variable COLUMNS says how wide lines
+        may be.
         """
-        wrapped, is_narrow = columns[0] if wrapped is None else wrapped, self._console.is_terminal or "COLUMNS" in os.environ
-        shown = shown_columns(columns, rows, wrapped, optional, self._console.width if is_narrow else _UNBROKEN_WIDTH)
+        heads, wrapped = block.heads, block.wrapped or block.heads[0]
+        is_narrow = self._console.is_terminal or "COLUMNS" in os.environ
+        width = self._console.width if is_narrow else _UNBROKEN_WIDTH
+        shown = shown_columns(heads, block.lines, wrapped, block.optional, width)
         if shown is None:
-            self._stacked(columns, rows)
+            # Rows as blocks: the first cell, and below it one line for each other cell that holds something.
+            longest = max(map(len, heads[1:]), default=0)
+            for row in block.lines:
+                self._prose(printable(row[0]))
+                for name, cell in zip(heads[1:], row[1:], strict=True):
+                    if cell.strip():
+                        self._prose(f"  {name:<{longest}}  {printable(cell)}")
             return
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+        made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
         for position in shown:
-            name, left = columns[position], position == 0 or columns[position] in words
-            heading = Text(name, style="" if self._console.no_color else "bold")
-            table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
-        for row in rows:
-            table.add_row(*(Text(printable(row[position])) for position in shown))
-        console = self._console if is_narrow else _console(width=_UNBROKEN_WIDTH)
-        console.print(table)
-        self._is_empty = False
-        if left_out := [name for position, name in enumerate(columns) if position not in shown and name]:
-            self.text(f"Not shown on a screen this narrow: {', '.join(left_out)}.")
-
-    def _stacked(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Rows as blocks: the first cell, and below it one line for each other cell that holds something."""
-        width = max(map(len, columns[1:]), default=0)
-        for row in rows:
-            self.text(printable(row[0]))
-            for name, cell in zip(columns[1:], row[1:], strict=True):
-                if cell.strip():
-                    self.text(f"  {name:<{width}}  {printable(cell)}")
-
-    def plan(self, plan: AnyPlan | SearchPlan) -> None:
-        """The plan, which was made before any row was used."""
-        self.heading("Plan, made from public facts before any row is used")
-        self.text(in_words_of_options(str(plan)))
-
-    def curves(self, chosen: Schema | None) -> None:
-        """How many knots each number column gets, if the model is an additive one."""
-        if rows := rows_of_curves(chosen):
-            self.heading("Curves, chosen from public facts")
-            self.table(("column", "knots", "between"), rows, words=("knots", "between"))
-            self.text("Between neighbouring knots a curve is a straight line. The schema, or --knots, may say other knots.")
-        for sentence in sentences_of_interactions(chosen):
-            self.text(sentence)
-
-    def kernel(self, kernel: ShownKernel | None) -> None:
-        """The random features, if the model has a kernel."""
-        for sentence in sentences_of_map(kernel):
-            self.text(sentence)
-
-    def guarantee(self, guarantee: Guarantee) -> None:
-        """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
-        self.heading("Guarantee")
-        first, _, rest = guarantee.statement().partition("\n")
-        self.text(in_words_of_options(first), style="bold red" if guarantee.void else "")
-        self.text(rest)
-
-    def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
-        """The released coefficients in units of the table: all, or the `max_shown` that matter most and the intercepts."""
-        coefficients = ReleasedCoefficients.of(model)
-        shown = [one for one in coefficients.coefficients if one.unit != RANDOM_FEATURE]
-        title = "Released coefficients"
-        by_size = sorted((one for one in shown if one.unit), key=lambda one: -abs(one.estimate * one.span))
-        if max_shown is not None and len(by_size) > max_shown:
-            title = f"The {max_shown} largest of {len(by_size)} released coefficients"
-            shown = [*by_size[:max_shown], *(one for one in shown if not one.unit)]
-        self.heading(f"{title}, in {coefficients.outcome}")
-        headings = ("column", "unit", "coefficient", *([coefficients.ratio] if coefficients.ratio else []))
-        rows = [
-            (one.name, one.unit, readable(one.estimate), *([_shown_ratio(one.ratio)] if coefficients.ratio else []))
-            for one in shown
-        ]
-        self.table(headings, rows, words=("unit",))
-        if max_shown is not None and len(by_size) > max_shown and not has_intervals(model):
-            self.text("The noise alone may make coefficients of this size, above all for levels that few rows have.")
-        if n_features := len(coefficients.coefficients) - sum(
-            one.unit != RANDOM_FEATURE for one in coefficients.coefficients
-        ):
-            self.text(f"The weights of {n_features} random features are not shown: they mean nothing one by one.")
-
-    def coefficients(self, model: PrivateLinearModel, adjust: str | None = None) -> None:
-        """All coefficients with their intervals, in units of the table; corrected for their family if a method is named."""
-        table = model.summary(adjust=adjust)
-        together = " together" if adjust else ""
-        self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}{together}")
-        names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", table.heading_of_p)
-        cells = [row[: len(names)] for row in table.cells]
-        self.table(names, cells, words=("unit",), optional=("sampling err", "privacy err", "total err"))
-        if table.ratio:
-            self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}{together}")
-            ratios = [(row[0], row[1], *row[len(names) :]) for row in table.cells if row[1]]
-            self.table(("column", "unit", table.ratio, "low", "high"), ratios, words=("unit",))
-        for note in table.notes[:-1]:
-            self.text(note)
-        if has_risks(model):
-            self._risk_differences(model.average_risk_differences(adjust=adjust))
-
-    def _risk_differences(self, table: CoefficientTable) -> None:
-        """Differences of risks with their intervals."""
-        together = " together" if table.adjust else ""
-        title = f"Risk differences for {table.outcome}, standardised over the rows"
-        self.heading(f"{title}, with intervals of {table.level:g}{together}")
-        errors = ("sampling err", "privacy err", "total err")
-        names = ("column", "unit", "risk diff", *errors, "low", "high", table.heading_of_p)
-        self.table(names, table.cells, words=("unit",), optional=errors)
-        self.text(table.notes[0])
-
-    def effects(self, model: Any) -> None:
-        """The effects of columns, if some number has a curve: its shape, and where it is least and largest."""
-        if not has_effects(released_model(model)):
-            return
-        effects = effects_of(model)
-        curves = list(effects.with_bands())
-        if all(len(effect.curve) == 2 for effect in curves if effect.is_curve):
-            return
-        self.heading(f"Effects on the {effects.outcome}, on one scale, from the low of each number to its high")
-        limits = common_limits(curves)
-        prefix = {label: f"{label}: " if label is not None else "" for label in effects.labels}
-        rows = [(prefix[effect.label] + effect.name, sparkline(effect, limits), *extremes(effect)) for effect in curves]
-        self.table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
-        if not has_intervals(model):
-            self.text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
+            name = heads[position]
+            left, title = position == 0 or name in block.words, Text(name, style="" if self._console.no_color else "bold")
+            made.add_column(title, justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
+        for row in block.lines:
+            made.add_row(*[Text(printable(row[position])) for position in shown])
+        (self._console if is_narrow else _console(width=_UNBROKEN_WIDTH)).print(made)
+        if left_out := [name for position, name in enumerate(heads) if position not in shown and name]:
+            self._prose(f"Not shown on a screen this narrow: {', '.join(left_out)}.")
 
 
 def shown_columns(
@@ -364,23 +155,202 @@ def shown_columns(
     optional : the columns that may be left out, in this order
     width : in characters
     """
-
-    def needed(position: int) -> int:
-        cells = [columns[position], *(printable(row[position]) for row in rows)]
-        if columns[position] == wrapped:
-            cells = [word for cell in cells for word in cell.split(" ")]
-        return max(map(cell_len, cells))
-
-    widths = {position: needed(position) for position in range(len(columns))}
+    widths = []
+    for position, name in enumerate(columns):
+        cells = [name, *[printable(row[position]) for row in rows]]
+        widths.append(max(map(cell_len, " ".join(cells).split(" ") if name == wrapped else cells)))
     for n_left_out in range(len(optional) + 1):
         shown = [position for position, name in enumerate(columns) if name not in optional[:n_left_out]]
-        if sum(widths[position] for position in shown) + _GAP * (len(shown) - 1) <= width:
+        if sum([widths[position] + _GAP for position in shown]) - _GAP <= width:
             return shown
     return None
 
 
-def _shown_ratio(ratio: float | None) -> str:
-    return "" if ratio is None else readable(ratio)
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document as programs get it, on standard output or in a file."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+# What a model chooses from public facts: the knots of the number columns of an additive model, and random features.
+
+_MOST_NAMED = 10
+"""The largest number of interactions that are named."""
+
+
+def chosen_schema(model: Any, n_rows: int | None) -> Schema | None:
+    """The schema with the knots that the model chooses for this number of rows; None if it is no additive model."""
+    schema: Schema | None = model.chosen_schema(n_rows) if hasattr(model, "chosen_schema") else None
+    return schema
+
+
+def chosen_map(model: Any, n_rows: int | None, n_features: int | None = None) -> FourierMap | None:
+    """The map to random features that the model chooses for so many rows and columns; None if it has none."""
+    features: FourierMap | None = model.chosen_map(n_rows, n_features) if hasattr(model, "chosen_map") else None
+    return features
+
+
+def choices_document(chosen: Schema | None, features: FourierMap | None) -> dict[str, Any]:
+    """For programs: the knots of each number column, as their number if they are evenly spaced, otherwise as a list."""
+    document: dict[str, Any] = {}
+    if chosen is not None:
+        knots = {column.name: column.to_dict().get("knots", 0) for column in chosen.columns if column.is_number}
+        whole = chosen.to_dict()
+        document = {"knots": knots | _knots_beside_lines(chosen), "interact": whole.get("interact", [])}
+        document["random_features"] = whole.get("random_features")
+    return document if features is None else document | {"fourier_map": features.to_dict()}
+
+
+def blocks_of_choices(model: Any, chosen: Schema | None, features: FourierMap | None) -> Iterator[Block]:
+    """For people: the knots of each number column and the bounds between which they lie, interactions, and the kernel."""
+    if chosen is not None:
+        beside = _knots_beside_lines(chosen)
+        numbers = [column for column in chosen.columns if column.is_number]
+        if rows := [
+            (column.name, _knots_text(column, beside), f"{shown_number(column.low)} and {column.shown(column.high)}")
+            for column in numbers
+        ]:
+            yield heading("Curves, chosen from public facts")
+            yield table(("column", "knots", "between"), rows, words=("knots", "between"))
+            yield text("Between neighbouring knots a curve is a straight line. The schema, or --knots, may say other knots.")
+        if named := [" x ".join(interaction.columns) for interaction in chosen.interact if not interaction.is_curve]:
+            more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+            yield text(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
+        if chosen.random_features is not None:
+            number = f"{chosen.random_features.number:,}"
+            yield text(f"Interactions of all columns together, by {number} random features.")
+    if hasattr(model, "chosen_map"):
+        are_beside = model.schema is not None and model.feature_norm is not None
+        start = "The encoded columns of a row stand beside" if are_beside else "Rows are mapped to"
+        none = "The model has no random features of a kernel, because the noise would be too large: it is linear."
+        yield text(none if features is None else f"{start} {features}.")
+
+
+def _knots_beside_lines(schema: Schema) -> dict[str, int]:
+    """The numbers of knots of curves beside straight lines, by column."""
+    return {curve.columns[0]: curve.knots for curve in schema.interact if curve.is_curve and curve.knots}
+
+
+def _knots_text(column: NumberColumn, beside: Mapping[str, int]) -> str:
+    scale, known = " in the logarithm" if column.is_log else "", beside.get(column.name)
+    if known:
+        return f"{known}, evenly spaced{scale}, beside a straight line"
+    if not column.knots:
+        return f"none: a straight line{scale}"
+    if isinstance(column.knots, tuple):
+        return f"{len(column.knots)}, as in the schema"
+    return f"{column.knots}, evenly spaced{scale}"
+
+
+# A released model: its guarantee, its coefficients and effects, as blocks and as a document.
+
+_ERRORS = ("sampling err", "privacy err", "total err")
+
+
+def blocks_of_plan(plan: object) -> Iterator[Block]:
+    """The plan, which was made before any row was used."""
+    yield heading("Plan, made from public facts before any row is used")
+    yield text(in_words_of_options(str(plan)))
+
+
+def blocks_of_model(model: PrivateLinearModel, max_shown: int | None = None, adjust: str | None = None) -> Iterator[Block]:
+    """Coefficients with intervals, or without them the `max_shown` weights that matter most, or all."""
+    if has_intervals(model):
+        yield from _blocks_of_intervals(model, adjust)
+        return
+    coefficients = ReleasedCoefficients.of(model)
+    shown = [one for one in coefficients.coefficients if one.unit != RANDOM_FEATURE]
+    n_hidden = len(coefficients.coefficients) - len(shown)
+    title = "Released coefficients"
+    by_size = sorted([one for one in shown if one.unit], key=lambda one: -abs(one.estimate * one.span))
+    is_cut = max_shown is not None and len(by_size) > max_shown
+    if is_cut:
+        title = f"The {max_shown} largest of {len(by_size)} released coefficients"
+        shown = [*by_size[:max_shown], *[one for one in shown if not one.unit]]
+    yield heading(f"{title}, in {coefficients.outcome}")
+    rows = [(one.name, one.unit, readable(one.estimate), one.ratio) for one in shown]
+    if coefficients.ratio:
+        cells = [(*row[:3], "" if row[3] is None else readable(row[3])) for row in rows]
+        yield table(("column", "unit", "coefficient", coefficients.ratio), cells, words=("unit",))
+    else:
+        yield table(("column", "unit", "coefficient"), [row[:3] for row in rows], words=("unit",))
+    if is_cut:
+        yield text("The noise alone may make coefficients of this size, above all for levels that few rows have.")
+    if n_hidden:
+        yield text(f"The weights of {n_hidden} random features are not shown: they mean nothing one by one.")
+    if has_interest(model):
+        yield from _blocks_of_intervals(model, adjust)
+
+
+def _blocks_of_intervals(model: PrivateLinearModel, adjust: str | None) -> Iterator[Block]:
+    """Coefficients with their intervals, in units of the table; corrected for their family if a method is named."""
+    summary, together = model.summary(adjust=adjust), " together" if adjust else ""
+    yield heading(f"Coefficients in {outcome_of(model)}, with intervals of {summary.level:g}{together}")
+    names = ("column", "unit", "coef", *_ERRORS, "low", "high", summary.heading_of_p)
+    yield table(names, [row[: len(names)] for row in summary.cells], words=("unit",), optional=_ERRORS)
+    if summary.ratio:
+        yield heading(f"{summary.ratio.capitalize()}s, with intervals of {summary.level:g}{together}")
+        ratios = [(row[0], row[1], *row[len(names) :]) for row in summary.cells if row[1]]
+        yield table(("column", "unit", summary.ratio, "low", "high"), ratios, words=("unit",))
+    yield text(*summary.notes[:-1])
+    if has_risks(model):
+        risks = model.average_risk_differences(adjust=adjust)
+        title = f"Risk differences for {risks.outcome}, standardised over the rows"
+        yield heading(f"{title}, with intervals of {risks.level:g}{together}")
+        names = ("column", "unit", "risk diff", *_ERRORS, "low", "high", risks.heading_of_p)
+        yield table(names, risks.cells, words=("unit",), optional=_ERRORS)
+        yield text(risks.notes[0])
+
+
+def blocks_of_guarantee(model: PrivateLinearModel) -> Iterator[Block]:
+    """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
+    yield heading("Guarantee")
+    first, _, rest = model.guarantee_.statement().partition("\n")
+    yield text(in_words_of_options(first), style="bold red" if model.guarantee_.void else "")
+    yield text(rest)
+
+
+def blocks_of_effects(model: Any) -> Iterator[Block]:
+    """The effects of columns, if some number has a curve: its shape, and where it is least and largest."""
+    if not has_effects(released_model(model)):
+        return
+    effects = effects_of(model)
+    curves = list(effects.with_bands())
+    if all(len(effect.curve) == 2 for effect in curves if effect.is_curve):
+        return
+    yield heading(f"Effects on the {effects.outcome}, on one scale, from the low of each number to its high")
+    limits, rows = common_limits(curves), []
+    for effect in curves:
+        name = effect.name if effect.label is None else f"{effect.label}: {effect.name}"
+        rows.append((name, sparkline(effect, limits), *extremes(effect)))
+    yield table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
+    if not has_intervals(model):
+        yield text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
+
+
+def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict[str, Any]:
+    """A released model, for programs; with p-values corrected by the method `adjust`, if it is given."""
+    guarantee, released = model.guarantee_, released_model(model)
+    shown, by_class = ShownClass.of(released) if released.domain else None, weights_by_class(released)
+    weights: dict[str, Any] = {str(label): weights for label, (weights, _) in by_class.items()}
+    intercept: Any = {str(label): intercept for label, (_, intercept) in by_class.items()}
+    if len(by_class) == 1:
+        ((weights, intercept),) = by_class.values()
+    return {
+        "private": guarantee.void is None,
+        "guarantee": guarantee.to_dict(),
+        "statement": guarantee.statement(),
+        "estimator": type(model).__name__,
+        "alpha": model.alpha_,
+        "target": predicted_column(released) if shown is None else shown.column,
+        "weights_speak_of": None if shown is None else shown.label,
+        "weights": weights,
+        "coefficients": ReleasedCoefficients.of(model).to_dict(),
+        "intercept": intercept,
+        "effects": effects_of(model).to_dict() if has_effects(released) else None,
+        "intervals": model.summary(adjust=adjust).to_dict() if has_intervals(model) or has_interest(model) else None,
+        **({"risk_differences": model.average_risk_differences(adjust=adjust).to_dict()} if has_risks(model) else {}),
+        **choices_document(getattr(model, "schema_", None), getattr(model, "fourier_map_", None)),
+    }
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
@@ -453,41 +423,6 @@ def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict[str, Any]:
-    """A released model, for programs; with p-values corrected by the method `adjust`, if it is given."""
-    guarantee, released = model.guarantee_, released_model(model)
-    shown, by_class = ShownClass.of(released) if released.domain else None, weights_by_class(released)
-    if len(by_class) == 1:
-        weights: Any
-        intercept: Any
-        ((weights, intercept),) = by_class.values()
-    else:
-        weights = {str(label): weights for label, (weights, _) in by_class.items()}
-        intercept = {str(label): intercept for label, (_, intercept) in by_class.items()}
-    return {
-        "private": guarantee.void is None,
-        "guarantee": guarantee.to_dict(),
-        "statement": guarantee.statement(),
-        "estimator": type(model).__name__,
-        "alpha": model.alpha_,
-        "target": predicted_column(released) if shown is None else shown.column,
-        "weights_speak_of": None if shown is None else shown.label,
-        "weights": weights,
-        "coefficients": ReleasedCoefficients.of(model).to_dict(),
-        "intercept": intercept,
-        "effects": effects_of(model).to_dict() if has_effects(released) else None,
-        "intervals": model.summary(adjust=adjust).to_dict() if has_intervals(model) or has_interest(model) else None,
-        **({"risk_differences": model.average_risk_differences(adjust=adjust).to_dict()} if has_risks(model) else {}),
-        **curves_document(getattr(model, "schema_", None)),
-        **map_document(getattr(model, "fourier_map_", None)),
-    }
-
-
-def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON document on standard output."""
-    print(json.dumps(document, indent=2, allow_nan=False))
 
 
 # Reading and writing of tables by declared types: nothing about types is learned from the data.

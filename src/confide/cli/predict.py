@@ -5,32 +5,33 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from confide.cli.failures import printable
-from confide.cli.options import Force, Format, ModelFile
+from confide.cli.options import Format, options_of_command
 from confide.errors import FileError, InputError, ParameterError, SchemaWarning
+from confide.report.blocks import verbatim
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.features.schema import Schema
     from confide.models.model import ShownClass
 
 _STANDARD_OUTPUT = "-"
 
 
+@options_of_command(
+    data="DATA  CSV, Parquet or Feather file.",
+    out="--out FILE  CSV, Parquet or Feather file to write, or - for CSV on standard output.",
+    interval="--interval LEVEL  Add intervals of this level as columns low and high.",
+)
 def predict(
-    model_file: ModelFile,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.")],
-    out: Annotated[
-        str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - for CSV on standard output.")
-    ],
-    interval: Annotated[
-        float | None, typer.Option(metavar="LEVEL", help="Add intervals of this level as columns low and high.")
-    ] = None,
-    force: Force = False,
+    model_file: Path,
+    data: Path,
+    out: str,
+    interval: float | None = None,
+    force: bool = False,
     output_format: Format = "text",
 ) -> None:
     """Add the column `prediction`, and for classes `probability` (or `score`), to a table.
@@ -67,7 +68,10 @@ def predict(
         table = output.read_all(data, kinds)
     score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
     names = ("prediction", *(() if score_name is None else (score_name,)), *(() if interval is None else ("low", "high")))
-    _check_addable(data, rows, table, names)
+    if table.num_rows != rows.num_rows:
+        raise FileError(f"{data} changed while it was read; run the command again.")
+    if set(names) & set(table.column_names):
+        raise InputError(f"{data} already has a column named {' or '.join(names)}; rename it.")
     with output.working("predicting"):
         table, outside = _with_predictions(table, rows, model, shown, score_name, interval)
     if model.guarantee_.void is not None:
@@ -81,27 +85,16 @@ def predict(
         return
     with output.working(f"writing {out}"):
         output.write_table(table, Path(out), overwrite=force)
-    if output_format == "json":
-        document: dict[str, Any] = {"out": out, "rows": table.num_rows}
-        document["cells_outside_schema"] = {} if outside is None else outside.cells
-        if shown is None:
-            document |= {"target": predicted_column(released)}
-        else:
-            label = "prediction" if shown.position is None else shown.label
-            document |= {"target": shown.column, f"{score_name}_of": label}
-        output.print_json(document)
-    elif shown is None:
-        output.Screen().verbatim(f"Wrote {out}: prediction of {predicted_number(released)}.")
+    document: dict[str, Any] = {"out": out, "rows": table.num_rows}
+    document["cells_outside_schema"] = {} if outside is None else outside.cells
+    if shown is None:
+        document |= {"target": predicted_column(released)}
+        words = f"Wrote {out}: prediction of {predicted_number(released)}."
     else:
-        output.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {shown}.")
-
-
-def _check_addable(data: Path, rows: Any, table: Any, names: tuple[str, ...]) -> None:
-    """Refuse a table to which columns of these names cannot be added."""
-    if table.num_rows != rows.num_rows:
-        raise FileError(f"{data} changed while it was read; run the command again.")
-    if set(names) & set(table.column_names):
-        raise InputError(f"{data} already has a column named {' or '.join(names)}; rename it.")
+        label = "prediction" if shown.position is None else shown.label
+        document |= {"target": shown.column, f"{score_name}_of": label}
+        words = f"Wrote {out}: prediction, and {score_name} of {shown}."
+    output.Screen(output_format).answer(lambda: document, [verbatim(words)])
 
 
 def _with_predictions(
@@ -135,15 +128,10 @@ def _with_predictions(
 def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Literal["number", "text"]]:
     """The columns that a model reads, and whether they hold numbers or text."""
     if model.schema is not None:
-        return _kinds_by_schema(model.schema)
+        return {column.name: "number" if column.is_number else "text" for column in model.schema.columns}
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise FileError(
             f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a schema."
         )
     return dict.fromkeys(map(str, names), "number")
-
-
-def _kinds_by_schema(schema: Schema) -> dict[str, Literal["number", "text"]]:
-
-    return {column.name: "number" if column.is_number else "text" for column in schema.columns}

@@ -4,76 +4,49 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.options import Adjust, Force, ModelFile
+from confide.cli.options import Adjust, options_of_command
 from confide.errors import FileError, ParameterError
 from confide.features.toml_form import refuse_address
+from confide.report.blocks import text as sentence
+from confide.report.blocks import verbatim
 
-if TYPE_CHECKING:
-    from confide.report.contents import Contents
-
-ENDINGS_OF = {"html": (".html", ".htm"), "pdf": (".pdf",), "markdown": (".md", ".markdown"), "json": (".json",)}
-
-Out = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="File to write.  [default: report.html, .pdf, .md or .json, by the format]"),
-]
-FormatOfReport = Annotated[
-    Literal["html", "pdf", "markdown", "json"] | None,
-    typer.Option(
-        "--format",
-        help="html: a page for people. pdf: the page, printed by a browser. markdown: a model card with fields of Hugging "
-        "Face. json: for programs.  [default: by --out, or html]",
-    ),
-]
-LedgerOfReport = Annotated[
-    str | None, typer.Option("--ledger", metavar="LEDGER.db", help="Show what the ledger of the rows has spent and left.")
-]
-Analyst = Annotated[str, typer.Option(metavar="NAME", help="Who made the model.")]
-DataName = Annotated[str, typer.Option("--data-name", metavar="TEXT", help="What the rows are, in a few words.")]
-Fingerprint = Annotated[
-    Path | None,
-    typer.Option(
-        "--fingerprint",
-        metavar="DATA.csv",
-        help="Show the SHA-256 of this file of rows. No guarantee covers it: leave it out of what the public gets.",
-    ),
-]
-EvaluationFile = Annotated[
-    Path | None,
-    typer.Option("--evaluation", metavar="FILE.json", help="Rates on private rows, as `confide evaluate` gives in JSON."),
-]
-GuessedError = Annotated[
-    float | None,
-    typer.Option("--error", metavar="SHARE", help="Guess of the test error without privacy, to forecast the accuracy."),
-]
-PositiveRate = Annotated[
-    float, typer.Option("--positive-rate", metavar="SHARE", help="Expected share of one of the two classes, for --error.")
-]
-Zip = Annotated[
-    bool, typer.Option("--zip", help="Write an archive: page, card, JSON, model, schema and the ledger's entries.")
-]
+_ENDING_OF = {"html": ".html", "pdf": ".pdf", "markdown": ".md", "json": ".json"}
 
 
+@options_of_command(
+    out="--out FILE  File to write.  [default: report.html, .pdf, .md or .json, by the format]",
+    output_format="--format  html: a page for people. pdf: the page, printed by a browser. markdown: a model card with "
+                  "fields of Hugging Face. json: for programs.  [default: by --out, or html]",
+    ledger="--ledger LEDGER.db  Show what the ledger of the rows has spent and left.",
+    analyst="--analyst NAME  Who made the model.",
+    data_name="--data-name TEXT  What the rows are, in a few words.",
+    fingerprint="--fingerprint DATA.csv  Show the SHA-256 of this file of rows. No guarantee covers it: leave it out of "
+                "what the public gets.",
+    evaluation="--evaluation FILE.json  Rates on private rows, as `confide evaluate` gives in JSON.",
+    error="--error SHARE  Guess of the test error without privacy, to forecast the accuracy.",
+    positive_rate="--positive-rate SHARE  Expected share of one of the two classes, for --error.",
+    as_zip="--zip  Write an archive: page, card, JSON, model, schema and the ledger's entries.",
+)  # fmt: skip
 def report(
-    model_file: ModelFile,
-    out: Out = None,
-    output_format: FormatOfReport = None,
-    ledger: LedgerOfReport = None,
-    analyst: Analyst = "",
-    data_name: DataName = "",
-    fingerprint: Fingerprint = None,
-    evaluation: EvaluationFile = None,
-    error: GuessedError = None,
-    positive_rate: PositiveRate = 0.5,
-    level: Annotated[float, typer.Option(metavar="L", help="Level of the intervals, between 0 and 1.")] = 0.95,
-    adjust: Adjust = None,
-    as_zip: Zip = False,
-    force: Force = False,
+    model_file: Path,
+    out: Path | None = None,
+    output_format: Literal["html", "pdf", "markdown", "json"] | None = None,
+    ledger: str | None = None,
+    analyst: str = "",
+    data_name: str = "",
+    fingerprint: Path | None = None,
+    evaluation: Path | None = None,
+    error: float | None = None,
+    positive_rate: float = 0.5,
+    level: float = 0.95,
+    adjust: Adjust | None = None,
+    as_zip: bool = False,
+    force: bool = False,
 ) -> None:
     """Write a report about a model, for the people who must approve its release and sign.
 
@@ -84,25 +57,29 @@ def report(
     from confide.cli import output
     from confide.estimators.loading import load
     from confide.files import sha256_of
-    from confide.report.accuracy import forecasts_of
+    from confide.report.accuracy import forecasts_of, place_without_password
     from confide.report.contents import contents_of
-    from confide.report.writing import write_bundle, write_contents
+    from confide.report.writing import ENDINGS, write_bundle, write_contents
 
-    kind, place = _format_and_place(out, output_format, as_zip=as_zip)
+    if as_zip and output_format is not None:
+        raise ParameterError("--zip writes every format; leave --format out.")
+    kind = output_format or ENDINGS.get("" if out is None else out.suffix.lower(), "html")
+    endings = [ending for ending, its_kind in ENDINGS.items() if output_format is None or its_kind == output_format]
+    place = out or Path("report.zip" if as_zip else f"report{_ENDING_OF[kind]}")
     inputs = [model_file, *(path for path in (fingerprint, evaluation) if path is not None)]
     if ledger is not None and "://" not in ledger:
         inputs.append(Path(ledger))
-    output.check_path(place, inputs, (".zip",) if as_zip else _endings(kind, output_format), overwrite=force)
+    output.check_path(place, inputs, (".zip",) if as_zip else tuple(endings), overwrite=force)
     model = load(model_file)
     text = model_file.read_text(encoding="utf-8")
     with output.working("simulating fits") if error is not None else output.working("writing the report"):
         forecasts = () if error is None else forecasts_of(model, error, positive_rate)
-    contents: Contents = contents_of(
+    contents = contents_of(
         model,
         level=level,
         adjust=adjust,
         ledger=None if ledger is None else Ledger(ledger),
-        ledger_name=_without_password(ledger or ""),
+        ledger_name=place_without_password(ledger or ""),
         analyst=analyst,
         data_name=data_name,
         fingerprint="" if fingerprint is None else sha256_of(fingerprint),
@@ -112,46 +89,19 @@ def report(
         written_by=str(json.loads(text.removeprefix("\ufeff"))["content"]["version"]),
         model_name=model_file.name,
     )
-    screen = output.Screen()
-    if as_zip:
-        names = write_bundle(contents, place, model_text=text, overwrite=force)
-        screen.verbatim(f"Wrote {place}: {', '.join(names)}")
-    else:
+    names = f": {', '.join(write_bundle(contents, place, model_text=text, overwrite=force))}" if as_zip else ""
+    if not as_zip:
         write_contents(contents, place, kind, overwrite=force)
-        screen.verbatim(f"Wrote {place}")
-    screen.text(contents.verdict.headline)
+    output.Screen().show([verbatim(f"Wrote {place}{names}"), sentence(contents.verdict.headline)])
     if not contents.is_sound:
         raise typer.Exit(NO_GUARANTEE)
-
-
-def _format_and_place(out: Path | None, asked: str | None, *, as_zip: bool) -> tuple[str, Path]:
-    """The format, and the file to write, each by the other where only one is given."""
-    if as_zip:
-        if asked is not None:
-            raise ParameterError("--zip writes every format; leave --format out.")
-        return "html", out or Path("report.zip")
-    by_ending = {ending: kind for kind, endings in ENDINGS_OF.items() for ending in endings}
-    kind = asked or ("html" if out is None else by_ending.get(out.suffix.lower(), "html"))
-    return kind, out or Path("report").with_suffix(ENDINGS_OF[kind][0])
-
-
-def _endings(kind: str, asked: str | None) -> tuple[str, ...]:
-    """The endings that the name of the file may have: those of the format that was asked for, or all."""
-    return ENDINGS_OF[kind] if asked else tuple(ending for endings in ENDINGS_OF.values() for ending in endings)
-
-
-def _without_password(ledger: str) -> str:
-    """A file as it is; of the URL of a database, everything up to what could be a secret."""
-    return ledger.partition("?")[0] if "://" in ledger else ledger
 
 
 def _json_of(path: Path) -> Any:
     refuse_address(path)
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (RecursionError, UnicodeDecodeError):
-        raise FileError(f"{path} is not JSON; give the file that `confide evaluate --format json` wrote.") from None
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
-    except ValueError:
+    except (RecursionError, ValueError):
         raise FileError(f"{path} is not JSON; give the file that `confide evaluate --format json` wrote.") from None

@@ -3,66 +3,51 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from confide.cli.fit import DataFiles, SchemaFile, show_model
 from confide.cli.option_values import OPTION_OF
 from confide.cli.options import (
     MODEL_OPTIONS,
-    Force,
     Format,
     ModelOptions,
-    ModelOut,
     Spending,
     exit_if_void,
     files_of_ledger,
-    takes_model_options,
-    takes_spending,
+    options_of_command,
+    schema_with_target,
     value_of,
 )
 from confide.errors import FileError, ParameterError
+from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
-    from confide.cli.charges import Charges
-    from confide.cli.output import Screen
     from confide.estimators.search import PrivateSearchCV
 
-Grid = Annotated[
-    list[str],
-    typer.Option(
-        metavar="NAME=A,B,...|FILE.toml",
-        help="Values to choose from, by the name of an option, as alpha=.001,.01; once for each option. Or a TOML file with "
-        "lines such as alpha = [0.001, 0.01].",
-    ),
-]
 
-
-@takes_spending()
-@takes_model_options(without=("row_norm", "intervals", "interest", "risk_differences", "jobs"))
+@options_of_command(
+    without=("row_norm", "intervals", "interest", "risk_differences", "jobs"),
+    grid="--grid NAME=A,B,...|FILE.toml  Values to choose from, by the name of an option, as alpha=.001,.01; once for each "
+         "option. Or a TOML file with lines such as alpha = [0.001, 0.01].",
+    method="--method  How candidates are tried: once each on a part of the rows, or repeatedly on all but a few.",
+    held_out="--held-out SHARE  Share of the rows on which mistakes are counted.",
+    score_share="--score-share SHARE  Share of the budget of the choice that releases the winner's score.",
+    expected_tries="--expected-tries N  For repeated: mean number of tries.",
+)  # fmt: skip
 def search(
-    data: DataFiles,
-    schema: SchemaFile,
-    grid: Grid,
+    data: str,
+    schema: Path,
+    grid: list[str],
     *,
     spending: Spending,
-    method: Annotated[
-        Literal["auto", "permute-and-flip", "exponential", "repeated"],
-        typer.Option(help="How candidates are tried: once each on a part of the rows, or repeatedly on all but a few."),
-    ] = "auto",
-    held_out: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Share of the rows on which mistakes are counted."),
-    ] = None,
-    score_share: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of the budget of the choice that releases the winner's score.")
-    ] = 0.0,
-    expected_tries: Annotated[float | None, typer.Option(metavar="N", help="For repeated: mean number of tries.")] = None,
+    method: Literal["auto", "permute-and-flip", "exponential", "repeated"] = "auto",
+    held_out: float | None = None,
+    score_share: float = 0.0,
+    expected_tries: float | None = None,
     options: ModelOptions,
-    out: ModelOut = Path("model.json"),
-    force: Force = False,
+    out: Path = Path("model.json"),
+    force: bool = False,
     output_format: Format = "text",
 ) -> None:
     """Choose options of a model from a public list, and release the choice with the model under one budget.
@@ -71,9 +56,10 @@ def search(
     search: its automatic value costs nothing. Models of classes alone can be searched.
     """
     from confide.cli import output
-    from confide.cli.fitting import schema_with_target
+    from confide.cli.fit import MOST_WEIGHTS_SHOWN
     from confide.data.files import files_of
     from confide.estimators.search import PrivateSearchCV
+    from confide.intake.rows import open_rows
 
     budget, files = spending.budget, files_of(data)
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
@@ -85,15 +71,23 @@ def search(
         searched_model, points, budget=budget, method=method, held_out=held_out,
         score_share=score_share, expected_tries=expected_tries, ledger=charges.ledger, random_state=options.seed,
     )  # fmt: skip
-    screen = output.Screen() if output_format == "text" else None
+    screen = output.Screen(output_format)
     with spending.charged(charges):
-        _fit(searched, files, columns, screen)
-        charges.write_model(searched.best_estimator_, out, overwrite=force)
-        if screen is None:
-            output.print_json(_document(searched, out) | {"charge": charges.document()})
-        else:
-            _show(screen, searched, charges, out)
-    exit_if_void(searched.best_estimator_.guarantee_.void)
+        rows: Any = open_rows(files, columns)
+        with output.working("counting the rows"):
+            n_rows = rows.count()
+        screen.show(output.blocks_of_plan(searched.plan(n_rows)))
+        with output.working("searching"):
+            searched.fit(rows)
+        best = searched.best_estimator_
+        charges.write_model(best, out, overwrite=force)
+        screen.show(_blocks_of_choice(searched))
+        screen.show([*output.blocks_of_guarantee(best), *output.blocks_of_model(best, MOST_WEIGHTS_SHOWN)])
+        screen.answer(
+            lambda: _document(searched, out) | {"charge": charges.document()},
+            [heading("Done"), text(charges.closing_sentence()), verbatim(f"Wrote {out}")],
+        )
+    exit_if_void(best.guarantee_.void)
 
 
 _NOT_SEARCHED = ("kind", "prior", "public_prior", "jobs", "seed", "intervals", "interest", "risk_differences")
@@ -110,8 +104,8 @@ def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
     texts: dict[str, list[str]] = {}
     for entry in given:
         name, equals, values = entry.partition("=")
-        table = {name: [value.strip() for value in values.split(",")]} if equals else _of_file(Path(entry))
-        for option, values_of_option in table.items():
+        listed = {name: [value.strip() for value in values.split(",")]} if equals else _of_file(Path(entry))
+        for option, values_of_option in listed.items():
             field = option.strip().removeprefix("--").replace("-", "_")
             if field in texts:
                 raise ParameterError(f"--grid names {option} twice; give all its values at once.")
@@ -120,7 +114,7 @@ def grid_of(given: list[str]) -> list[dict[str, list[Any]]]:
     if unknown or not texts:
         raise ParameterError("--grid must name options of a model and values for each, as in --grid alpha=.001,.01.")
     rows = {name: MODEL_OPTIONS[name] for name in texts}
-    return [{row.name: [value_of(row, text) for text in texts[name]] for name, row in rows.items()}]
+    return [{row.name: [value_of(row, value) for value in texts[name]] for name, row in rows.items()}]
 
 
 def _of_file(path: Path) -> dict[str, list[str]]:
@@ -128,42 +122,24 @@ def _of_file(path: Path) -> dict[str, list[str]]:
     if path.suffix.lower() != ".toml":
         raise ParameterError("--grid must be a name with values, as in --grid alpha=.001,.01, or the path of a TOML file.")
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        listed = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     except ValueError:
         raise FileError(f"{path} is not TOML; write lines such as alpha = [0.001, 0.01].") from None
-    if not all(isinstance(values, list) and values for values in table.values()):
+    if not all(isinstance(values, list) and values for values in listed.values()):
         raise FileError(f"{path} must have a list of values for each option, such as alpha = [0.001, 0.01].")
-    return {name: [str(value) for value in values] for name, values in table.items()}
+    return {name: [str(value) for value in values] for name, values in listed.items()}
 
 
-def _fit(searched: PrivateSearchCV, files: Any, columns: Any, screen: Screen | None) -> None:
-    from confide.cli import output
-    from confide.intake.rows import open_rows
-
-    rows: Any = open_rows(files, columns)
-    with output.working("counting the rows"):
-        n_rows = rows.count()
-    plan = searched.plan(n_rows)
-    if screen is not None:
-        screen.plan(plan)
-    with output.working("searching"):
-        searched.fit(rows)
-
-
-def _show(screen: Screen, searched: PrivateSearchCV, charges: Charges, out: Path) -> None:
-    screen.heading("Choice")
-    screen.table(("option", "value"), list(_options_of(searched.best_params_).items()), words=("value",))
+def _blocks_of_choice(searched: PrivateSearchCV) -> Iterator[Block]:
+    yield heading("Choice")
+    yield table(("option", "value"), list(_options_of(searched.best_params_).items()), words=("value",))
     if hasattr(searched, "best_score_"):
-        screen.text(
+        yield text(
             f"Accuracy of the winner on the rows held out: {searched.best_score_:.4f}, with noise of standard deviation "
             f"{searched.best_score_deviation_:.2g}. It is the best of several, so on average too high."
         )
-    show_model(screen, searched.best_estimator_, with_intervals=False)
-    screen.heading("Done")
-    screen.text(charges.closing_sentence())
-    screen.verbatim(f"Wrote {out}")
 
 
 def _options_of(values: dict[str, Any]) -> dict[str, str]:
@@ -173,11 +149,8 @@ def _options_of(values: dict[str, Any]) -> dict[str, str]:
 def _document(searched: PrivateSearchCV, out: Path) -> dict[str, Any]:
     from confide.cli import output
 
-    score = getattr(searched, "best_score_", None)
-    deviation = getattr(searched, "best_score_deviation_", None)
-    return {
-        "model": str(out),
-        "choice": _options_of(searched.best_params_),
-        "score": None if score is None else {"accuracy": score, "deviation": deviation},
-        **output.model_document(searched.best_estimator_),
-    }
+    score = None
+    if hasattr(searched, "best_score_"):
+        score = {"accuracy": searched.best_score_, "deviation": searched.best_score_deviation_}
+    choice = {"model": str(out), "choice": _options_of(searched.best_params_), "score": score}
+    return choice | output.model_document(searched.best_estimator_)

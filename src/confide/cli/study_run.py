@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from confide.cli.charges import Charges
-from confide.cli.fitting import PreparedFit, prepared_fit, schema_with_target
+from confide.cli.fitting import PreparedFit, prepared_fit
 from confide.cli.option_values import chosen_budget, in_words_of_options
-from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, typed
+from confide.cli.options import MODEL_OPTIONS, ModelOptions, Spending, schema_with_target, typed
 from confide.errors import BudgetExceeded, BudgetWarning, ParameterError, SchemaError, StudyError
 from confide.files import check_output
 from confide.inference.table import SINGLE_STEP

@@ -232,7 +232,12 @@ def _ledger_of_rates(evaluation: dict[str, Any]) -> str:
     ledger = charge.get("ledger") if isinstance(charge, dict) else None
     if not ledger:
         return f"They were charged to the ledger with the identity {evaluation['charged_to']}."
-    return f"They were charged to the ledger {ledger.partition('?')[0] if '://' in ledger else ledger}."
+    return f"They were charged to the ledger {place_without_password(ledger)}."
+
+
+def place_without_password(ledger: str) -> str:
+    """A file as it is; of the URL of a database, everything up to what could be a secret."""
+    return ledger.partition("?")[0] if "://" in ledger else ledger
 
 
 def forecast_note(forecasts: Sequence[Forecast]) -> str:

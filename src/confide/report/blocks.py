@@ -1,6 +1,7 @@
-"""The blocks of which a report is made, and how a page (HTML) and a card (Markdown) write each kind of them.
+"""The blocks of which reports and answers of commands are made, and how HTML and Markdown write each kind of them.
 
-A block says what is shown. Whatever comes from a file is text in it, and neither medium reads it as markup.
+A block says what is shown. Whatever comes from a file is text in it, and no medium reads it as markup. How a terminal shows
+blocks is said in `confide.cli.output`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ class Block:
     Attributes
     ----------
     kind : str
-        "text" (sentences of one paragraph), "heading", "list", "numbered", "confirm" (points to be ticked), "facts" (names
-        and values), "coefficients" and "rates" (tables), "figure", or "group" (of blocks).
+        "text" (sentences of one paragraph; on a terminal each by itself), "heading", "list", "numbered", "confirm" (points
+        to be ticked), "facts" (names and values), "coefficients" and "rates" (tables of a report), "figure", or "group" (of
+        blocks). For a terminal alone: "table", and "verbatim" (commands and paths, which are never broken).
     lines : sequence
         Sentences, points, pairs, rows of cells, or blocks. Of a figure: the rows of its numbers, where they are few.
     heads : sequence of str
@@ -30,7 +32,11 @@ class Block:
     drawing : str
         The figure as HTML.
     style : str
-        The class of a group in the style sheet of the page.
+        The class of a group in the style sheet of the page; of text, its style on a terminal.
+    words, optional : sequences of str
+        Of a "table": headings of the columns that hold words, and of those that a narrow terminal may leave out, in order.
+    wrapped : str
+        Of a "table": the heading of the column whose cells may be broken between words; the first by default.
     """
 
     kind: str
@@ -39,6 +45,9 @@ class Block:
     title: str = ""
     drawing: str = ""
     style: str = ""
+    words: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    wrapped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +59,24 @@ class Section:
     whole: bool = False
 
 
-def text(*sentences: str) -> Block:
+def text(*sentences: str, style: str = "") -> Block:
     """One paragraph."""
-    return Block("text", sentences)
+    return Block("text", sentences, style=style)
 
 
 def heading(title: str) -> Block:
     """A heading within a section."""
     return Block("heading", title=title)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], **how: Any) -> Block:
+    """A table on a terminal; `how` are its words, optional, and wrapped."""
+    return Block("table", rows, heads, **how)
+
+
+def verbatim(*lines: str) -> Block:
+    """Lines that a terminal never breaks, so that they can be copied."""
+    return Block("verbatim", lines)
 
 
 def html_of(*blocks: Block) -> str:

@@ -42,7 +42,7 @@ _DEPENDENCE = (
     "other, if the family was named before its results were seen."
 )
 _NO_TEST = "the family has no test: give fitted models with intervals, their files, or a ledger that names some."
-_HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
+HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
 _GAP = "  "
 _MOST_LETTERS = 44
 
@@ -110,11 +110,6 @@ class Family:
         )
 
     @property
-    def headings(self) -> tuple[str, ...]:
-        """The headings of `cells`."""
-        return _HEADINGS
-
-    @property
     def cells(self) -> list[tuple[str, ...]]:
         """The cells of the table as text, line by line."""
         return [_cells(one) for one in self.hypotheses]
@@ -123,7 +118,7 @@ class Family:
         """A table of at most 100 characters a line where names are not longer than that allows, and notes below it."""
         import textwrap
 
-        rows = [_HEADINGS, *self.cells]
+        rows = [HEADINGS, *self.cells]
         rows = [tuple(_shortened(cell) for cell in row) for row in rows]
         widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
         lines = [
@@ -155,7 +150,7 @@ class Family:
 
     def to_html(self) -> str:
         """A table for a web page or a notebook."""
-        head = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
+        head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(one))}</tr>" for one in self.hypotheses)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
