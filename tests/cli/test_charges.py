@@ -121,11 +121,11 @@ def test_a_failure_after_the_charge_says_what_was_charged(monkeypatch, error, wo
 @pytest.mark.parametrize(
     ("place", "words", "cost"),
     [
-        ("confide.cli.output.Screen.plan", "Nothing was charged. No model was written.", 0.0),
+        ("confide.cli.output.blocks_of_plan", "Nothing was charged. No model was written.", 0.0),
         ("confide.accounting.ledger.Ledger.charge", "A charge of epsilon = 0.5 to study.db may have been recorded", 0.0),
         ("confide.training.fit.released", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.charges.write_text", "Charged epsilon = 0.5 to study.db. The model is in rescued-model.json", 0.5),
-        ("confide.cli.output.Screen.guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),
+        ("confide.cli.output.blocks_of_guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),
     ],
 )
 def test_control_c_says_what_was_charged(monkeypatch, place, words, cost):

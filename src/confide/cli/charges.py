@@ -66,32 +66,6 @@ def nothing_wasted(*, force: bool) -> Iterator[None]:
             raise ParameterError(f"{wasted} Nothing was charged. To charge it all the same, give --force-budget.") from None
 
 
-class _Stops:
-    """Signals that end a program. They wait from the mark that a release has ended until a file holds what was released."""
-
-    def __init__(self) -> None:
-        self._handlers: dict[signal.Signals, Any] = {}
-        self._came: list[int] = []
-
-    def wait(self) -> None:
-        """Note those that come. One that is ignored stays ignored."""
-        if self._handlers or threading.current_thread() is not threading.main_thread():
-            return
-        for number in signal.Signals:
-            handler = signal.getsignal(number)
-            if number.name in {"SIGINT", "SIGTERM", "SIGHUP"} and handler not in {signal.SIG_IGN, None}:
-                self._handlers[number] = handler
-                signal.signal(number, lambda came, _: self._came.append(came))
-
-    def end(self) -> list[int]:
-        """Give them their effect back, and say which ones came."""
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        self._handlers.clear()
-        came, self._came = self._came, []
-        return came
-
-
 class _WatchedLedger(Ledger):
     """A ledger that remembers what was charged through this object.
 
@@ -101,18 +75,18 @@ class _WatchedLedger(Ledger):
     is_certain : whether that charge is known to be on disk
     purpose : what the user says that the charge is for; None for what the library says
     model_file : the file that will hold what is bought; None if there is none
-    stops : signals that wait from the end of a release on; None if it is not written to a file
+    at_end : called when a release has ended, before its mark is written
     """
 
     charged: Budget | None = None
     is_certain = False
     purpose: str | None = None
     model_file: Path | None = None
-    stops: _Stops | None = None
+    at_end: Callable[[], None] | None = None
 
     def end(self, charge: int, attempt: int) -> None:
-        if self.stops is not None:
-            self.stops.wait()
+        if self.at_end is not None:
+            self.at_end()
         super().end(charge, attempt)
 
     def charge(
@@ -123,7 +97,8 @@ class _WatchedLedger(Ledger):
         neighbours: Neighbours | str | None = None,
         details: Mapping[str, str] | None = None,
     ) -> None:
-        event, known = as_events(budget)[0], {**self._details(purpose), **(details or {})}
+        model = {} if self.model_file is None else {"model": str(self.model_file)}
+        event, known = as_events(budget)[0], {"release": purpose, "user": current_user(), **model, **(details or {})}
         # A ledger of an older format keeps a purpose alone, so the release is named there.
         mark = VOID_MARK if purpose.endswith(VOID_MARK) else ""
         said = purpose if self.purpose is None else f"{self.purpose}{mark if self.keeps_details else f' ({purpose})'}"
@@ -135,10 +110,6 @@ class _WatchedLedger(Ledger):
             self.charged = None
             raise
         self.is_certain = True
-
-    def _details(self, release: str) -> dict[str, str]:
-        model = {} if self.model_file is None else {"model": str(self.model_file)}
-        return {"release": release, "user": current_user(), **model}
 
 
 class Charges:
@@ -168,15 +139,33 @@ class Charges:
     ) -> None:
         if finish and place is None:
             raise ParameterError("--finish is for a release that was charged to a ledger: give it with --ledger.")
-        self._place, self._stops = place, _Stops()
+        self._place, self._handlers, self._stops = place, dict[signal.Signals, Any](), list[int]()
         self.ledger = None if place is None else _WatchedLedger(place, finish=finish)
         if self.ledger is not None:
-            self.ledger.purpose, self.ledger.model_file, self.ledger.stops = purpose, model_file, self._stops
+            self.ledger.purpose, self.ledger.model_file, self.ledger.at_end = purpose, model_file, self._hold_stops
             if note := unit_note(self.ledger.max_rows_per_person, rows):
                 print(f"warning: {place}: {note}", file=sys.stderr)
         self._model_place: str | None = None
-        self._is_fitted = False
-        self.is_unasked = False
+        self._is_fitted = self.is_unasked = False
+
+    def _hold_stops(self) -> None:
+        """Let signals that end a program wait from the end of a release on, until a file holds what was released."""
+        if self._handlers or threading.current_thread() is not threading.main_thread():
+            return
+        for number in signal.Signals:
+            handler = signal.getsignal(number)
+            # One that is ignored stays ignored.
+            if number.name in {"SIGINT", "SIGTERM", "SIGHUP"} and handler not in {signal.SIG_IGN, None}:
+                self._handlers[number] = handler
+                signal.signal(number, lambda came, _: self._stops.append(came))
+
+    def _end_stops(self) -> list[int]:
+        """Give signals their effect back, and say which ones came."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._handlers.clear()
+        came, self._stops = self._stops, []
+        return came
 
     @contextmanager
     def reported_on_failure(self, released: str = "model", *, place: str | None = None) -> Iterator[None]:
@@ -202,9 +191,10 @@ class Charges:
             charged = self.ledger is not None and self.ledger.charged is not None
             if not (charged or self._is_fitted or isinstance(error, KeyboardInterrupt)):
                 raise
-            raise StoppedAfterCharge(error, f"{self._charged()} {self._where(released)}") from error
+            where = f"The {released} is {self._model_place}." if self._model_place else f"No {released} was written."
+            raise StoppedAfterCharge(error, f"{self._charged()} {where}") from error
         finally:
-            self._stops.end()
+            self._end_stops()
 
     def write_model(self, model: Any, out: Path, *, overwrite: bool, noted: Callable[[str], None] | None = None) -> None:
         """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
@@ -221,7 +211,7 @@ class Charges:
             if noted is not None:
                 noted(hashlib.sha256(text.encode()).hexdigest())
         self.write(text, out, overwrite=overwrite)
-        for number in self._stops.end():
+        for number in self._end_stops():
             signal.raise_signal(number)
 
     def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
@@ -292,6 +282,3 @@ class Charges:
             return f"Charged {amounts_text(self.ledger.charged)} to {self._place}."
         amounts = amounts_text(self.ledger.charged)
         return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."
-
-    def _where(self, released: str) -> str:
-        return f"No {released} was written." if self._model_place is None else f"The {released} is {self._model_place}."

@@ -10,8 +10,6 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -56,7 +54,10 @@ class CommandsWithOneLineErrors(TyperGroup):
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         options["standalone_mode"] = False  # Typer then raises exceptions instead of printing them
-        with _without_warnings():
+        with warnings.catch_warnings():
+            if os.environ.get("CONFIDE_DEBUG") != "1":
+                # Those of other libraries depend on the data and may quote it.
+                warnings.simplefilter("ignore")
             try:
                 answer = super().main(*args, **options)
                 if answer == INTERRUPTED:
@@ -91,15 +92,8 @@ def _message(error: BaseException) -> str:
         advice = "" if context is None else f" Try '{context.command_path} --help'."
         text = str(error.format_message()).replace("Value error, ", "")  # type: ignore[attr-defined]
         if wrong := getattr(error, "option_name", None):
-            known = (
-                [
-                    name
-                    for parameter_of_command in context.command.params
-                    for name in (*parameter_of_command.opts, *parameter_of_command.secondary_opts)
-                ]
-                if context
-                else []
-            )
+            options = context.command.params if context else ()
+            known = [name for option in options for name in (*option.opts, *option.secondary_opts)]
             text = f"no such option: {wrong}{suggestion(wrong, known)}"
         if choice := re.search(r"'([^']*)' is not one of (.*?)\.?$", text):
             text = text.rstrip(".") + suggestion(choice[1], tuple(re.findall("'([^']+)'", choice[2])))
@@ -120,12 +114,3 @@ def _exit_code(error: Exception) -> int:
 def _is_usage_error(error: BaseException) -> bool:
     # Typer has no public name for this class, only for a subclass of it.
     return isinstance(error, typer.BadParameter.__bases__)
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Hide warnings, because those of other libraries depend on the data and may quote it."""
-    with warnings.catch_warnings():
-        if os.environ.get("CONFIDE_DEBUG") != "1":
-            warnings.simplefilter("ignore")
-        yield

@@ -33,12 +33,9 @@ from confide.studies.study import LEDGER_OF_ITS_OWN, Study, facts_of_evaluation,
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.features.schema import Schema
     from confide.inference.rates import Evaluation
     from confide.privacy.budgets import Budget
     from confide.privacy.events import Event
-    from confide.privacy.noisy_sum import SumPlan
-    from confide.privacy.tables import Counts
     from confide.training.plan import AnyPlan
 
 
@@ -78,35 +75,29 @@ def in_words_of_keys(study: Study, error: Exception) -> str:
     return f"{study.path}: {words}"
 
 
-def words_of_too_little(study: Study, error: Exception, place: str, n_charges: int) -> str:
-    """A refusal for want of budget in the ledger at `place`, in words of keys."""
-    words = in_words_of_keys(study, error)
-    if n_charges > 1:
-        return f"{words} The fit and the evaluation are both charged to it: {LEDGER_OF_ITS_OWN}."
-    return words.replace("[budget]", "[evaluation]") if place != study.ledger_place else words
+_KINDS: dict[Any, tuple[Any, str]] = {
+    bool: (bool, "true or false"),
+    int: (int, "a whole number"),
+    float: (int | float, "a number"),
+    Path: (str, "the path of a file"),
+}
+"""What a key may hold for each type of an option beside text, and its words."""
 
 
 def _option(study: Study, key: str, kind: Any, value: Any) -> Any:
     """The value of one key, as the option has it."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if kind is str:
+        return _text(study, key, value)
     if get_origin(kind) is Literal:
         names = get_args(kind)
         if value in names:
             return value
-        near = suggestion(value, names)
-        raise StudyError(f"{study.path}: [model] {key}: must be one of {', '.join(names)}{near}.")
-    if kind is bool and isinstance(value, bool):
-        return value
-    if kind is int and is_whole:
-        return value
-    if kind is float and (is_whole or isinstance(value, float)):
-        return float(value)
-    if kind is Path and isinstance(value, str):
-        return study.located(value)
-    if kind is str:
-        return _text(study, key, value)
-    named = {bool: "true or false", int: "a whole number", float: "a number", Path: "the path of a file"}[kind]
-    raise StudyError(f"{study.path}: [model] {key}: must be {named}.")
+        must = f"one of {', '.join(names)}{suggestion(value, names)}"
+    else:
+        accepted, must = _KINDS[kind]
+        if isinstance(value, accepted) and isinstance(value, bool) == (kind is bool):
+            return study.located(value) if kind is Path else kind(value)
+    raise StudyError(f"{study.path}: [model] {key}: must be {must}.")
 
 
 def _text(study: Study, key: str, value: Any) -> str:
@@ -115,21 +106,17 @@ def _text(study: Study, key: str, value: Any) -> str:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return repr(value)
-    if isinstance(value, dict):
-        return ",".join(f"{_name(study, key, name)}:{_name(study, key, item)}" for name, item in value.items())
-    if isinstance(value, list) and all(isinstance(item, list) for item in value):
-        return ",".join(":".join(_name(study, key, name) for name in item) for item in value)
-    raise StudyError(f"{study.path}: [model] {key}: must be text, a number, a list of lists of names, or a table of names.")
-
-
-def _name(study: Study, key: str, name: Any) -> str:
-    text = str(name)
-    if ":" in text or "," in text:
+    rows = list(value.items()) if isinstance(value, dict) else value
+    if not isinstance(rows, list) or not all(isinstance(row, list | tuple) for row in rows):
+        raise StudyError(
+            f"{study.path}: [model] {key}: must be text, a number, a list of lists of names, or a table of names."
+        )
+    if any(sign in str(name) for row in rows for name in row for sign in ":,"):
         raise StudyError(
             f"{study.path}: [model] {key}: names a column or a label with a colon or a comma; say it in the schema, or "
             f"rename the column."
         )
-    return text
+    return ",".join(":".join(map(str, row)) for row in rows)
 
 
 _WAYS_OUT = (
@@ -184,7 +171,9 @@ class StudyRun:
         facts = facts_of_evaluation(study, fit.begun.fingerprint)
         evaluation = None
         if study.evaluation is not None and facts is not None:
-            _refuse_unrated(study, schema)
+            # Refused before the fit is charged: an evaluation that could not be made.
+            if schema.target is None or len(schema.target.labels) != 2:
+                raise StudyError(f"{study.path}: [evaluation]: rates need a target of two labels; leave the table out.")
             paying = ledger if study.evaluation.ledger is None else _facts_of_ledger(study.ledger_place_of_evaluation)
             evaluation = step_of_evaluation(study, state, facts, paying, fit_is_done=is_done, again=again)
         report = None
@@ -209,38 +198,45 @@ class StudyRun:
 
     def planned(self) -> AnyPlan | None:
         """The plan of the fit, if it is to be done, once it is known that the ledger has enough left for all steps."""
-        from confide.estimators.evaluation import check_rows_to_score, expected_of
+        from confide.estimators.evaluation import check_rows_to_score, expected_of, plan_of_evaluation
         from confide.intake.rows import open_rows
 
-        events: dict[str, list[Event]] = {self.study.ledger_place: [], self.study.ledger_place_of_evaluation: []}
+        study, whom = self.study, self.study.budget
+        events: dict[str, list[Event]] = {study.ledger_place: [], study.ledger_place_of_evaluation: []}
         if self.prepared is not None:
             try:
                 self.plan = self.prepared.planned()
             except ParameterError as error:
-                raise _in_its_words(self.study, error) from None
+                raise _in_its_words(study, error) from None
             if self.fit.standing is not Standing.FINISH:
-                events[self.study.ledger_place].append(self.plan.event)
-        if self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
+                events[study.ledger_place].append(self.plan.event)
+        if study.evaluation is not None and self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
             # Before the fit is charged, so that its charge is not followed by a refusal of these rows.
-            schema = schema_with_target(self.study.located(self.study.data.schema))
-            rows: Any = open_rows(self._rows_aside(), schema)
-            check_rows_to_score(rows, schema, max_rows_per_person=self.study.budget.max_rows_per_person)
-            counts = self._plan_of_evaluation()
+            schema = schema_with_target(study.located(study.data.schema))
+            rows: Any = open_rows(str(study.located(study.evaluation.file)), schema)
+            check_rows_to_score(rows, schema, max_rows_per_person=whom.max_rows_per_person)
+            counts = plan_of_evaluation(
+                _budget(study.evaluation), neighbours=whom.neighbours, max_rows_per_person=whom.max_rows_per_person
+            )
             try:
-                self.expected = expected_of(counts, rows, otherwise=None if self._allows_hidden else _WAYS_OUT)
+                self.expected = expected_of(counts, rows, otherwise=None if study.evaluation.allow_hidden else _WAYS_OUT)
             except ParameterError as error:
-                raise StudyError(f"{self.study.path}: [evaluation]: {in_words_of_options(str(error))}") from None
+                raise StudyError(f"{study.path}: [evaluation]: {in_words_of_options(str(error))}") from None
             if self.evaluation.standing is not Standing.FINISH:
-                events[self.study.ledger_place_of_evaluation].append(counts.event)
+                events[study.ledger_place_of_evaluation].append(counts.event)
         for place, charges in events.items():
             try:
                 if charges:
                     # A fit that was prepared has already warned if its own ledger counts fewer rows of a person.
-                    has_warned = self.prepared is not None and place == self.study.ledger_place
-                    persons = 1 if has_warned else self.study.budget.max_rows_per_person
-                    Charges(place, rows=persons).checked(charges)
+                    has_warned = self.prepared is not None and place == study.ledger_place
+                    Charges(place, rows=1 if has_warned else whom.max_rows_per_person).checked(charges)
             except BudgetExceeded as error:
-                raise BudgetExceeded(words_of_too_little(self.study, error, place, len(charges))) from None
+                words = in_words_of_keys(study, error)
+                if len(charges) > 1:
+                    words += f" The fit and the evaluation are both charged to it: {LEDGER_OF_ITS_OWN}."
+                elif place != study.ledger_place:
+                    words = words.replace("[budget]", "[evaluation]")
+                raise BudgetExceeded(words) from None
         return self.plan
 
     def refuse_waste(self) -> None:
@@ -259,13 +255,12 @@ class StudyRun:
         study = self.study
         if self.prepared is None:
             return load(study.located(study.outputs.model))
-        begun = self.fit.begun
         files = {"study": study.path, "schema": study.located(study.data.schema)}
         checksums = {name: checksum_of(path) or "" for name, path in files.items()}
         charges = self.prepared.charges
         refuse_charged_meanwhile(study, self.fit, charges.purposes())
         parts = [path.name for path in self.prepared.files]
-        self._note(replace(self.state, fit=begun, evaluation=None, checksums=checksums, parts=parts))
+        self._note(replace(self.state, fit=self.fit.begun, evaluation=None, checksums=checksums, parts=parts))
         with charges.reported_on_failure():
             self.prepared.release(self.plan, lambda sha256: self._note(self.state.with_result("fit", sha256=sha256)))
         return self.prepared.model
@@ -278,8 +273,7 @@ class StudyRun:
         study, step = self.study, self.evaluation
         if step is None or study.evaluation is None or step.standing is Standing.DONE:
             return None
-        rows = open_rows(self._rows_aside(), model.schema)
-        finish = step.standing is Standing.FINISH
+        rows, finish = open_rows(str(study.located(study.evaluation.file)), model.schema), step.standing is Standing.FINISH
         charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step), finish=finish)
         refuse_charged_meanwhile(study, step, charges.purposes())
         if charges.ledger is not None and self.prepared is not None:
@@ -288,14 +282,9 @@ class StudyRun:
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
             result: Evaluation = evaluate(
-                model,
-                rows,
-                budget=_budget(study.evaluation),
-                ledger=charges.ledger,
-                neighbours=study.budget.neighbours,
-                max_rows_per_person=study.budget.max_rows_per_person,
-                allow_hidden=self._allows_hidden,
-            )
+                model, rows, budget=_budget(study.evaluation), ledger=charges.ledger, neighbours=study.budget.neighbours,
+                max_rows_per_person=study.budget.max_rows_per_person, allow_hidden=bool(study.evaluation.allow_hidden),
+            )  # fmt: skip
             with charges.rescued_on_failure(json.dumps(result.to_dict(), indent=2), study.state_path, "evaluation"):
                 self._note(self.state.with_result("evaluation", result=result.to_dict()))
         self.paid = charges.closing_sentence()
@@ -313,18 +302,13 @@ class StudyRun:
         if report_standing(study, self.state, made_from) is Standing.DONE:
             return None
         naming, rates = study.study, None if self.state.evaluation is None else self.state.evaluation.result
+        place = study.ledger.file or "a database"
+        paying = (study.evaluation and study.evaluation.ledger) or place
         write_report(
-            model,
-            out,
-            overwrite=self.state.report is not None,
-            ledger=Ledger(study.ledger_place),
-            ledger_name=study.ledger.file or "a database",
-            analyst=naming.analyst or "",
-            data_name=naming.name,
-            adjust=study.outputs.adjust,
-            evaluation=rates and {**rates, "charge": {"ledger": self._ledger_of_rates}},
-            model_name=Path(study.outputs.model).name,
-        )
+            model, out, overwrite=self.state.report is not None, ledger=Ledger(study.ledger_place), ledger_name=place,
+            analyst=naming.analyst or "", data_name=naming.name, adjust=study.outputs.adjust,
+            evaluation=rates and {**rates, "charge": {"ledger": paying}}, model_name=Path(study.outputs.model).name,
+        )  # fmt: skip
         self._note(replace(self.state, report={"sha256": checksum_of(out) or "", "made_from": made_from}))
         return out
 
@@ -344,30 +328,9 @@ class StudyRun:
             f"--release 2026-12. It is charged to the ledger anew."
         )
 
-    @property
-    def _ledger_of_rates(self) -> str:
-        """Where the evaluation was charged, for the report."""
-        study = self.study
-        own = None if study.evaluation is None else study.evaluation.ledger
-        return own or study.ledger.file or "a database"
-
     def _note(self, state: State) -> None:
         state.write(self.study.state_path)
         self.state = state
-
-    @property
-    def _allows_hidden(self) -> bool:
-        return self.study.evaluation is not None and bool(self.study.evaluation.allow_hidden)
-
-    def _rows_aside(self) -> str:
-        return str(self.study.located(self.study.evaluation.file if self.study.evaluation is not None else ""))
-
-    def _plan_of_evaluation(self) -> SumPlan[Counts]:
-        from confide.estimators.evaluation import plan_of_evaluation
-
-        whom = self.study.budget
-        budget = _budget(self.study.evaluation)
-        return plan_of_evaluation(budget, neighbours=whom.neighbours, max_rows_per_person=whom.max_rows_per_person)
 
 
 def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
@@ -414,12 +377,6 @@ def _facts_of_ledger(place: str) -> LedgerFacts:
     opened = Ledger(place)
     purposes = tuple(opened.entries()["purpose"])
     return LedgerFacts(opened.identity, place, purposes, tuple(purposes[number - 1] for number in opened.unfinished()))
-
-
-def _refuse_unrated(study: Study, schema: Schema) -> None:
-    """Refuse, before the fit is charged, an evaluation that could not be made."""
-    if schema.target is None or len(schema.target.labels) != 2:
-        raise StudyError(f"{study.path}: [evaluation]: rates need a target of two labels; leave the table out.")
 
 
 def _budget(amounts: Any) -> Budget:
