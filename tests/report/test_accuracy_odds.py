@@ -10,7 +10,7 @@ import pytest
 from confide import ZCDP, ApproxDP, PureDP
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
-from confide.report.accuracy import Odds, guess_probability, odds_picture, percent, question_of
+from confide.report.accuracy import guess_probability, odds_picture, percent, question_of
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 3.7, 20.0, 1000.0])
@@ -44,7 +44,7 @@ def test_the_question_names_rows_and_relation():
 
 
 def test_bars_are_as_long_as_the_probabilities_and_are_told_in_words():
-    drawing = odds_picture([Odds("before", 0.5), Odds("after <b>", 0.75)])
+    drawing = odds_picture([("before", 0.5), ("after <b>", 0.75)])
     gained = [float(width) for width in re.findall(r'class="gained"[^>]* width="([0-9.]+)"', drawing)]
     known = [float(width) for width in re.findall(r'class="known"[^>]* width="([0-9.]+)"', drawing)]
     assert gained[0] == 0.0

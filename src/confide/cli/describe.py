@@ -89,6 +89,8 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
 def _blocks(description: Description, charges: Charges, out: Path) -> Iterator[Block]:
     from confide.inference.description import shown_count
 
+    if description.void is not None:
+        yield text(f"NOT PRIVATE. {description.void}", style="bold red")
     number = f"{description.n_rows:,.0f} rows"
     rows = number if description.n_rows_is_public else f"about {number}, a noisy number"
     yield heading(f"Description of {rows}, with intervals at {description.level:g}")

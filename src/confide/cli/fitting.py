@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.cli.options import ModelOptions, Spending, files_of_ledger, schema_with_target
-from confide.planning.simulation import COVERAGE
 from confide.report.blocks import Block, heading, table, text
 
 if TYPE_CHECKING:
@@ -145,14 +144,6 @@ class PreparedFit:
 # How `confide plan` shows forecasts of accuracy: as a table with bars for people, as JSON for programs.
 
 _BAR_WIDTH = 40
-
-
-def forecast_document(forecast: Forecast) -> dict[str, Any]:
-    """A forecast, for programs."""
-    names = ("error", "low", "high", "non_private_error", "constant_error")
-    # The budget of the whole release: a part of it may pay for intervals.
-    facts = {"budget": forecast.plan.event.budget.to_dict(), "coverage": COVERAGE}
-    return facts | {name: getattr(forecast, name) for name in names}
 
 
 def blocks_of_forecasts(forecasts: list[Forecast]) -> Iterator[Block]:

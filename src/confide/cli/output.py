@@ -48,7 +48,7 @@ from confide.inference.table import readable
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
 from confide.report.blocks import Block, heading, table, text
-from confide.report.findings import has_interest, has_intervals, has_risks
+from confide.report.findings import has_interest, has_intervals, has_risks, has_tests
 from confide.threads import Pace
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class Screen:
     def show(self, blocks: Iterable[Block]) -> None:
         """Show blocks to people. For programs the blocks are not even made, if a generator gives them."""
         for block in blocks if self._is_text else ():
+            if block.kind != "heading" and not block.lines:
+                continue
             if block.kind == "heading":
                 if not self._is_empty:
                     self._console.print()
@@ -347,7 +349,7 @@ def model_document(model: PrivateLinearModel, adjust: str | None = None) -> dict
         "coefficients": ReleasedCoefficients.of(model).to_dict(),
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
-        "intervals": model.summary(adjust=adjust).to_dict() if has_intervals(model) or has_interest(model) else None,
+        "intervals": model.summary(adjust=adjust).to_dict() if has_tests(model) else None,
         **({"risk_differences": model.average_risk_differences(adjust=adjust).to_dict()} if has_risks(model) else {}),
         **choices_document(getattr(model, "schema_", None), getattr(model, "fourier_map_", None)),
     }

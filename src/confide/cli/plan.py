@@ -53,10 +53,11 @@ def plan(
     It begins with a verdict: the expected error, columns that the noise hides, and whether there are enough rows.
     """
     from confide.cli import output
-    from confide.cli.fitting import blocks_of_forecasts, forecast_document
+    from confide.cli.fitting import blocks_of_forecasts
     from confide.planning.advice import Alternatives, verdict_of
-    from confide.planning.simulation import simulate
+    from confide.planning.simulation import COVERAGE, simulate
     from confide.privacy.mechanism import Plan
+    from confide.report.card import forecast_document
 
     budget = chosen_budget(epsilon, delta, rho)
     require_one(rows, options.n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
@@ -86,7 +87,8 @@ def plan(
 
     def document() -> dict[str, Any]:
         more: dict[str, Any] = {} if beside is None else {"beside": beside.to_dict()}
-        more |= {"forecast": list(map(forecast_document, forecasts))} if forecasts else {}
+        if forecasts:
+            more["forecast"] = [forecast_document(forecast, coverage=COVERAGE) for forecast in forecasts]
         return decided.to_dict() | {"verdict": verdict.to_dict()} | more | output.choices_document(chosen, kernel)
 
     screen = output.Screen(output_format)

@@ -56,10 +56,10 @@ def inspect(model_file: Path, adjust: Adjust | None = None, output_format: Forma
     """Show the guarantee, effects and weights of a model file, with intervals if a share of the budget paid for them."""
     from confide.cli import output
     from confide.estimators.loading import load
-    from confide.report.findings import has_interest, has_intervals
+    from confide.report.findings import has_tests
 
     model, screen = load(model_file), output.Screen(output_format)
-    if adjust is not None and not (has_intervals(model) or has_interest(model)):
+    if adjust is not None and not has_tests(model):
         raise ParameterError("--adjust is for models with intervals, and this model released nothing for them.")
     screen.show([verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")])
     screen.show(output.blocks_of_guarantee(model))

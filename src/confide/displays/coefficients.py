@@ -23,7 +23,7 @@ from confide.effects.picture import (
 from confide.errors import ParameterError
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of
-from confide.features.columns import Column, NumberColumn, with_unit
+from confide.features.columns import with_unit
 from confide.features.schema import Schema
 from confide.inference.table import Coefficient
 from confide.known_words import listed, words_of
@@ -85,21 +85,23 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
         raise ParameterError(f"units must be one of {words_of(_UNITS, units)}.")
     over_bounds = units == "bounds" or (units is None and released.encoder is not None)
     released_coefficients = ReleasedCoefficients.of(model, "original" if over_bounds else units)
-    known = _with_intervals(model, released_coefficients.units, level)
+    known: dict[str, Coefficient] = {}
+    if released.has_intervals:
+        summary = model.summary(level=level, units=released_coefficients.units)
+        known = {coefficient.name: coefficient for coefficient in summary.coefficients}
     size = len(released_coefficients.coefficients) // len(released.scoring.coef)
     start = released.domain.index(label) * size if several else 0
-    outcome = (
-        f"class {label}" if several else str(ShownClass.of(released)) if released.domain else released_coefficients.outcome
+    outcome = released_coefficients.outcome
+    if released.domain:
+        outcome = f"class {label}" if several else str(ShownClass.of(released))
+    # The sort is stable: coefficients that matter alike keep the order of their columns.
+    shown = sorted(
+        released_coefficients.coefficients[start : start + size - 1],
+        key=lambda coefficient: -abs(coefficient.estimate) * coefficient.span,
     )
-    lines = [
-        (
-            abs(coefficient.estimate) * coefficient.span,
-            _line(coefficient, known.get(coefficient.name), label, released.schema if over_bounds else None),
-        )
-        for coefficient in released_coefficients.coefficients[start : start + size - 1]
-    ]
-    lines.sort(key=lambda line: -line[0])
-    return [line for _, line in lines], outcome, released_coefficients.ratio
+    schema = released.schema if over_bounds else None
+    lines = [_line(coefficient, known.get(coefficient.name), label, schema) for coefficient in shown]
+    return lines, outcome, released_coefficients.ratio
 
 
 def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema: Schema | None) -> DrawnCoefficient:
@@ -107,30 +109,17 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
 
     `known` is its line in the table. With softmax the mean over classes is subtracted there, as from its interval.
     """
-    name, unit, span = _without(label, of.name), of.unit, 1.0
-    number = next((number for number in _numbers(schema) if number.name == name), None)
-    if number is not None:
-        unit, span = with_unit(f"from {number.low:,.6g} to {number.high:,.6g}", number.unit), of.span
-    elif schema is not None and of.span != 1.0:
-        unit, span = "from low to high", of.span
+    name, unit, span = of.name if label is None else of.name.removeprefix(f"{label}: "), of.unit, 1.0
+    for column in () if schema is None else schema.columns:
+        if column.is_number and column.name == name:
+            unit, span = with_unit(f"from {column.low:,.6g} to {column.high:,.6g}", column.unit), of.span
+            break
+    else:
+        if schema is not None and of.span != 1.0:
+            unit, span = "from low to high", of.span
     if known is None or not np.isfinite([known.low, known.high]).all():
         return DrawnCoefficient(name, unit, span * (of if known is None else known).estimate, None, None)
     return DrawnCoefficient(name, unit, span * known.estimate, span * known.low, span * known.high)
-
-
-def _numbers(schema: Schema | None) -> list[NumberColumn]:
-    return [] if schema is None else [column for column in schema.columns if column.is_number]
-
-
-def _without(label: Any, name: str) -> str:
-    return name if label is None else name.removeprefix(f"{label}: ")
-
-
-def _with_intervals(model: Any, units: str, level: float) -> dict[str, Coefficient]:
-    """The lines of the table of coefficients by their names; none where nothing was released for intervals."""
-    if not released_model(model).has_intervals:
-        return {}
-    return {coefficient.name: coefficient for coefficient in model.summary(level=level, units=units).coefficients}
 
 
 class CoefficientsDisplay(Display):
@@ -239,27 +228,20 @@ class CoefficientsDisplay(Display):
         ax = _axes("CoefficientsDisplay", ax, self.coefficients, 0.32, 1.9)
         _draw(ax, self.coefficients, BLUE, 5.0)
         _name_lines(ax, self.coefficients, self.outcome)
-        ax.set_title(plain(self._title), fontsize="medium", loc="left", pad=24.0 if self.ratio else None)
-        if self.ratio:
-            self._add_ratios(ax)
-        return [ax]
-
-    @property
-    def _title(self) -> str:
         shown, number = len(self.coefficients), self.n_coefficients
-        which = f"Coefficients ({shown} of {number})" if shown < number else "Coefficients"
-        has_bars = any(coefficient.low is not None for coefficient in self.coefficients)
-        return f"{which}, intervals at {self.level:g} for sampling and noise" if has_bars else which
-
-    def _add_ratios(self, ax: Any) -> None:
-        """An axis above that shows exponentials."""
-        low, high = ax.get_xlim()
-        ratios = [ratio for ratio in _RATIOS if low <= np.log(ratio) <= high]
-        above = ax.secondary_xaxis("top")
-        above.set_xticks(np.log(ratios), [number_text(ratio) for ratio in ratios])
-        above.spines["top"].set_visible(False)
-        above.tick_params(labelsize="small", length=0.0)
-        above.set_xlabel(self.ratio, fontsize="small", loc="right")
+        title = f"Coefficients ({shown} of {number})" if shown < number else "Coefficients"
+        if any(coefficient.low is not None for coefficient in self.coefficients):
+            title += f", intervals at {self.level:g} for sampling and noise"
+        ax.set_title(plain(title), fontsize="medium", loc="left", pad=24.0 if self.ratio else None)
+        if self.ratio:  # an axis above that shows exponentials
+            low, high = ax.get_xlim()
+            ratios = [ratio for ratio in _RATIOS if low <= np.log(ratio) <= high]
+            above = ax.secondary_xaxis("top")
+            above.set_xticks(np.log(ratios), [number_text(ratio) for ratio in ratios])
+            above.spines["top"].set_visible(False)
+            above.tick_params(labelsize="small", length=0.0)
+            above.set_xlabel(self.ratio, fontsize="small", loc="right")
+        return [ax]
 
 
 def _axes(what: str, ax: Any, lines: Sequence[DrawnCoefficient], inches: float, around: float) -> Any:
@@ -380,11 +362,8 @@ class ComparisonDisplay(Display):
         if kind not in _KINDS:
             raise ParameterError(f"kind must be one of {words_of(_KINDS, kind)}.")
         if kind == "auto":
-            kind = (
-                "effects"
-                if all(has_effects(released_model(estimator)) for estimator in estimators.values())
-                else "coefficients"
-            )
+            has_all = all(has_effects(released_model(estimator)) for estimator in estimators.values())
+            kind = "effects" if has_all else "coefficients"
         drawn: Mapping[str, tuple[Any, ...]]
         if kind == "effects":
             drawn, outcome = _common_effects(estimators, columns, level, label)
@@ -393,24 +372,19 @@ class ComparisonDisplay(Display):
         return cls(drawn, kind=kind, outcome=outcome, level=level).plot(ax=ax)
 
     def _drawn(self, ax: Any) -> list[Any]:
-        return self._plot_effects(ax) if self.kind == "effects" else self._plot_coefficients(ax)
-
-    def _plot_effects(self, ax: Any) -> list[Any]:
-        n = len(self.drawn)
-        pens = [
-            Pen(colour, line, 0.26 * (number - 0.5 * (n - 1)), has_outer_band=False, label=plain(name))
-            for number, (name, colour, line) in enumerate(zip(self.drawn, _COLOURS, _LINES, strict=False))
-        ]
-        _, axes = draw_compared_effects(self.drawn, pens, self.outcome, self.level, ax)
-        axes[0].legend(fontsize="small", frameon=False)
-        return axes
-
-    def _plot_coefficients(self, ax: Any) -> list[Any]:
+        middle = 0.5 * (len(self.drawn) - 1)
+        if self.kind == "effects":
+            pens = [
+                Pen(colour, line, 0.26 * (number - middle), has_outer_band=False, label=plain(name))
+                for number, (name, colour, line) in enumerate(zip(self.drawn, _COLOURS, _LINES, strict=False))
+            ]
+            _, axes = draw_compared_effects(self.drawn, pens, self.outcome, self.level, ax)
+            axes[0].legend(fontsize="small", frameon=False)
+            return axes
         first: tuple[DrawnCoefficient, ...] = next(iter(self.drawn.values()))
         ax = _axes("ComparisonDisplay", ax, first, 0.42, 1.6)
         for number, (colour, (name, lines)) in enumerate(zip(_COLOURS, self.drawn.items(), strict=False)):
-            shift = 0.24 * (number - 0.5 * (len(self.drawn) - 1))
-            _draw(ax, lines, colour, 4.0, shift, {"markersize": 4.5, "label": plain(name)})
+            _draw(ax, lines, colour, 4.0, 0.24 * (number - middle), {"markersize": 4.5, "label": plain(name)})
         _name_lines(ax, first, self.outcome)
         ax.set_title("Coefficients of several models", fontsize="medium", loc="left")
         ax.legend(fontsize="small", frameon=False)
@@ -422,12 +396,11 @@ def _common_effects(
 ) -> tuple[dict[str, tuple[Effect, ...]], str]:
     """The effects of the same columns of each model, and what larger effects favour."""
     effects_by_model = {name: effects_of(model) for name, model in estimators.items()}
-    described = {
-        name: {shown_column.name: shown_column for shown_column in map(_without_knots, of.encoder.schema.columns)}
-        for name, of in effects_by_model.items()
-    }
-    first = next(iter(described.values()))
-    shared = [column for column in first if all(columns.get(column) == first[column] for columns in described.values())]
+    described = [
+        {one.name: replace(one, knots=()) if one.is_number else one for one in of.encoder.schema.columns}
+        for of in effects_by_model.values()
+    ]
+    shared = [name for name, column in described[0].items() if all(its.get(name) == column for its in described)]
     wanted = shared if columns is None else [columns] if isinstance(columns, str) else list(columns)
     if not wanted or any(name not in shared for name in wanted):
         which = f"These are {listed(shared)}." if shared else "They have none."
@@ -436,15 +409,9 @@ def _common_effects(
     drawn = {}
     for name, of in effects_by_model.items():
         of.check_label(label)
-        by_name = {
-            effect.name: effect for effect in of.with_bands(level) if len(effect.columns) == 1 and effect.label == label
-        }
-        drawn[name] = tuple(by_name[column] for column in wanted)
+        its = {one.name: one for one in of.with_bands(level) if len(one.columns) == 1 and one.label == label}
+        drawn[name] = tuple(its[column] for column in wanted)
     return drawn, outcome if label is None else f"{next(iter(effects_by_model.values())).unit} of class {label}"
-
-
-def _without_knots(column: Column) -> Column:
-    return replace(column, knots=()) if column.is_number else column
 
 
 def _common_coefficients(
@@ -456,9 +423,8 @@ def _common_coefficients(
         lines, outcome, _ = coefficients_to_draw(model, units, level, label)
         lines_by_model[name] = {(line.name, line.unit): line for line in lines}
         outcomes.append(outcome)
-    shared = [key for key in next(iter(lines_by_model.values())) if all(key in lines for lines in lines_by_model.values())][
-        :most
-    ]
+    first, *others = lines_by_model.values()
+    shared = [key for key in first if all(key in lines for lines in others)][:most]
     if not shared:
         raise ParameterError("the models have no coefficient of the same name and unit.")
     return {name: tuple(lines[key] for key in shared) for name, lines in lines_by_model.items()}, _one_outcome(outcomes)

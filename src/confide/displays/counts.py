@@ -171,13 +171,8 @@ class CalibrationDisplay(CountsDisplay):
                 ax.plot([middle] * 2, [band.low, band.high], color=BLUE, alpha=0.4, linewidth=1.0)
             ax.plot([middle] * 2, [rate.low, rate.high], color=BLUE, alpha=0.4, linewidth=5.0, solid_capstyle="butt")
         label = f"this model, intervals and band at {self.evaluation.level:g}"
-        ax.plot(
-            [count_known[0] for count_known in known],
-            [count_known[1].value for count_known in known],
-            color=BLUE,
-            marker="o",
-            label=label,
-        )
+        points = [(middle, rate.value) for middle, rate, _ in known]
+        ax.plot(*(zip(*points, strict=True) if points else ((), ())), color=BLUE, marker="o", label=label)
         ax.set_xlabel(plain(across))
         ax.set_ylabel(plain(up))
         ax.set_xlim(low, high)
@@ -242,10 +237,9 @@ class RocDisplay(CountsDisplay):
             whole = f"band of the whole curve at {evaluation.level:g}"
             ax.fill_between(curve.places, *zip(*ends, strict=True), color=BLUE, alpha=0.12, linewidth=0.0, label=whole)
             ax.fill_between(curve.places, lows, highs, color=BLUE, alpha=0.25, linewidth=0.0)
-            label = f"this model, area {area.value:.3f} ({area.low:.3f} to {area.high:.3f})"
-            ax.plot(
-                curve.false_positive_rates, curve.sensitivities, color=BLUE, marker="o", markersize=4.0, label=plain(label)
-            )
+            label = plain(f"this model, area {area.value:.3f} ({area.low:.3f} to {area.high:.3f})")
+            points = {"color": BLUE, "marker": "o", "markersize": 4.0, "label": label}
+            ax.plot(curve.false_positive_rates, curve.sensitivities, **points)
         ax.set_xlabel(plain(f"false positives, of rows that are not {evaluation.outcome}"))
         ax.set_ylabel(plain(f"sensitivity, of rows that are {evaluation.outcome}"))
         ax.set_xlim(0.0, 1.0)

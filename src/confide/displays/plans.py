@@ -101,39 +101,27 @@ class PrivacyAccuracyDisplay(Display):
         around = budgets_around(chosen) if budgets is None else [as_budget(budget) for budget in budgets]
         if not around or len({type(candidate) for candidate in [chosen, *around]}) > 1:
             raise ParameterError("budgets must be one or more budgets of the kind that the estimator has.")
-        forecasts = [
-            simulate(
-                estimator_with(estimator, budget=candidate), n_rows, n_features, error=error, positive_rate=positive_rate
-            )
-            for candidate in around
-        ]
+        made = [estimator_with(estimator, budget=candidate) for candidate in around]
+        forecasts = [simulate(candidate, n_rows, n_features, error=error, positive_rate=positive_rate) for candidate in made]
         return cls(forecasts, budget=chosen).plot(ax=ax)
 
     def _drawn(self, ax: Any) -> list[Any]:
         ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
         amounts = [first_amount(forecast.plan.event.budget) for forecast in self.forecasts]
         first = self.forecasts[0]
-        ax.fill_between(
-            amounts,
+        lows, highs = (
             [1.0 - forecast.high for forecast in self.forecasts],
             [1.0 - forecast.low for forecast in self.forecasts],
-            color=BLUE,
-            alpha=0.2,
-            linewidth=0.0,
-            label=f"where it probably lies ({COVERAGE:.0%} of cells on public data sets)",
         )
-        ax.plot(
-            amounts,
-            [1.0 - forecast.error for forecast in self.forecasts],
-            color=BLUE,
-            marker="o",
-            linewidth=2.0,
-            label="forecast",
-        )
-        ax.axhline(
-            1.0 - first.non_private_error, color="0.4", linestyle="--", linewidth=1.0, label="assumed without privacy"
-        )
-        ax.axhline(1.0 - first.constant_error, color="0.4", linestyle=":", linewidth=1.0, label="without a model")
+        where = f"where it probably lies ({COVERAGE:.0%} of cells on public data sets)"
+        ax.fill_between(amounts, lows, highs, color=BLUE, alpha=0.2, linewidth=0.0, label=where)
+        forecast_line = {"color": BLUE, "marker": "o", "linewidth": 2.0, "label": "forecast"}
+        ax.plot(amounts, [1.0 - forecast.error for forecast in self.forecasts], **forecast_line)
+        for error, style, label in (
+            (first.non_private_error, "--", "assumed without privacy"),
+            (first.constant_error, ":", "without a model"),
+        ):
+            ax.axhline(1.0 - error, color="0.4", linestyle=style, linewidth=1.0, label=label)
         ax.axvline(first_amount(self.budget), color=ORANGE, linewidth=1.0, label=plain(f"chosen: {self.budget}"))
         ax.set_xscale("log")
         ax.set_xticks(amounts, [f"{amount:.3g}" for amount in amounts])
@@ -224,12 +212,12 @@ class LedgerDisplay(Display):
         name = next(iter(self.limit.ranges))
         limit, amounts = getattr(self.limit, name), [0.0, *(getattr(spent, name) for _, spent in self.spending)]
         # What was spent stays so until the next charge. The last step is as wide as the others.
-        ax.step([*range(n + 1), n + 1], [*amounts, amounts[-1]], where="post", color=BLUE, linewidth=2.0)
-        ax.fill_between([*range(n + 1), n + 1], [*amounts, amounts[-1]], step="post", color=BLUE, alpha=0.2, linewidth=0.0)
+        places, heights = [*range(n + 2)], [*amounts, amounts[-1]]
+        ax.step(places, heights, where="post", color=BLUE, linewidth=2.0)
+        ax.fill_between(places, heights, step="post", color=BLUE, alpha=0.2, linewidth=0.0)
         ax.axhline(limit, color=ORANGE, linewidth=1.5)
-        ax.annotate(
-            f"limit {limit:.4g}", (0.0, limit), xytext=(4, -4), textcoords="offset points", va="top", fontsize="small"
-        )
+        below = {"xytext": (4, -4), "textcoords": "offset points", "va": "top", "fontsize": "small"}
+        ax.annotate(f"limit {limit:.4g}", (0.0, limit), **below)
         left = f"{limit - amounts[-1]:.4g} of {limit:.4g} left"
         ax.set_title(plain(f"{n} charge{'s'[: n != 1]}; {left}"), fontsize="medium", loc="left")
         self._name_charges(ax, n)

@@ -97,11 +97,9 @@ def _written(value: Any) -> Any:
 
 def _pairs(values: Mapping[Any, Any] | None) -> list[list[Any]] | None:
     """A mapping as a list of pairs, since a key of JSON is text, and labels may be numbers."""
-    return (
-        None
-        if values is None
-        else [[_written(key), value if isinstance(value, str) else float(value)] for key, value in values.items()]
-    )
+    if values is None:
+        return None
+    return [[_written(key), value if isinstance(value, str) else float(value)] for key, value in values.items()]
 
 
 _WRITTEN: dict[str, Callable[[Any], Any]] = {"class_weight": _pairs, "monotone": _pairs, "penalty": written_penalty}
@@ -150,9 +148,15 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     check_keys(content, _PARTS, optional=_PARTS_OF_LATER_VERSIONS)
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
     fourier = None if content.get("fourier_map") is None else map_from_dict(content["fourier_map"])
-    evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
+    kept, prior = content.get("intervals"), content.get("prior")
+    evidence: Evidence | SumsEvidence | None = None
+    if kept is not None:
+        evidence = SumsEvidence.from_dict(kept) if kept.get("kind") == "sums" else Evidence.from_dict(kept)
     interest = None if content.get("interest") is None else InterestEvidence.from_dict(content["interest"])
-    names, domain = content["feature_names_in"], _domain(content["classes"])
+    names, classes = content["feature_names_in"], content["classes"]
+    if classes is not None and (np.ndim(classes) != 1 or not 2 <= np.size(classes) <= MOST_CLASSES):
+        raise FileError(WRONG_KIND)
+    domain = () if classes is None else tuple(classes)
     n_inputs = content["n_features_in"]
     if type(n_inputs) is not int or n_inputs < 1:
         raise FileError(WRONG_KIND)
@@ -162,7 +166,6 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     if n_made > len(content["coefficient_names"]):
         raise FileError("the columns of the schema do not match the coefficients.")
     encoder = None if schema is None else Encoder(schema)
-    prior = content.get("prior")
     released = ReleasedModel(
         scoring=_scoring(content, domain),
         alpha=float(_finite(float(content["alpha"]))),
@@ -212,16 +215,6 @@ def _refuse_other_types(value: Any, declared: str = "Any") -> None:
             raise FileError(WRONG_KIND)
 
 
-def _domain(classes: Any) -> tuple[Any, ...]:
-    """The classes of a classifier; empty for a regression."""
-    if classes is None:
-        return ()
-    labels = np.array(classes)
-    if labels.ndim != 1 or not 2 <= labels.size <= MOST_CLASSES:
-        raise FileError(WRONG_KIND)
-    return tuple(classes)
-
-
 def _scoring(content: dict[str, Any], domain: tuple[Any, ...]) -> LinearModel:
     """Weights and intercepts, in the shapes that the number of classes requires, and the bound on rows."""
     coef, intercept = _finite(content["coef"]), _finite(content["intercept"])
@@ -242,10 +235,6 @@ def _guarantee(content: dict[str, Any]) -> Guarantee:
     if not isinstance(guarantee.void, str | None):
         raise FileError(WRONG_KIND)
     return guarantee
-
-
-def _evidence_of(value: dict[str, Any]) -> Evidence | SumsEvidence:
-    return SumsEvidence.from_dict(value) if value.get("kind") == "sums" else Evidence.from_dict(value)
 
 
 def _belongs_to(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:

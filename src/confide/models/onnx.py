@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError, lacking
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
-from confide.features.codes import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
+from confide.features.codes import HAT_HEIGHT, CategoryEncoding, NumberEncoding
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
@@ -43,32 +43,29 @@ class OnnxGraph:
             from onnx import TensorProto, helper, numpy_helper
         except ImportError:
             raise lacking("to_onnx", "the library onnx", "onnx") from None
-        self._make, self._constants_of = helper, numpy_helper
-        self._kinds = {
-            "double": TensorProto.DOUBLE,
-            "text": TensorProto.STRING,
-            "integer": TensorProto.INT64,
-            "boolean": TensorProto.BOOL,
-        }
+        self._make, self._constant_of = helper, numpy_helper.from_array
+        double, text, integer, boolean = TensorProto.DOUBLE, TensorProto.STRING, TensorProto.INT64, TensorProto.BOOL
+        self._kinds = {"double": double, "text": text, "integer": integer, "boolean": boolean}
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
 
-    def node(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """Add a node with one output, and give the name of the output."""
+    def node(self, operator: str, *inputs: Any, domain: str = "", **attributes: Any) -> str:
+        """Add a node with one output, and give the name of the output.
+
+        An input is the name of a value, or a constant: a number, a double, or an array of any type.
+        """
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         # Two leading underscores: no input has such a name, unless a column has.
         name = f"__value{len(self._nodes)}"
-        self._nodes.append(self._make.make_node(operator, list(inputs), [name], domain=domain, **attributes))
+        self._nodes.append(self._make.make_node(operator, names, [name], domain=domain, **attributes))
         return name
 
     def constant(self, values: Any) -> str:
-        """Add a constant. Numbers are doubles, unless the array has another type."""
-        array = np.asarray(values)
-        if array.dtype.kind == "U":
-            array = array.astype(object)
-        name = f"__constant{len(self._constants)}"
-        self._constants.append(self._constants_of.from_array(array, name))
+        """Add a constant, and give its name."""
+        array, name = np.asarray(values), f"__constant{len(self._constants)}"
+        self._constants.append(self._constant_of(array.astype(object) if array.dtype.kind == "U" else array, name))
         return name
 
     def cast(self, value: str, kind: str) -> str:
@@ -101,8 +98,7 @@ class OnnxGraph:
             self._nodes, name, self._inputs, self._outputs, initializer=self._constants, doc_string=description
         )
         versions = [
-            self._make.make_opsetid("", _OPERATORS),
-            self._make.make_opsetid("ai.onnx.ml", _OPERATORS_OF_LEARNING),
+            self._make.make_opsetid(*version) for version in (("", _OPERATORS), ("ai.onnx.ml", _OPERATORS_OF_LEARNING))
         ]
         model = self._make.make_model(
             graph, opset_imports=versions, ir_version=_FORMAT, producer_name="confide", producer_version=__version__
@@ -123,9 +119,13 @@ def encoded_rows(graph: OnnxGraph, encoder: Encoder) -> str:
     inputs = _inputs(graph, encoder)
     blocks = []
     for factors, scale in zip(encoder.factors, encoder.row_bound.scales, strict=True):
-        members = [(_block(graph, inputs, factor), len(factor.names)) for factor in factors]
-        block, _ = reduce(lambda left, right: _products(graph, left, right), members)
-        blocks.append(block if scale == 1.0 else graph.node("Mul", block, graph.constant(scale)))
+        members = []
+        for factor in factors:
+            value = inputs[factor.column.name]
+            block = _number(graph, value, factor) if factor.is_number else _category(graph, value, factor)
+            members.append((block, len(factor.names)))
+        block, _ = reduce(partial(_products, graph), members)
+        blocks.append(block if scale == 1.0 else graph.node("Mul", block, scale))
     return graph.node("Concat", *blocks, axis=1)
 
 
@@ -142,11 +142,11 @@ def clipped_rows(graph: OnnxGraph, rows: str, bound: RowBound) -> str:
             return rows
         squares = graph.node("ReduceSumSquare", rows, axes=[1], keepdims=1)
         # Rows that are short enough are divided by the norm of the ball, and multiplied by it again: by 1.
-        longest = graph.node("Max", graph.node("Sqrt", squares), graph.constant(bound.norm))
-        return graph.node("Mul", rows, graph.node("Div", graph.constant(bound.norm), longest))
+        longest = graph.node("Max", graph.node("Sqrt", squares), bound.norm)
+        return graph.node("Mul", rows, graph.node("Div", bound.norm, longest))
     if isinstance(bound, GroupBound) and not any(bound.linked) and set(bound.sizes) == {1}:
         limits = np.array(bound.scales)
-        return graph.node("Max", graph.node("Min", rows, graph.constant(limits)), graph.constant(-limits))
+        return graph.node("Max", graph.node("Min", rows, limits), -limits)
     raise ParameterError(
         "to_onnx can clip rows to a ball or a box, and the row_norm of this model is a bound with groups of columns. "
         "to_sklearn can export it."
@@ -164,9 +164,9 @@ def mapped_rows(graph: OnnxGraph, rows: str, public_map: PublicMap) -> str:
 
 
 def _fourier(graph: OnnxGraph, rows: str, fourier: FourierMap, norm: float) -> str:
-    angles = graph.node("MatMul", rows, graph.constant(np.ascontiguousarray(fourier.frequencies.T)))
+    angles = graph.node("MatMul", rows, np.ascontiguousarray(fourier.frequencies.T))
     waves = graph.node("Concat", graph.node("Cos", angles), graph.node("Sin", angles), axis=1)
-    return graph.node("Mul", waves, graph.constant(norm / math.sqrt(fourier.n_features // 2)))
+    return graph.node("Mul", waves, norm / math.sqrt(fourier.n_features // 2))
 
 
 def _inputs(graph: OnnxGraph, encoder: Encoder) -> dict[str, str]:
@@ -174,55 +174,43 @@ def _inputs(graph: OnnxGraph, encoder: Encoder) -> dict[str, str]:
     columns, names = encoder.schema.columns, encoder.schema.column_names
     if names == names_by_position(len(names)) and all(column.is_number for column in columns):
         rows = graph.input("X", "double", len(names))
-        return {
-            name: graph.node("Gather", rows, graph.constant(np.array([place])), axis=1) for place, name in enumerate(names)
-        }
+        return {name: graph.node("Gather", rows, np.array([place]), axis=1) for place, name in enumerate(names)}
     kinds = ("double" if column.is_number else "text" for column in columns)
     return {name: graph.input(name, kind, 1) for name, kind in zip(names, kinds, strict=True)}
-
-
-def _block(graph: OnnxGraph, inputs: dict[str, str], encoding: ColumnEncoding) -> str:
-    """The encoded columns (n, size) of one column."""
-    if encoding.is_number:
-        return _number(graph, inputs[encoding.column.name], encoding)
-    return _category(graph, inputs[encoding.column.name], encoding)
 
 
 def _number(graph: OnnxGraph, numbers: str, encoding: NumberEncoding) -> str:
     column = encoding.column
     absent = graph.node("IsNaN", numbers)
     for code in column.missing_codes:
-        absent = graph.node("Or", absent, graph.node("Equal", numbers, graph.constant(code)))
-    stretched = graph.node("Where", absent, graph.constant(0.0), _stretched(graph, numbers, column))
+        absent = graph.node("Or", absent, graph.node("Equal", numbers, code))
+    stretched = graph.node("Where", absent, 0.0, _stretched(graph, numbers, column))
     if column.knots:
         points = column.stretched(np.array(column.knots_with_bounds))
         widths = np.diff(points)
-        shares = graph.node("Div", graph.node("Sub", stretched, graph.constant(points[:-1])), graph.constant(widths))
-        ramps = graph.node("Clip", shares, graph.constant(0.0), graph.constant(1.0))
+        shares = graph.node("Div", graph.node("Sub", stretched, points[:-1]), widths)
+        ramps = graph.node("Clip", shares, 0.0, 1.0)
         # The first hat is 1 minus the first ramp, and each other one is a ramp minus the next.
         steps = HAT_HEIGHT * (np.eye(len(widths), len(points), 1) - np.eye(len(widths), len(points)))
         first = HAT_HEIGHT * np.eye(1, len(points))
-        block = graph.node("Add", graph.node("MatMul", ramps, graph.constant(steps)), graph.constant(first))
+        block = graph.node("Add", graph.node("MatMul", ramps, steps), first)
     else:
         block = stretched
     if not column.missing:
         return block
-    block = graph.node("Where", absent, graph.constant(0.0), block)
+    block = graph.node("Where", absent, 0.0, block)
     return graph.node("Concat", block, graph.cast(absent, "double"), axis=1)
 
 
 def _stretched(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
     """Numbers clipped to the bounds of their column, on its scale from -1 to 1."""
-    within = graph.node("Clip", numbers, graph.constant(column.low), graph.constant(column.high))
-    above = graph.node("Sub", within, graph.constant(column.low))
+    within = graph.node("Clip", numbers, column.low, column.high)
+    above = graph.node("Sub", within, column.low)
     width = column.high - column.low
     if column.is_log:
-        doublings = graph.node("Div", above, graph.constant(column.doubling))
-        above, width = (
-            graph.node("Log", graph.node("Add", doublings, graph.constant(1.0))),
-            math.log1p(width / column.doubling),
-        )
-    return graph.node("Sub", graph.node("Mul", above, graph.constant(2.0 / width)), graph.constant(1.0))
+        doublings = graph.node("Div", above, column.doubling)
+        above, width = graph.node("Log", graph.node("Add", doublings, 1.0)), math.log1p(width / column.doubling)
+    return graph.node("Sub", graph.node("Mul", above, 2.0 / width), 1.0)
 
 
 def _category(graph: OnnxGraph, texts: str, encoding: CategoryEncoding) -> str:
@@ -235,16 +223,10 @@ def _category(graph: OnnxGraph, texts: str, encoding: CategoryEncoding) -> str:
     for code in map(canonical_label, column.missing_codes):
         levels |= dict.fromkeys(() if code is None else _spellings(code), missing)
     levels |= {text: known[label] for label in known if label is not None for text in _spellings(label)}
-    level = graph.node(
-        "LabelEncoder",
-        texts,
-        domain="ai.onnx.ml",
-        keys_strings=list(levels),
-        values_int64s=list(levels.values()),
-        default_int64=unlisted,
-    )
-    rows = graph.node("Gather", graph.constant(np.array(table, dtype=np.float64)), level, axis=0)
-    return graph.node("Reshape", rows, graph.constant(np.array([-1, size])))
+    pairs = {"keys_strings": list(levels), "values_int64s": list(levels.values()), "default_int64": unlisted}
+    level = graph.node("LabelEncoder", texts, domain="ai.onnx.ml", **pairs)
+    rows = graph.node("Gather", np.array(table, dtype=np.float64), level, axis=0)
+    return graph.node("Reshape", rows, np.array([-1, size]))
 
 
 def _spellings(label: str) -> tuple[str, ...]:
@@ -259,10 +241,10 @@ def _spellings(label: str) -> tuple[str, ...]:
 def _products(graph: OnnxGraph, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
     """All products of two blocks of columns, with their number; those of the right one run fastest."""
     (first, n_first), (second, n_second) = left, right
-    first = graph.node("Reshape", first, graph.constant(np.array([-1, n_first, 1])))
-    second = graph.node("Reshape", second, graph.constant(np.array([-1, 1, n_second])))
+    first = graph.node("Reshape", first, np.array([-1, n_first, 1]))
+    second = graph.node("Reshape", second, np.array([-1, 1, n_second]))
     size = n_first * n_second
-    return graph.node("Reshape", graph.node("Mul", first, second), graph.constant(np.array([-1, size]))), size
+    return graph.node("Reshape", graph.node("Mul", first, second), np.array([-1, size])), size
 
 
 def onnx_model_of(released: ReleasedModel, link: Link) -> Any:
@@ -286,12 +268,15 @@ def onnx_model_of(released: ReleasedModel, link: Link) -> Any:
     graph = OnnxGraph()
     rows = _rows(graph, released)
     coef, intercept = released.scoring.coef, released.scoring.intercept
-    products = graph.node("MatMul", rows, graph.constant(np.ascontiguousarray(coef.T)))
-    scores = graph.node("Add", products, graph.constant(intercept))
+    products = graph.node("MatMul", rows, np.ascontiguousarray(coef.T))
+    scores = graph.node("Add", products, intercept)
     if released.domain:
         _classes(graph, scores, released.domain, link)
+    elif link.kind == "exponential":
+        means = graph.node("Min", graph.node("Exp", scores), np.finfo(np.float64).max)
+        graph.output("prediction", means, "double", 1)
     else:
-        _numbers(graph, scores, link)
+        graph.output("prediction", scores, "double", 1)
     statement = released.guarantee.statement()
     facts = {"guarantee": json.dumps(released.guarantee.to_dict()), "statement": statement}
     return graph.model("confide", statement.split("\n")[0], facts)
@@ -311,21 +296,15 @@ def _rows(graph: OnnxGraph, released: ReleasedModel) -> str:
     return clipped_rows(graph, rows, bound)
 
 
-def _numbers(graph: OnnxGraph, scores: str, link: Link) -> None:
-    if link.kind == "exponential":
-        scores = graph.node("Min", graph.node("Exp", scores), graph.constant(np.finfo(np.float64).max))
-    graph.output("prediction", scores, "double", 1)
-
-
 def _classes(graph: OnnxGraph, scores: str, domain: tuple[Any, ...], link: Link) -> None:
     labels, several = np.array(domain), len(domain) > 2
     if several:
         favoured = graph.node("ArgMax", scores, axis=1, keepdims=0)
     else:
-        is_second = graph.cast(graph.node("Greater", scores, graph.constant(0.0)), "integer")
-        favoured = graph.node("Reshape", is_second, graph.constant(np.array([-1])))
+        is_second = graph.cast(graph.node("Greater", scores, 0.0), "integer")
+        favoured = graph.node("Reshape", is_second, np.array([-1]))
     kind = {"U": "text", "i": "integer", "b": "boolean"}.get(labels.dtype.kind, "double")
-    graph.output("label", graph.node("Gather", graph.constant(labels), favoured, axis=0), kind)
+    graph.output("label", graph.node("Gather", labels, favoured, axis=0), kind)
     graph.output("scores", scores, "double", len(domain) if several else 1)
     if link.has_probabilities:
         graph.output("probabilities", _probabilities(graph, scores, link, several), "double", len(domain))
@@ -337,7 +316,7 @@ def _probabilities(graph: OnnxGraph, scores: str, link: Link, several: bool) -> 
         return graph.node("Softmax", scores, axis=1)
     odds = scores
     if link.margin:
-        margin = graph.constant(link.margin)
+        margin = link.margin
         favour = _softplus(graph, graph.node("Sub", scores, margin))
         against = _softplus(graph, graph.node("Neg", graph.node("Add", scores, margin)))
         # The probability for a score is the logistic function of this difference.
@@ -350,7 +329,5 @@ def _probabilities(graph: OnnxGraph, scores: str, link: Link, several: bool) -> 
 
 def _softplus(graph: OnnxGraph, value: str) -> str:
     """log(1 + e^x), from functions that are there for doubles, without overflow."""
-    small = graph.node(
-        "Log", graph.node("Add", graph.node("Exp", graph.node("Neg", graph.node("Abs", value))), graph.constant(1.0))
-    )
-    return graph.node("Add", graph.node("Max", value, graph.constant(0.0)), small)
+    small = graph.node("Log", graph.node("Add", graph.node("Exp", graph.node("Neg", graph.node("Abs", value))), 1.0))
+    return graph.node("Add", graph.node("Max", value, 0.0), small)

@@ -99,11 +99,6 @@ class Prior:
         budget = "" if self.guarantee is None else f", {self.guarantee.budget!r}"
         return f"<prior of {shape}, source {self.source}{budget}>"
 
-    @property
-    def is_void(self) -> bool:
-        """Whether the weights are from a model that may reveal rows and was not declared public."""
-        return self.guarantee is not None and self.guarantee.void is not None
-
     def weights(self, n_scores: int, n_features: int, intercept: float) -> tuple[float, ...]:
         """The weights of a problem (o D), one score after the other, the intercept's in units of its constant.
 
@@ -132,10 +127,10 @@ class Prior:
         if self.fitted_to is None:
             return
         own, its = (None if of_encoder is None else of_encoder.schema for of_encoder in (encoder, self.fitted_to.encoder))
-        if (own is None) != (its is None):
-            fitted = "without" if its is None else "with"
-            raise ParameterError(_OTHER_COLUMNS.format(f"It was fitted {fitted} a schema: do the same here."))
         if own is None or its is None:
+            if own is not its:
+                fitted = "without" if its is None else "with"
+                raise ParameterError(_OTHER_COLUMNS.format(f"It was fitted {fitted} a schema: do the same here."))
             return
         if (own.columns, own.interact, own.random_features) != (its.columns, its.interact, its.random_features):
             advice = "Give the schema of the prior's model, in which its knots and interactions are written out (schema_)."
@@ -185,9 +180,8 @@ class Prior:
             return f"{start}: a model without a guarantee."
         facts = self.guarantee.circumstances
         which = which_attempt(1 if facts is None else facts.attempts)
-        released = (
-            f"{start}: a model that confide released under {self.guarantee.budget} ({self.guarantee.neighbours}){which}"
-        )
+        under = f"{self.guarantee.budget} ({self.guarantee.neighbours}){which}"
+        released = f"{start}: a model that confide released under {under}"
         if ledger is not None and self.ledger == ledger:
             return f"{released} That release was charged to the same ledger."
         return (
@@ -226,7 +220,7 @@ def checked_prior(prior: Prior | None, *, needs_guarantee: bool) -> Prior | None
     prior : the prior, or None
     needs_guarantee : whether the fit promises privacy; then its prior must not reveal rows either
     """
-    if prior is not None and needs_guarantee and prior.is_void:
+    if needs_guarantee and prior is not None and prior.guarantee is not None and prior.guarantee.void is not None:
         raise ParameterError(
             "the prior is a model without a guarantee, which may reveal the rows that it was fitted to. If these rows are "
             "public, say so: prior=confide.PublicPrior(model). Otherwise give a model with a guarantee."

@@ -214,7 +214,15 @@ def what_was_rated(evaluation: dict[str, Any]) -> str:
 
 def charge_of_rates(evaluation: dict[str, Any]) -> str:
     """To which ledger the rates were charged, in words, and what is assumed of interrupted attempts."""
-    return " ".join((_ledger_of_rates(evaluation), *evaluation.get("interrupted", ())))
+    charge = evaluation.get("charge")
+    ledger = charge.get("ledger") if isinstance(charge, dict) else None
+    if evaluation["charged_to"] is None:
+        where = "no ledger"
+    elif not ledger:
+        where = f"the ledger with the identity {evaluation['charged_to']}"
+    else:
+        where = f"the ledger {place_without_password(ledger)}"
+    return " ".join((f"They were charged to {where}.", *evaluation.get("interrupted", ())))
 
 
 def cost_of_rates(evaluation: dict[str, Any]) -> str:
@@ -223,16 +231,6 @@ def cost_of_rates(evaluation: dict[str, Any]) -> str:
         return f"NOT PRIVATE: {evaluation['void']}"
     amounts = (f"{name} = {value:.6g}" for name, value in evaluation["budget"].items() if isinstance(value, float | int))
     return f"The rates cost {', '.join(amounts)} of their own. {charge_of_rates(evaluation)}"
-
-
-def _ledger_of_rates(evaluation: dict[str, Any]) -> str:
-    if evaluation["charged_to"] is None:
-        return "They were charged to no ledger."
-    charge = evaluation.get("charge")
-    ledger = charge.get("ledger") if isinstance(charge, dict) else None
-    if not ledger:
-        return f"They were charged to the ledger with the identity {evaluation['charged_to']}."
-    return f"They were charged to the ledger {place_without_password(ledger)}."
 
 
 def place_without_password(ledger: str) -> str:
@@ -302,20 +300,6 @@ _DECIMALS = 1e4
 """Probabilities are rounded up to four digits after the point."""
 
 
-@dataclass(frozen=True, slots=True)
-class Odds:
-    """One line of the picture.
-
-    Attributes
-    ----------
-    name : what the attacker has seen
-    probability : the largest probability of a right guess, rounded up
-    """
-
-    name: str
-    probability: float
-
-
 def guess_probability(budget: Budget) -> float:
     """The largest probability of a right guess between two neighbouring data sets, at even odds before; rounded up.
 
@@ -344,8 +328,8 @@ def percent(probability: float) -> str:
     return f"{100.0 * probability:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def odds_picture(lines: Sequence[Odds]) -> str:
-    """Bars from 0% to 100%, each with its number. The first line is what the attacker knew before."""
+def odds_picture(lines: Sequence[tuple[str, float]]) -> str:
+    """Bars from 0% to 100% for what was seen, each with its number. The first line is what the attacker knew before."""
     height = _ODDS_TOP + _LINE * len(lines)
     width = _ODDS_WIDTH - _ODDS_LEFT - _ODDS_RIGHT
 
@@ -360,17 +344,16 @@ def odds_picture(lines: Sequence[Odds]) -> str:
             for tick in (0.0, 0.5, 1.0)
         ),
     ]
-    for place, line in enumerate(lines):
-        y = _ODDS_TOP + _LINE * place
-        gained = max(0.0, line.probability - 0.5)
+    for place, (name, probability) in enumerate(lines):
+        y, known, gained = _ODDS_TOP + _LINE * place, width * min(0.5, probability), width * max(0.0, probability - 0.5)
         marks += [
-            f'<text x="{_ODDS_LEFT - 10}" y="{y + 16}" text-anchor="end">{escape(line.name)}</text>',
+            f'<text x="{_ODDS_LEFT - 10}" y="{y + 16}" text-anchor="end">{escape(name)}</text>',
             f'<rect class="track" x="{_ODDS_LEFT}" y="{y}" width="{width}" height="22"/>',
-            f'<rect class="known" x="{_ODDS_LEFT}" y="{y}" width="{width * min(0.5, line.probability):.1f}" height="22"/>',
-            f'<rect class="gained" x="{even:.1f}" y="{y}" width="{width * gained:.1f}" height="22"/>',
-            f'<text x="{_ODDS_WIDTH - _ODDS_RIGHT + 8}" y="{y + 16}" class="number">{percent(line.probability)}</text>',
+            f'<rect class="known" x="{_ODDS_LEFT}" y="{y}" width="{known:.1f}" height="22"/>',
+            f'<rect class="gained" x="{even:.1f}" y="{y}" width="{gained:.1f}" height="22"/>',
+            f'<text x="{_ODDS_WIDTH - _ODDS_RIGHT + 8}" y="{y + 16}" class="number">{percent(probability)}</text>',
         ]
-    told = ". ".join(f"{line.name}: at most {percent(line.probability)}" for line in lines)
+    told = ". ".join(f"{name}: at most {percent(probability)}" for name, probability in lines)
     title = f"Probability of a right guess. {told}."
     return (
         f'<svg class="odds" role="img" aria-label="{escape(title)}" viewBox="0 0 {_ODDS_WIDTH} {height + 20}">'
@@ -425,7 +408,13 @@ def verdict_of(
         f"at most {percent(guess_probability(guarantee.budget))} after seeing the model."
     )
     of_more = [f"{listed(supposed)}: {SUPPOSED_NOTE}"] if supposed else []
-    doubts = [*unusual_of(guarantee), *_doubts_of_ledger(ledger)]
+    doubts = list(unusual_of(guarantee))
+    if ledger is None:
+        doubts.append(_NO_LEDGER)
+    elif not ledger.holds_the_charge:
+        doubts.append(ledger.sentence())
+    elif ledger.unit_note is not None:
+        doubts.append(ledger.unit_note)
     if doubts_of_rates and not doubts:
         headline = "Private, and charged; but the rates shown with it are not private, or were charged to no known ledger."
         return Verdict("caution", headline, (meaning, *of_more, *doubts_of_rates))
@@ -447,11 +436,3 @@ def unusual_of(guarantee: Guarantee) -> tuple[str, ...]:
     """What is unusual about the budget, from the public facts of the guarantee."""
     low, high = guarantee.n_rows or (1, 1)
     return cautions(guarantee.budget, low, high)
-
-
-def _doubts_of_ledger(ledger: LedgerFacts | None) -> list[str]:
-    if ledger is None:
-        return [_NO_LEDGER]
-    if not ledger.holds_the_charge:
-        return [ledger.sentence()]
-    return [] if ledger.unit_note is None else [ledger.unit_note]

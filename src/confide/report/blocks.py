@@ -101,13 +101,8 @@ def facts_as_html(pairs: Sequence[tuple[str, str]], more: str = "") -> str:
     return f'<dl class="facts{more}">{items}</dl>'
 
 
-def _items(block: Block) -> str:
-    return "".join(f"<li>{escape(item)}</li>" for item in block.lines)
-
-
-def _points(block: Block) -> str:
-    points = (f'<li><label><input type="checkbox"><span>{escape(point)}</span></label></li>' for point in block.lines)
-    return f'<ul class="confirm">{"".join(points)}</ul>'
+def _items(block: Block, frame: str, item: str = "{}") -> str:
+    return frame.format("".join([f"<li>{item.format(escape(line))}</li>" for line in block.lines]))
 
 
 def _coefficients(block: Block) -> str:
@@ -141,9 +136,11 @@ _START = ("<div>", '<div class="{}">')
 _HTML: dict[str, Callable[[Block], str]] = {
     "text": lambda block: f"<p>{escape(' '.join(block.lines))}</p>",
     "heading": lambda block: f"<h3>{escape(block.title)}</h3>",
-    "list": lambda block: f"<ul>{_items(block)}</ul>",
-    "numbered": lambda block: f"<ol>{_items(block)}</ol>",
-    "confirm": _points,
+    "list": lambda block: _items(block, "<ul>{}</ul>"),
+    "numbered": lambda block: _items(block, "<ol>{}</ol>"),
+    "confirm": lambda block: _items(
+        block, '<ul class="confirm">{}</ul>', '<label><input type="checkbox"><span>{}</span></label>'
+    ),
     "facts": lambda block: facts_as_html(block.lines),
     "coefficients": _coefficients,
     "rates": _rates,
@@ -157,11 +154,6 @@ def markdown_of(*blocks: Block) -> str:
     return "\n\n".join(filter(None, (_MARKDOWN[block.kind](block) for block in blocks)))
 
 
-def markdown_of_section(section: Section) -> str:
-    """A section of a card."""
-    return f"## {section.title}\n\n{markdown_of(*section.blocks)}"
-
-
 def markdown_table(block: Block) -> str:
     """A table without its title."""
     lines = [block.heads, ["---"] * len(block.heads), *block.lines]
@@ -173,21 +165,14 @@ def plain(words: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", " ".join(words.split()))
 
 
-def _figure(block: Block) -> str:
-    if block.lines:
-        return markdown_table(block)
-    return f"In {plain(block.title)}." if block.title else ""
-
-
 _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "text": lambda block: "\n\n".join(map(plain, filter(None, block.lines))),
     "heading": lambda block: f"### {plain(block.title)}",
-    "list": lambda block: "\n".join(f"- {plain(item)}" for item in block.lines),
-    "numbered": lambda block: "\n".join(f"- {plain(item)}" for item in block.lines),
+    **dict.fromkeys(("list", "numbered"), lambda block: "\n".join(f"- {plain(item)}" for item in block.lines)),
     "confirm": lambda block: "\n".join(f"- [ ] {plain(point)}" for point in block.lines),
     "facts": markdown_table,
     "coefficients": markdown_table,
     "rates": lambda block: f"{plain(block.title)}:\n\n" * bool(block.title) + markdown_table(block),
-    "figure": _figure,
+    "figure": lambda block: markdown_table(block) if block.lines else f"In {plain(block.title)}." * bool(block.title),
     "group": lambda block: markdown_of(*block.lines),
 }

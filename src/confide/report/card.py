@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 from confide._version import __version__
+from confide.estimators.released import ReleasedCoefficients
 from confide.known_words import printable_lines
-from confide.report.blocks import Block, Section, markdown_of_section, plain
+from confide.planning.simulation import Forecast
+from confide.report.blocks import Block, Section, markdown_of, plain
 from confide.report.contents import Contents
+from confide.report.findings import has_risks, has_tests
 from confide.report.verification import schema_hash
 
 _METRICS = {
@@ -39,7 +42,7 @@ def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", no
         f"# {contents.heading}\n\n{plain(contents.purpose)}",
         f"> **{plain(contents.verdict.headline)}**\n"
         + "".join(f">\n> {plain(sentence)}\n" for sentence in contents.verdict.sentences if sentence),
-        *(markdown_of_section(section) for section in sections if section is not None),
+        *(f"## {section.title}\n\n{markdown_of(*section.blocks)}" for section in sections if section is not None),
         f"## Verify\n\n```sh\n{contents.command_to_verify(model, schema)}\n```{note}",
     ]
     # Nothing in a card may control the terminal that shows it.
@@ -76,9 +79,16 @@ def _front_matter(contents: Contents) -> str:
 KIND, VERSION = "confide-report", 1
 
 
+def forecast_document(forecast: Forecast, **more: Any) -> dict[str, Any]:
+    """A forecast, with the budget of the whole release: a part of it may pay for intervals."""
+    names = ("error", "low", "high", "non_private_error", "constant_error")
+    return {"budget": forecast.plan.event.budget.to_dict(), **more} | {name: getattr(forecast, name) for name in names}
+
+
 def document_of_report(contents: Contents) -> dict[str, Any]:
     """What a report says, as JSON values. `private` is the answer in one word; `guarantee` holds it in numbers."""
-    guarantee, schema = contents.guarantee, contents.schema
+    guarantee, schema, model = contents.guarantee, contents.schema, contents.model
+    how: dict[str, Any] = {"level": contents.level, "adjust": contents.adjust}
     return {
         "kind": KIND,
         "format_version": VERSION,
@@ -91,31 +101,21 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
         "guarantee": guarantee.to_dict(),
         "statement": guarantee.statement(),
         "largest_probability_of_a_right_guess": [
-            {"after": odds.name, "probability": odds.probability} for odds in contents.odds
+            {"after": seen, "probability": probability} for seen, probability in contents.odds
         ],
         "facts": dict(contents.facts),
         "estimator": contents.name,
-        "alpha": contents.model.alpha_,
+        "alpha": model.alpha_,
         "model_sha256": contents.sha256,
         "schema_sha256": None if schema is None else schema_hash(schema),
         "schema": None if schema is None else schema.to_dict(),
         "ledger": None if contents.ledger is None else contents.ledger.to_dict(),
         "to_confirm": list(contents.points),
-        "coefficients": contents.coefficients.to_dict(),
-        "intervals": None if contents.table is None else contents.table.to_dict(),
-        **({} if contents.risks is None else {"risk_differences": contents.risks.to_dict()}),
+        "coefficients": ReleasedCoefficients.of(model).to_dict(),
+        "intervals": model.summary(**how).to_dict() if has_tests(model) else None,
+        **({"risk_differences": model.average_risk_differences(**how).to_dict()} if has_risks(model) else {}),
         "evaluation": contents.evaluation,
-        "forecasts": [
-            {
-                "budget": forecast.plan.event.budget.to_dict(),
-                "error": forecast.error,
-                "low": forecast.low,
-                "high": forecast.high,
-                "non_private_error": forecast.non_private_error,
-                "constant_error": forecast.constant_error,
-            }
-            for forecast in contents.forecasts
-        ],
+        "forecasts": list(map(forecast_document, contents.forecasts)),
         "date": contents.date,
         "versions": {"model": contents.written_by, "report": __version__},
     }

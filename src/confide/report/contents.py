@@ -19,14 +19,13 @@ from confide.accounting.ledger import Ledger
 from confide.displays.plans import first_amount
 from confide.errors import ParameterError
 from confide.estimators.linear_model import checksum_of_model, released_model
-from confide.estimators.released import ReleasedCoefficients, outcome_of
+from confide.estimators.released import outcome_of
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
-from confide.inference.table import CoefficientTable
+from confide.inference.debiased import supposed_of
 from confide.models.model import ShownClass, predicted_column, predicted_number
 from confide.planning.simulation import Forecast
 from confide.report.accuracy import (
-    Odds,
     Verdict,
     accuracy_picture,
     checked_evaluation,
@@ -42,15 +41,7 @@ from confide.report.accuracy import (
     what_was_rated,
 )
 from confide.report.blocks import Block, Section, heading, text
-from confide.report.findings import (
-    all_findings,
-    has_curves,
-    has_interest,
-    has_intervals,
-    has_risks,
-    main_findings,
-    supposed_in,
-)
+from confide.report.findings import all_findings, has_tests, main_findings
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verification import failures_of_plan, schema_hash
 from confide.training.assumptions import steps_sentence
@@ -116,7 +107,7 @@ class Contents:
     evaluation : rates on private rows, as `Evaluation.to_dict` writes them, or None
     forecasts : expected accuracy at several budgets; empty without a guess of the error
     points : what the signer confirms
-    odds : what an attacker can gain; empty without a guarantee
+    odds : what an attacker has seen, and the largest probability of a right guess; empty without a guarantee
     sha256 : checksum of the model's file
     written_by : the version of confide that wrote the model's file
     date, analyst, data_name, fingerprint : as given; "" where not
@@ -130,7 +121,7 @@ class Contents:
     evaluation: dict[str, Any] | None
     forecasts: tuple[Forecast, ...]
     points: tuple[str, ...]
-    odds: tuple[Odds, ...]
+    odds: tuple[tuple[str, float], ...]
     sha256: str
     written_by: str
     date: str
@@ -139,22 +130,6 @@ class Contents:
     fingerprint: str
     model_name: str = ""
     adjust: str | None = None
-
-    @property
-    def table(self) -> CoefficientTable | None:
-        """The coefficients with intervals, as the report shows them; None where nothing was released for intervals."""
-        if not (has_intervals(self.model) or has_interest(self.model)):
-            return None
-        table: CoefficientTable = self.model.summary(level=self.level, adjust=self.adjust)
-        return table
-
-    @property
-    def risks(self) -> CoefficientTable | None:
-        """Differences of risks with intervals; None where nothing was released for them."""
-        if not has_risks(self.model):
-            return None
-        table: CoefficientTable = self.model.average_risk_differences(level=self.level, adjust=self.adjust)
-        return table
 
     @property
     def guarantee(self) -> Guarantee:
@@ -199,18 +174,19 @@ class Contents:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The facts box: names and values, of what is known."""
-        ledger = self.ledger
-        account = "none was given" if ledger is None else ledger.account
+        guarantee, rows = self.guarantee, self.guarantee.max_rows_per_person
+        low, high = guarantee.n_rows or (0, 0)
+        shown = f"{low:,} (public)" if low == high else f"private, between {low:,} and {high:,}"
         pairs = (
             ("Date of this report", self.date),
             ("Data set", self.data_name),
             ("Analyst", self.analyst),
             ("Model", f"{self.name}, {self._n_weights:,} released weights"),
             ("Outcome", outcome_of(self.model)),
-            ("Budget", str(self.guarantee.budget)),
-            ("Protected", self._protected()),
-            ("Rows", self._rows()),
-            ("Ledger", account),
+            ("Budget", str(guarantee.budget)),
+            ("Protected", f"persons with at most {rows:,} row{'s' if rows > 1 else ''}; {guarantee.neighbours}"),
+            ("Rows", "" if guarantee.n_rows is None else shown),
+            ("Ledger", "none was given" if self.ledger is None else self.ledger.account),
             ("Versions", f"model: confide {self.written_by}; report: confide {__version__}"),
         )
         return tuple((name, value) for name, value in pairs if value)
@@ -223,13 +199,6 @@ class Contents:
             "confirm the guess. Leave it out of what the public gets."
         )
         return [Block("facts", self.facts, ("Fact", "Value")), *([text(warning)] if self.fingerprint else [])]
-
-    @property
-    def odds_note(self) -> str:
-        """Why the odds do not show what all releases in the ledger cost together; "" if they do, or no ledger was given."""
-        if not self.odds or self.ledger is None or self.ledger.unit_note is None:
-            return ""
-        return f"What all releases in the ledger cost together is not shown. {self.ledger.unit_note}"
 
     @property
     def checksums(self) -> tuple[tuple[str, str], ...]:
@@ -247,11 +216,6 @@ class Contents:
         model = shlex.quote(model or self.model_name or "MODEL.json")
         ledger = "" if self.ledger is None else f" --ledger {self.ledger.name or 'LEDGER.db'}"
         return f"confide verify {model}{ledger}{'' if self.schema is None else f' --schema {schema}'}"
-
-    @property
-    def coefficients(self) -> ReleasedCoefficients:
-        """The released coefficients, without intervals."""
-        return ReleasedCoefficients.of(self.model)
 
     def findings(self, *, whole: bool = False) -> Section:
         """What the model says: as much as fits on a page that is signed, with pictures; or `whole`, as tables."""
@@ -272,10 +236,12 @@ class Contents:
             f"An attacker who knows every other row and the code, and has unlimited computing time, guesses at even odds "
             f"{question_of(self.guarantee)}. Below is the largest probability of guessing right."
         )
-        rows = [(line.name, percent(line.probability)) for line in self.odds]
+        rows = [(seen, percent(probability)) for seen, probability in self.odds]
         heads = ("What was seen", "Right with probability at most")
-        note = [text(self.odds_note)] if self.odds_note else []
-        return Section(title, [text(meaning), Block("figure", rows, heads, drawing=odds_picture(self.odds)), *note])
+        blocks = [text(meaning), Block("figure", rows, heads, drawing=odds_picture(self.odds))]
+        if self.ledger is not None and self.ledger.unit_note is not None:
+            blocks.append(text(f"What all releases in the ledger cost together is not shown. {self.ledger.unit_note}"))
+        return Section(title, blocks)
 
     @property
     def accuracy(self) -> Section:
@@ -287,16 +253,16 @@ class Contents:
             words = text(f"{note} {what_was_rated(rated)} {cost_of_rates(rated)}")
             parts.append(Block("group", [first, words]))
         if self.forecasts:
-            parts.append(
-                Block("group", [_forecast_figure(self.forecasts, self.guarantee), text(forecast_note(self.forecasts))])
-            )
+            cells = [
+                (str(one.plan.event.budget), f"{1 - one.error:.1%}", f"{1 - one.high:.1%} to {1 - one.low:.1%}")
+                for one in self.forecasts
+            ]
+            picture = accuracy_picture(self.forecasts, first_amount(self.guarantee.budget))
+            figure = Block("figure", cells, ("Budget", "Expected accuracy", "Range"), drawing=picture)
+            parts.append(Block("group", [figure, text(forecast_note(self.forecasts))]))
         if not parts:
-            parts.append(
-                text(
-                    "It is not stated here: no evaluation on private rows was given, and no guess of the error without "
-                    "privacy from which to forecast it."
-                )
-            )
+            unknown = "It is not stated here: no evaluation on private rows was given, and no guess of the error without "
+            parts.append(text(f"{unknown}privacy from which to forecast it."))
         by_group = [heading("By group"), Block("group", groups, style="groups")] if groups else []
         return Section("How accurate it is", [Block("group", parts, style="pair"), *by_group], whole=not groups)
 
@@ -335,24 +301,8 @@ class Contents:
         ]
 
     @property
-    def draws_curves(self) -> bool:
-        """Whether the page shows the model by pictures of its effects."""
-        return has_curves(self.model)
-
-    @property
     def _n_weights(self) -> int:
         return np.size(self.model.coef_) + np.size(self.model.intercept_)
-
-    def _protected(self) -> str:
-        rows = self.guarantee.max_rows_per_person
-        return f"persons with at most {rows:,} row{'s' if rows > 1 else ''}; {self.guarantee.neighbours}"
-
-    def _rows(self) -> str:
-        n_rows = self.guarantee.n_rows
-        if n_rows is None:
-            return ""
-        low, high = n_rows
-        return f"{low:,} (public)" if low == high else f"private, between {low:,} and {high:,}"
 
 
 def contents_of(
@@ -398,25 +348,30 @@ def contents_of(
         raise ParameterError("a report needs a fitted linear model of confide: call fit, or confide.load.")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ParameterError("ledger must be a confide.Ledger, or None.")
-    guarantee, schema = model.guarantee_, released_model(model).schema
-    own = checksum_of_model(model)
+    if adjust is not None:
+        if not has_tests(model):
+            raise ParameterError("adjust is for models with intervals, and this model released nothing for them.")
+        model.summary(adjust=adjust)  # what the method cannot do is refused before anything is written
+    guarantee, own = model.guarantee_, checksum_of_model(model)
     sha256 = sha256 or own
     failures, rated = failures_of_plan(model, written_by), checked_evaluation(evaluation, (own, sha256))
     facts = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
-    charged = (None, ()) if ledger is None or facts is None else (ledger.identity, facts.entries)
-    doubts = () if rated is None else doubts_of_rates(rated, *charged)
+    identity, entries = (None, ()) if ledger is None or facts is None else (ledger.identity, facts.entries)
+    doubts = () if rated is None else doubts_of_rates(rated, identity, entries)
+    released, points = released_model(model), tuple[str, ...]()
+    # Names of coefficients whose intervals rest on a supposition, because the noise hid too much.
+    supposed = () if released.interest is None else supposed_of(released.interest)
+    if not failures:
+        person = None if released.schema is None else released.schema.person
+        points = points_to_confirm(guarantee, facts, person, has_prior=released.prior is not None)
     return Contents(
         model=model,
         level=level,
-        verdict=verdict_of(guarantee, facts, failures, supposed_in(model), doubts),
+        verdict=verdict_of(guarantee, facts, failures, supposed, doubts),
         ledger=facts,
         evaluation=rated,
         forecasts=tuple(forecasts),
-        points=()
-        if failures
-        else points_to_confirm(
-            guarantee, facts, None if schema is None else schema.person, has_prior=released_model(model).prior is not None
-        ),
+        points=points,
         odds=() if failures else _odds(guarantee, facts),
         sha256=sha256,
         written_by=written_by,
@@ -425,42 +380,17 @@ def contents_of(
         data_name=data_name,
         fingerprint=fingerprint,
         model_name=model_name,
-        adjust=_checked_adjust(adjust, model),
+        adjust=adjust,
     )
 
 
-def _forecast_figure(forecasts: Sequence[Forecast], guarantee: Guarantee) -> Block:
-    """Accuracy against the budget, as a picture and in numbers."""
-    rows = [
-        (
-            str(forecast.plan.event.budget),
-            f"{1.0 - forecast.error:.1%}",
-            f"{1.0 - forecast.high:.1%} to {1.0 - forecast.low:.1%}",
-        )
-        for forecast in forecasts
-    ]
-    picture = accuracy_picture(forecasts, first_amount(guarantee.budget))
-    return Block("figure", rows, ("Budget", "Expected accuracy", "Range"), drawing=picture)
-
-
-def _checked_adjust(adjust: str | None, model: Any) -> str | None:
-    """The method of correction. What it cannot do is refused before anything is written."""
-    if adjust is None:
-        return None
-    if not (has_intervals(model) or has_interest(model)):
-        raise ParameterError("adjust is for models with intervals, and this model released nothing for them.")
-    model.summary(adjust=adjust)
-    return adjust
-
-
-def _odds(guarantee: Guarantee, ledger: LedgerFacts | None) -> tuple[Odds, ...]:
+def _odds(guarantee: Guarantee, ledger: LedgerFacts | None) -> tuple[tuple[str, float], ...]:
     """The lines of the picture. A ledger has some only if its amounts hold for the persons whom the model protects."""
     if guarantee.void is not None:
         return ()
-    lines = [Odds("before", 0.5), Odds("after this model", guess_probability(guarantee.budget))]
-    if ledger is None or ledger.unit_note is not None:
-        return tuple(lines)
-    if ledger.charges and ledger.neighbours == str(guarantee.neighbours):
-        lines.append(Odds("after all in the ledger", guess_probability(ledger.spent)))
-        lines.append(Odds("if its limit is spent", guess_probability(ledger.limit)))
+    lines = [("before", 0.5), ("after this model", guess_probability(guarantee.budget))]
+    is_counted = ledger is not None and ledger.unit_note is None and ledger.neighbours == str(guarantee.neighbours)
+    if ledger is not None and is_counted and ledger.charges:
+        lines.append(("after all in the ledger", guess_probability(ledger.spent)))
+        lines.append(("if its limit is spent", guess_probability(ledger.limit)))
     return tuple(lines)

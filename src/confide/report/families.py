@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
@@ -31,7 +32,7 @@ from confide.inference.table import (
     readable_interval,
 )
 from confide.known_words import listed, with_suggestions
-from confide.report.findings import has_interest, has_intervals
+from confide.report.findings import has_tests
 from confide.report.ledger_facts import estimator_of, name_of_release
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ _DEPENDENCE = (
 )
 _NO_TEST = "the family has no test: give fitted models with intervals, their files, or a ledger that names some."
 HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
-_GAP = "  "
 _MOST_LETTERS = 44
 
 
@@ -112,22 +112,23 @@ class Family:
     @property
     def cells(self) -> list[tuple[str, ...]]:
         """The cells of the table as text, line by line."""
-        return [_cells(one) for one in self.hypotheses]
+        cells: list[tuple[str, ...]] = []
+        for one in self.hypotheses:
+            interval = (one.estimate, one.low, one.high)
+            texts = zip(interval, readable_interval(*interval), strict=True)
+            numbers = ["" if math.isnan(number) else text for number, text in texts]
+            p_values = ["<0.0001" if p < 1e-4 else f"{p:.4f}" for p in (one.p_value, one.adjusted_p_value)]
+            cells.append((one.analysis, one.name, one.unit, *numbers, *p_values))
+        return cells
 
     def __str__(self) -> str:
         """A table of at most 100 characters a line where names are not longer than that allows, and notes below it."""
-        import textwrap
-
-        rows = [HEADINGS, *self.cells]
-        rows = [tuple(_shortened(cell) for cell in row) for row in rows]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-        lines = [
-            _GAP.join(
-                cell.ljust(width) if place < 3 else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
+        rows = [[_shortened(cell) for cell in row] for row in (HEADINGS, *self.cells)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for row in rows:
+            words = map(str.ljust, row[:3], widths[:3])
+            lines.append("  ".join([*words, *map(str.rjust, row[3:], widths[3:])]).rstrip())
         rule = "-" * max(map(len, lines))
         notes = [textwrap.fill(note, max(80, min(len(rule), 100))) for note in self.notes]
         return "\n".join([lines[0], rule, *lines[1:], rule, *notes])
@@ -151,13 +152,12 @@ class Family:
     def to_html(self) -> str:
         """A table for a web page or a notebook."""
         head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(one))}</tr>" for one in self.hypotheses)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.cells)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f'<div class="confide-family">{table}{notes}</div>'
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    _repr_html_ = to_html
 
 
 @with_suggestions
@@ -221,15 +221,20 @@ def family(
     level_of_each(level, 1)
     if purpose is not None and ledger is None:
         raise ParameterError("purpose chooses among the charges of a ledger: give the ledger too.")
-    wanted = None if columns is None else _checked_columns(columns)
+    wanted: tuple[str, ...] | None = None
+    if columns is not None:
+        wanted = () if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
+        if not wanted or not all(isinstance(name, str) for name in wanted):
+            raise ParameterError("columns must be names of columns or coefficients, such as treatment.")
     given = _given(analyses, ledger is not None)
     members, left_out = (given, ()) if ledger is None else _members_of(ledger, given, purpose)
     tables = [None if member.model is None else _tested(member, target, wanted) for member in members]
-    count = sum(1 if lines is None else len(lines) for lines in tables)
+    count = sum([1 if lines is None else len(lines) for lines in tables])
     if not count:
         raise ParameterError(_NO_TEST)
-    if wanted is not None:
-        _refuse_unknown(wanted, [line for lines in tables if lines is not None for line in lines])
+    known = {name for lines in tables for one in lines or () for name in (one.name, *one.columns)}
+    if unknown := [name for name in wanted or () if name not in known]:
+        raise ParameterError(f"no analysis has a coefficient of {listed(unknown)}.")
     rows: list[tuple[str, str, str, float, float, float, float]] = []
     for member, lines in zip(members, tables, strict=True):
         if member.model is None or lines is None:
@@ -354,11 +359,6 @@ def _from_file(details: Mapping[str, str], number: int, folder: Path) -> _Member
     )
 
 
-def has_tests(model: Any) -> bool:
-    """Whether a model released what is needed to test coefficients."""
-    return has_intervals(model) or has_interest(model)
-
-
 def _tested(member: _Member, target: str | None, wanted: tuple[str, ...] | None) -> list[Coefficient]:
     """The coefficients of an analysis that are in the family."""
     if not has_tests(member.model):
@@ -368,28 +368,6 @@ def _tested(member: _Member, target: str | None, wanted: tuple[str, ...] | None)
         )
     lines = [one for one in member.model.summary(target=target).coefficients if one.unit]
     return lines if wanted is None else [one for one in lines if one.name in wanted or set(one.columns) & set(wanted)]
-
-
-def _checked_columns(columns: Any) -> tuple[str, ...]:
-    names = () if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
-    if not names or not all(isinstance(name, str) for name in names):
-        raise ParameterError("columns must be names of columns or coefficients, such as treatment.")
-    return names
-
-
-def _refuse_unknown(wanted: tuple[str, ...], lines: list[Coefficient]) -> None:
-    known = {name for one in lines for name in (one.name, *one.columns)}
-    if unknown := [name for name in wanted if name not in known]:
-        raise ParameterError(f"no analysis has a coefficient of {listed(unknown)}.")
-
-
-def _cells(one: Hypothesis) -> tuple[str, ...]:
-    interval = (one.estimate, one.low, one.high)
-    numbers = (
-        "" if math.isnan(number) else text for number, text in zip(interval, readable_interval(*interval), strict=True)
-    )
-    p_values = ("<0.0001" if p_value < 1e-4 else f"{p_value:.4f}" for p_value in (one.p_value, one.adjusted_p_value))
-    return (one.analysis, one.name, one.unit, *numbers, *p_values)
 
 
 def _shortened(cell: str) -> str:

@@ -15,7 +15,6 @@ from confide.effects.effects import MISSING, Effect, Points, Value, has_effects
 from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
-from confide.inference.debiased import supposed_of
 from confide.inference.table import Coefficient, CoefficientTable, readable, readable_interval
 from confide.report.blocks import Block, heading, scroll, text
 
@@ -80,7 +79,8 @@ def _bars(
     marks = []
     for place, (name, bars, tick) in enumerate(rows):
         middle = (place + 0.5) * _LINE_HEIGHT
-        marks.append(_label(name, middle))
+        left = _LEFT_MARGIN - 10
+        marks.append(_name_before(name, middle + 4, left, left - 4, _LONGEST_NAME, _MAX_NAME_LENGTH))
         for start, end, colour in bars:
             x, y, long = x_of(start), middle - thick / 2, max(1.0, (end - start) * unit)
             size = f'width="{long:.1f}" height="{thick}"'
@@ -100,10 +100,12 @@ def _bars(
     )
 
 
-def _label(name: str, middle: float) -> str:
-    shown = name if len(name) <= _MAX_NAME_LENGTH else f"{name[:17]}…{name[-17:]}"
-    narrow = f' textLength="{_LEFT_MARGIN - 14}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME else ""
-    return f'<text x="{_LEFT_MARGIN - 10}" y="{middle + 4:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
+def _name_before(name: str, y: float, right: float, room: float, widest: int, longest: int) -> str:
+    """A name that ends at `right`: narrow if longer than `widest`, and without its middle if longer than `longest`."""
+    half = longest // 2
+    shown = name if len(name) <= longest else f"{name[:half]}…{name[half + 1 - longest :]}"
+    narrow = f' textLength="{room}" lengthAdjust="spacingAndGlyphs"' if len(shown) > widest else ""
+    return f'<text x="{right}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
 
 
 # Effects as small drawings in SVG: a curve for each number, a list of points for each category, on one scale of effects.
@@ -143,19 +145,14 @@ def effect_drawings(
     if not alone:
         return ""
     limits = limits or effect_limits(alone)
-    return f'<div class="effects">{"".join(_figure_of_curve(effect, limits, most_levels) for effect in alone)}</div>'
-
-
-def _figure_of_curve(effect: Effect, limits: tuple[float, float], most_levels: int) -> str:
-    few = ""
-    if effect.is_curve:
-        drawn = _curve(effect, limits)
-    else:
-        shown = shown_levels(effect, most_levels)
-        drawn = _levels(effect, shown, limits)
+    figures = []
+    for effect in alone:
+        shown = effect.levels if effect.is_curve else shown_levels(effect, most_levels)
+        drawn = _curve(effect, limits) if effect.is_curve else _levels(effect, shown, limits)
         few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
-    title = f"{effect.label}: {effect.title}" if effect.label is not None else effect.title
-    return f"<figure><figcaption>{escape(title)}{few}</figcaption>{drawn}</figure>"
+        title = f"{effect.label}: {effect.title}" if effect.label is not None else effect.title
+        figures.append(f"<figure><figcaption>{escape(title)}{few}</figcaption>{drawn}</figure>")
+    return f'<div class="effects">{"".join(figures)}</div>'
 
 
 def _curve(effect: Effect, limits: tuple[float, float]) -> str:
@@ -182,11 +179,11 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
     line = [(x, y_of(value.effect)) for x, value in zip(places, effect.curve, strict=True)]
     marks.append(f'<polyline class="curve" points="{_path(line)}"/>')
     marks += [_line(x, bottom - 6, x, bottom, "knot") for x in places[1:-1]]
-    for tick, place in _places_of_ticks(points):
-        anchor = (
-            "end" if place > 0.9 and not absent else "start" if place < -0.95 and len(number_text(tick)) > 4 else "middle"
-        )
-        marks.append(_text(x_of(place), bottom + 16, number_text(tick), anchor))
+    ticks = ticks_of(points)
+    spots = points.column.stretched(np.array(ticks, dtype=np.float64)).tolist() if points.column.is_number else []
+    for number, place in zip(map(number_text, ticks), spots, strict=True):
+        anchor = "end" if place > 0.9 and not absent else "start" if place < -0.95 and len(number) > 4 else "middle"
+        marks.append(_text(x_of(place), bottom + 16, number, anchor))
     if absent:
         x = _WIDTH - _RIGHT - 16
         for least, most, kind in _intervals(absent[0]):
@@ -208,7 +205,7 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
     marks.append(_line(x_of(0.0), _TOP, x_of(0.0), bottom, "zero"))
     for place, value in enumerate(shown):
         y, name = _TOP + _LINE * (place + 0.5), str(value.value)
-        marks.append(_name(name, y + 4))
+        marks.append(_name_before(name, y + 4, _NAMES - 7, _NAMES - 9, _LONGEST_NAME_OF_CURVE, _NARROWED_NAME))
         for left, right, kind in _intervals(value):
             marks.append(_bar(kind, x_of(left), y - 4, x_of(right) - x_of(left), 8))
         marks.append(_point(x_of(value.effect), y))
@@ -219,15 +216,6 @@ def _intervals(value: Value) -> list[tuple[float, float, str]]:
     """The two intervals of a value, if they are known, the wider one first."""
     pairs = ((value.joint_low, value.joint_high, "joint"), (value.low, value.high, "alone"))
     return [(low, high, kind) for low, high, kind in pairs if low is not None and high is not None and math.isfinite(high)]
-
-
-def _places_of_ticks(points: Points) -> list[tuple[float, float]]:
-    """The numbers of an axis, each with its place from -1 to 1."""
-    column = points.column
-    if not column.is_number:
-        return []
-    ticks = ticks_of(points)
-    return list(zip(ticks, column.stretched(np.array(ticks, dtype=np.float64)).tolist(), strict=True))
 
 
 def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
@@ -253,13 +241,6 @@ def _bar(kind: str, x: float, y: float, width: float, height: float) -> str:
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _name(name: str, y: float) -> str:
-    """The name of a level before its line. A long one is set in narrow letters; a very long one lacks its middle."""
-    shown = name if len(name) <= _NARROWED_NAME else f"{name[: _NARROWED_NAME // 2]}…{name[1 - _NARROWED_NAME // 2 :]}"
-    narrow = f' textLength="{_NAMES - 9}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME_OF_CURVE else ""
-    return f'<text x="{_NAMES - 7}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
 
 
 def _point(x: float, y: float) -> str:
@@ -292,7 +273,7 @@ def surface_drawings(effects: Sequence[Effect]) -> str:
     if not pairs:
         return ""
     largest = max((abs(value.effect) for effect in pairs for value in effect.values), default=0.0) or 1.0
-    return f'<div class="surfaces">{"".join(_figure_of_surface(effect, largest) for effect in pairs)}</div>'
+    return f'<div class="surfaces">{"".join([_figure_of_surface(effect, largest) for effect in pairs])}</div>'
 
 
 def _figure_of_surface(effect: Effect, largest: float) -> str:
@@ -305,17 +286,17 @@ def _figure_of_surface(effect: Effect, largest: float) -> str:
     marks = []
     for row, of_first in enumerate(down):
         y = _SURFACE_TOP + _CELL * row
-        marks.append(
-            f'<text x="{_SURFACE_NAMES - 6}" y="{y + 14}" text-anchor="end">{escape(_short(of_first, _MOST_LETTERS))}</text>'
-        )
+        name = escape(_short(of_first, _MOST_LETTERS))
+        marks.append(f'<text x="{_SURFACE_NAMES - 6}" y="{y + 14}" text-anchor="end">{name}</text>')
         for column, of_second in enumerate(across):
             value = values[(of_first, of_second)]
             marks.append(_cell(_SURFACE_NAMES + width * column, y, width, value, largest, effect.columns))
-    marks += _labels_below(across, width, bottom)
-    told = (
-        f"What the interaction of {first} and {second} adds: from {min(v.effect for v in effect.values):+.2f} to "
-        f"{max(v.effect for v in effect.values):+.2f}."
-    )
+    for place, of_second in enumerate(across):  # the values of the second column, turned where they are many
+        x = _SURFACE_NAMES + width * (place + 0.5)
+        turned = f'transform="rotate(-40 {x:.1f} {bottom + 12})" text-anchor="end"' if width < 60 else 'text-anchor="middle"'
+        marks.append(f'<text x="{x:.1f}" y="{bottom + 14}" {turned}>{escape(_short(of_second, 10))}</text>')
+    sizes = [value.effect for value in effect.values]
+    told = f"What the interaction of {first} and {second} adds: from {min(sizes):+.2f} to {max(sizes):+.2f}."
     return (
         f'<figure><figcaption>{escape(title)}</figcaption><svg role="img" aria-label="{escape(told)}" '
         f'viewBox="0 0 {_SURFACE_WIDTH} {bottom + _FOOT}"><title>{escape(told)}</title>{"".join(marks)}</svg></figure>'
@@ -333,16 +314,6 @@ def _cell(x: float, y: float, width: float, value: Value, largest: float, column
         f'<rect class="cell {kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_CELL}" fill-opacity="{strength:.2f}">'
         f"<title>{escape(pairs)}: {value.effect:+.3f}{band}</title></rect>"
     )
-
-
-def _labels_below(across: Sequence[object], width: float, bottom: float) -> list[str]:
-    """The values of the second column, turned where they are many."""
-    labels = []
-    for place, value in enumerate(across):
-        x = _SURFACE_NAMES + width * (place + 0.5)
-        turned = f'transform="rotate(-40 {x:.1f} {bottom + 12})" text-anchor="end"' if width < 60 else 'text-anchor="middle"'
-        labels.append(f'<text x="{x:.1f}" y="{bottom + 14}" {turned}>{escape(_short(value, 10))}</text>')
-    return labels
 
 
 def _shown_values(points: Points, effect: Effect, axis: int) -> list[object]:
@@ -384,10 +355,9 @@ def has_interest(model: Any) -> bool:
     return released_model(model).interest is not None
 
 
-def supposed_in(model: Any) -> tuple[str, ...]:
-    """Names of the coefficients of interest whose intervals rest on a supposition, because the noise hid too much."""
-    interest = released_model(model).interest
-    return () if interest is None else supposed_of(interest)
+def has_tests(model: Any) -> bool:
+    """Whether the release holds what is needed to test coefficients, all or named ones."""
+    return has_intervals(model) or has_interest(model)
 
 
 def has_risks(model: Any) -> bool:
@@ -423,12 +393,13 @@ def all_findings(model: Any, level: float, adjust: str | None = None) -> list[Bl
         drawings = effect_drawings(effects) + surface_drawings(effects)
         blocks += [heading("Effects of all columns"), Block("figure", drawing=drawings)]
     mapped = released_model(model).fourier is not None
-    for units in (None, "encoded") if model.schema is not None and not (mapped and not has_intervals(model)) else (None,):
-        if units is None:
-            blocks.append(heading("All weights, as in the model file" if mapped else "All coefficients"))
-        else:
-            blocks.append(heading("The same for encoded columns, as in the model file"))
-        name = "All coefficients" if units is None else "Encoded coefficients"
+    tables: list[tuple[str | None, str, str]] = [
+        (None, "All coefficients", "All weights, as in the model file" if mapped else "All coefficients")
+    ]
+    if model.schema is not None and (has_intervals(model) or not mapped):
+        tables.append(("encoded", "Encoded coefficients", "The same for encoded columns, as in the model file"))
+    for units, name, title in tables:
+        blocks.append(heading(title))
         if has_intervals(model):
             table = model.summary(level=level, adjust=adjust, units=units).to_html()
             blocks.append(Block("figure", drawing=scroll(table, f"{name} with intervals")))
@@ -591,21 +562,11 @@ def _what_bars_are(units: str) -> str:
     return "For numbers, bars are for the whole way from low to high; for levels, against the reference."
 
 
-def _without_intervals(released_coefficients: ReleasedCoefficients, name: str = "Coefficients") -> Block:
-    number = readable if released_coefficients.units == "original" else "{:+.4f}".format
-    rows = [
-        (
-            one.name,
-            one.unit,
-            number(one.estimate),
-            *["" if one.ratio is None else readable(one.ratio)] * bool(released_coefficients.ratio),
-        )
-        for one in released_coefficients.coefficients
-    ]
-    heads = (
-        "Column",
-        "Unit",
-        "Coefficient",
-        *[released_coefficients.ratio.capitalize()] * bool(released_coefficients.ratio),
-    )
-    return Block("coefficients", rows, heads, name)
+def _without_intervals(released: ReleasedCoefficients, name: str = "Coefficients") -> Block:
+    number = readable if released.units == "original" else "{:+.4f}".format
+    rows = [(one.name, one.unit, number(one.estimate), one.ratio) for one in released.coefficients]
+    heads = ("Column", "Unit", "Coefficient")
+    if not released.ratio:
+        return Block("coefficients", [row[:3] for row in rows], heads, name)
+    cells = [(*row[:3], "" if row[3] is None else readable(row[3])) for row in rows]
+    return Block("coefficients", cells, (*heads, released.ratio.capitalize()), name)

@@ -62,9 +62,8 @@ class LedgerFacts:
     def of(cls, ledger: Ledger, guarantee: Guarantee, sha256: str, name: str = "", estimator: str = "") -> LedgerFacts:
         """The facts of a ledger about a model with this guarantee, whose file has this checksum, made by this estimator."""
         entries = [{key: _json_form(value) for key, value in row.items()} for row in ledger.entries().to_dict("records")]
-        charges = {"disagreement": None} | _charges_of(entries, guarantee, sha256, estimator)
-        if (disagreement := _disagreement(ledger, guarantee)) is not None:
-            charges["disagreement"] = disagreement
+        charges = _charges_of(entries, guarantee, sha256, estimator)
+        charges["disagreement"] = _disagreement(ledger, guarantee) or charges["disagreement"]
         return cls(
             name=name,
             limit=ledger.limit,
@@ -89,9 +88,8 @@ class LedgerFacts:
     def account(self) -> str:
         """What is spent and left, in words; with the persons for whom it holds, where the model protects others."""
         amounts = f"{shown_amount(self.spent)} spent of {shown_amount(self.limit)}; {shown_amount(self.left)} left"
-        return (
-            amounts if self.unit_note is None else f"{amounts}; for persons with at most {_rows(self.max_rows_per_person)}"
-        )
+        whose = "" if self.unit_note is None else f"; for persons with at most {_rows(self.max_rows_per_person)}"
+        return f"{amounts}{whose}"
 
     @property
     def may_hold_the_charge(self) -> bool:
@@ -102,29 +100,24 @@ class LedgerFacts:
         """Whether the model was charged, in words."""
         if self.disagreement is not None:
             return self.disagreement
-        if self.says_charged:
-            return self._sentence_on_charges()
-        return f"{self._sentence_on_charges()} The model's own guarantee does not say that it was charged to a ledger."
-
-    def _sentence_on_charges(self) -> str:
+        *first, last = map(str, self.unnamed or (0,))
         if self.charge is not None:
-            return f"Charge {self.charge} of the ledger names the checksum of this model's file."
-        if len(self.unnamed) == 1:
-            return (
-                f"Charge {self.unnamed[0]} has this model's budget and names no file; whether it is this model's cannot be "
-                "told from the ledger."
-            )
-        if self.unnamed:
-            return (
-                f"Charges {_listed(self.unnamed)} have this model's budget and name no file; which one is this model's, if "
-                "any, cannot be told from the ledger."
-            )
-        if self.other_files:
-            return " ".join(
-                f"Charge {number} has this budget but names another file ({sha256[:8]})."
-                for number, sha256 in self.other_files
-            )
-        return "The ledger holds no charge of a model of this kind with this budget."
+            said = f"Charge {self.charge} of the ledger names the checksum of this model's file."
+        elif first:
+            said = f"Charges {', '.join(first)} and {last} have this model's budget and name no file; which one is this "
+            said += "model's, if any, cannot be told from the ledger."
+        elif self.unnamed:
+            said = f"Charge {last} has this model's budget and names no file; whether it is this model's cannot be told "
+            said += "from the ledger."
+        elif self.other_files:
+            files = [
+                f"Charge {number} has this budget but names another file ({own[:8]})." for number, own in self.other_files
+            ]
+            said = " ".join(files)
+        else:
+            said = "The ledger holds no charge of a model of this kind with this budget."
+        alone = "" if self.says_charged else " The model's own guarantee does not say that it was charged to a ledger."
+        return said + alone
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -173,9 +166,9 @@ def shown_amount(budget: Budget) -> str:
 def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str, estimator: str) -> dict[str, Any]:
     """The newest charge that names the checksum; without one, all charges of the model's kind that have its budget.
 
-    The names are those of fields of `LedgerFacts`; "disagreement" is there if a charge names the file and is too small.
+    The names are those of fields of `LedgerFacts`; there is a disagreement if a charge names the file and is too small.
     """
-    facts: dict[str, Any] = {"charge": None, "unnamed": (), "other_files": ()}
+    facts: dict[str, Any] = {"charge": None, "unnamed": (), "other_files": (), "disagreement": None}
     possible = [entry for entry in entries if _is_of_kind(entry, guarantee, estimator)]
     named = [entry for entry in reversed(possible) if sha256 and entry.get("sha256") == sha256]
     if paid := [int(entry["number"]) for entry in named if pays_for(entry, guarantee.budget)]:
@@ -218,13 +211,10 @@ def pays_for(entry: Mapping[str, Any], budget: Budget) -> bool:
 
 def _has_budget(entry: dict[str, Any], guarantee: Guarantee) -> bool:
     amounts = {name: getattr(guarantee.budget, name) for name in guarantee.budget.ranges}
-    charged = {name: entry.get(name) for name in ("epsilon", "delta", "rho")}
-    if any(charged[name] for name in charged if name not in amounts):
+    if any(entry.get(name) for name in ("epsilon", "delta", "rho") if name not in amounts):
         return False
-    return all(
-        (amount := charged[name]) is not None and math.isclose(amount, own, rel_tol=_RELATIVE)
-        for name, own in amounts.items()
-    )
+    pairs = [(entry.get(name), own) for name, own in amounts.items()]
+    return all(charged is not None and math.isclose(charged, own, rel_tol=_RELATIVE) for charged, own in pairs)
 
 
 def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
@@ -251,7 +241,3 @@ def _json_form(value: Any) -> Any:
 
 def _rows(number: int) -> str:
     return f"{number:,} row{'s' if number > 1 else ''}"
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"

@@ -7,7 +7,7 @@ read as HTML.
 
 from __future__ import annotations
 
-from functools import cache
+import re
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -16,7 +16,7 @@ from confide._version import __version__
 from confide.known_words import printable_lines
 from confide.report.blocks import Block, Section, facts_as_html, html_of, html_of_section
 from confide.report.contents import Contents, contents_of
-from confide.report.findings import STYLE_OF_CURVES, STYLE_OF_SURFACES
+from confide.report.findings import STYLE_OF_CURVES, STYLE_OF_SURFACES, has_curves
 
 # The lines at the foot of every printed page: which file the report is about, its checksum, and the number of the page.
 #
@@ -47,12 +47,9 @@ def running_lines(model_name: str, kind: str, sha256: str, date: str) -> str:
 
 def css_string(text: str) -> str:
     """Text as a string of CSS. All but letters, digits and spaces are escaped, so that nothing in it ends the string."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(letter: str) -> str:
-    # The space ends the escape and is no part of the string.
-    return letter if letter.isascii() and (letter.isalnum() or letter == " ") else f"\\{ord(letter):x} "
+    # The space ends an escape and is no part of the string.
+    escaped = re.sub("[^A-Za-z0-9 ]", lambda match: f"\\{ord(match[0]):x} ", text)
+    return f'"{escaped}"'
 
 
 _CLASSES = {"private": "promise", "caution": "caution", "void": "void"}
@@ -84,7 +81,11 @@ def report_page(model: Any, **given: Any) -> str:
 def page_of(contents: Contents) -> str:
     """The page of what a report says."""
     # A table of coefficients is not split, so it often leaves room on the first sheet. Pictures of curves leave none.
-    are_first, assumptions = not contents.draws_curves, _assumptions_on_paper(contents)
+    are_first, assumptions = not has_curves(contents.model), ""
+    if contents.is_sound:
+        # On the pages that are signed. A screen hides them, because its appendix can be opened.
+        listed = html_of(Block("numbered", contents.guarantee.assumptions))
+        assumptions = f'<section class="paper"><h2>Assumptions of the guarantee</h2>{listed}</section>'
     facts = Section("Facts", contents.facts_box)
     sections = [contents.findings(), contents.accuracy, contents.confirmed]
     parts = [
@@ -100,21 +101,16 @@ def page_of(contents: Contents) -> str:
         _appendix(contents),
         f"<footer>Made by confide {escape(__version__)} from the release and from public facts only.</footer>",
     ]
+    # The style sheet: light and dark screens, narrow ones, and paper.
+    style = STYLE_OF_CURVES + STYLE_OF_SURFACES + files("confide.report").joinpath("style.css").read_text(encoding="utf-8")
     lines = running_lines(contents.model_name, contents.name, contents.sha256, contents.date)
     return printable_lines(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(contents.name)}: what was released</title><style>{_style()}{lines}</style></head>\n<body>\n<main>\n"
+        f"<title>{escape(contents.name)}: what was released</title><style>{style}{lines}</style></head>\n<body>\n<main>\n"
         + "\n".join(filter(None, parts))
         + "\n</main></body></html>\n"
     )
-
-
-@cache
-def _style() -> str:
-    """The style sheet: light and dark screens, narrow ones, and paper."""
-    own = files("confide.report").joinpath("style.css").read_text(encoding="utf-8")
-    return STYLE_OF_CURVES + STYLE_OF_SURFACES + own
 
 
 def _verdict(contents: Contents) -> str:
@@ -124,12 +120,6 @@ def _verdict(contents: Contents) -> str:
         f'<section aria-label="Verdict" class="verdict {_CLASSES[verdict.kind]}"><strong>{escape(verdict.headline)}</strong>'
         f"{sentences}</section>"
     )
-
-
-def _assumptions_on_paper(contents: Contents) -> str:
-    """The assumptions on the pages that are signed. A screen hides them, because its appendix can be opened."""
-    listed = html_of(Block("numbered", contents.guarantee.assumptions))
-    return f'<section class="paper"><h2>Assumptions of the guarantee</h2>{listed}</section>' if contents.is_sound else ""
 
 
 def _sign(contents: Contents, place: str) -> str:

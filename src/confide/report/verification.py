@@ -47,19 +47,9 @@ _MOST_DOUBT = 0.25
 _ROUNDING_OF_SUMS = 1e-6
 """Relative: what is computed from released sums again differs by far less on another machine."""
 _SUMS = (
-    "curvature",
-    "slope",
-    "products",
-    "targets",
-    "square",
-    "sums",
-    "risks",
-    "weights",
-    "frame.centre",
-    "frame.spreads",
-    "start",
-    "slopes",
-)
+    "curvature", "slope", "products", "targets", "square", "sums", "risks", "weights", "frame.centre", "frame.spreads",
+    "start", "slopes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +99,15 @@ def verify(
     findings.append(_finding_of_schema(released_model(model).schema, schema))
     findings += _findings_of_ledger(model, ledger, sha256)
     findings += _stated_alone(released_model(model), written_by)
-    findings += [
-        Finding(
-            UNCHECKED,
-            "What the guarantee assumes about people, rows and other releases: the report lists the points to confirm.",
-        ),
-    ]
-    return tuple(findings)
+    assumed = "What the guarantee assumes about people, rows and other releases: the report lists the points to confirm."
+    return (*findings, Finding(UNCHECKED, assumed))
 
 
 def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
     """What the file says and nothing else confirms. With the checks, these findings cover every part of a model's file."""
     kept = {"intervals": released.evidence, "interest": released.interest}
     sums = [f"{name}.{part}" for name, value in kept.items() if value is not None for part in _SUMS]
-    findings = [
-        Finding(
-            UNCHECKED,
-            "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it.",
-            ("coef", "intercept", *sums),
-        ),
-        Finding(UNCHECKED, f"Which version wrote the file: it says confide {written_by}.", ("version",)),
-    ]
-    facts = released.guarantee.circumstances
+    facts, encoder, sentence = released.guarantee.circumstances, released.encoder, ""
     if facts is not None:
         low, high = facts.n_rows
         rows = f"{low:,}" if low == high else f"between {low:,} and {high:,}"
@@ -143,22 +120,26 @@ def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
             f"What the file says of the fit and its rows: {rows} rows, {ledger}, {chosen}, {seed}, attempt {facts.attempts} "
             f"under its charge; steps before it that learned from the rows: {earlier}; labels, weights and place."
         )
-        findings.append(Finding(UNCHECKED, sentence, ("guarantee.circumstances",)))
-    if released.encoder is None:
-        names = "Names of columns and of classes, and the bound on rows: no schema declares them."
-        findings.append(Finding(UNCHECKED, names, ("feature_names_in", "classes", "row_bound")))
-    elif released.encoder.schema.target is None and released.domain:
-        findings.append(Finding(UNCHECKED, "Names of classes: the schema has no target.", ("classes",)))
-    if released.evidence is None and released.interest is None:
-        unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
-        findings.append(Finding(UNCHECKED, "What was declared of the sample: no intervals rest on it.", unused))
-    if number_column(released.schema) is not None:
-        findings.append(
-            Finding(UNCHECKED, "The parameter target_bound: the schema bounds the target.", ("parameters.target_bound",))
-        )
-    if released.prior is not None:
-        findings.append(Finding(UNCHECKED, "The weights of the prior, and where they came from.", ("prior",)))
-    return findings
+    numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
+    names = "Names of columns and of classes, and the bound on rows: no schema declares them."
+    unnamed = encoder is not None and encoder.schema.target is None and bool(released.domain)
+    unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
+    bounded = number_column(released.schema) is not None
+    stated: tuple[tuple[bool, str, tuple[str, ...]], ...] = (
+        (True, numbers, ("coef", "intercept", *sums)),
+        (True, f"Which version wrote the file: it says confide {written_by}.", ("version",)),
+        (facts is not None, sentence, ("guarantee.circumstances",)),
+        (encoder is None, names, ("feature_names_in", "classes", "row_bound")),
+        (unnamed, "Names of classes: the schema has no target.", ("classes",)),
+        (
+            released.evidence is None and released.interest is None,
+            "What was declared of the sample: no intervals rest on it.",
+            unused,
+        ),
+        (bounded, "The parameter target_bound: the schema bounds the target.", ("parameters.target_bound",)),
+        (released.prior is not None, "The weights of the prior, and where they came from.", ("prior",)),
+    )
+    return [Finding(UNCHECKED, said, parts) for is_said, said, parts in stated if is_said]
 
 
 def failures_of_plan(model: Any, written_by: str = __version__) -> tuple[str, ...]:
@@ -210,13 +191,9 @@ def _findings_of_plan(model: Any, written_by: str) -> list[Finding]:
         expected = _guarantee_again(model, whole)
     except (ConfideError, KeyError) as error:
         return [Finding(FAILED, f"The facts in the file allow no such plan: {error}{advice}")]
-    differing = _differences(model, plan, expected)
-    if differing:
-        return [
-            Finding(
-                FAILED, f"The plan, made again from public facts, has another {' and another '.join(differing)}.{advice}"
-            )
-        ]
+    if differing := _differences(model, plan, expected):
+        others = " and another ".join(differing)
+        return [Finding(FAILED, f"The plan, made again from public facts, has another {others}.{advice}")]
     same = (
         f"The plan was made again from the public facts in the file. It has the same budget, {guarantee.budget}, "
         f"mechanism, ridge, noise grid, bound on rows and facts for intervals, and leads to the same assumptions."
@@ -367,10 +344,8 @@ def _finding_of_grid(model: Any, plan: AnyPlan) -> list[Finding]:
     """Whether the released weights lie on the grid of their noise. Weights that are computed from noisy sums do not."""
     if plan.lattice is None or not plan.weights_on_grid or getattr(model, "monotone", None):
         return []
-    steps, form = (
-        np.ldexp(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), -plan.lattice.exponent),
-        form_of_model(model),
-    )
+    steps = np.ldexp(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), -plan.lattice.exponent)
+    form = form_of_model(model)
     doubts = np.zeros_like(steps)
     if form is not None:
         # The noise was on the weights of rows in the norm of the form, which are found from these up to rounding.

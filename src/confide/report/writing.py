@@ -23,27 +23,13 @@ from confide.report.page import page_of
 # The page as a PDF, printed by a browser that is found on the machine. Nothing is sent over a network.
 
 BROWSERS = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "microsoft-edge",
-    "brave-browser",
-)
-_OF_MACOS = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-)
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "brave-browser",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)  # fmt: skip
 FLAGS = (
-    "--headless",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+    "--headless", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
 _SECONDS = 120
 
 
@@ -52,8 +38,7 @@ def browser() -> str | None:
     named = os.environ.get("CONFIDE_BROWSER")
     if named is not None:
         return shutil.which(named)
-    paths = (shutil.which(name) for name in (*BROWSERS, *_OF_MACOS))
-    return next((path for path in paths if path is not None), None)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -80,32 +65,20 @@ def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = Fals
         )
     check_output(path, overwrite=overwrite)
     with tempfile.TemporaryDirectory(prefix="confide-", ignore_cleanup_errors=True) as folder:
-        printed = _printed(page, Path(folder), program, path)
+        source, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
+        source.write_text(page, encoding="utf-8")
+        # Chromium refuses its sandbox to the superuser.
+        flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else [*FLAGS]
+        files = [f"--user-data-dir={folder}/profile", "--no-pdf-header-footer", f"--print-to-pdf={printed}"]
+        command = [program, *flags, *files, source.as_uri()]
+        try:
+            subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - our own arguments
+        except (OSError, subprocess.TimeoutExpired):
+            raise FileError(f"cannot write {os.fspath(path)}: the browser {program} failed.") from None
+        if not printed.exists() or not printed.read_bytes().startswith(b"%PDF"):
+            raise FileError(f"cannot write {os.fspath(path)}: the browser {program} printed nothing.")
         with new_file(path, overwrite=overwrite) as unfinished:
-            unfinished.write_bytes(printed)
-
-
-def _printed(page: str, folder: Path, program: str, path: str | os.PathLike[str]) -> bytes:
-    """A page of HTML as a PDF; `path` is named in messages."""
-    source, printed = folder / "report.html", folder / "report.pdf"
-    source.write_text(page, encoding="utf-8")
-    printed.unlink(missing_ok=True)
-    command = [
-        program,
-        *FLAGS,
-        *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium refuses its sandbox to the superuser
-        f"--user-data-dir={folder}/profile",
-        "--no-pdf-header-footer",
-        f"--print-to-pdf={printed}",
-        source.as_uri(),
-    ]
-    try:
-        subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - our own arguments
-    except (OSError, subprocess.TimeoutExpired):
-        raise FileError(f"cannot write {os.fspath(path)}: the browser {program} failed.") from None
-    if not printed.exists() or not printed.read_bytes().startswith(b"%PDF"):
-        raise FileError(f"cannot write {os.fspath(path)}: the browser {program} printed nothing.")
-    return printed.read_bytes()
+            unfinished.write_bytes(printed.read_bytes())
 
 
 FORMATS = ("html", "pdf", "markdown", "json")
@@ -197,13 +170,11 @@ def write_bundle(
         parts["schema.toml"] = contents.schema.to_toml()
     if contents.ledger is not None:
         parts["ledger.json"] = json.dumps(contents.ledger.to_dict(), indent=2, allow_nan=False) + "\n"
-    with (
-        new_file(path, overwrite=overwrite) as unfinished,
-        zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive,
-    ):
+    deflated = zipfile.ZIP_DEFLATED
+    with new_file(path, overwrite=overwrite) as unfinished, zipfile.ZipFile(unfinished, "w", deflated) as archive:
         for name, text in parts.items():
-            entry = zipfile.ZipInfo(str(Path(name)), _TIME)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.compress_type, entry.external_attr = deflated, 0o644 << 16
             archive.writestr(entry, text)
     return tuple(parts)
 
