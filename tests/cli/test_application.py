@@ -112,3 +112,10 @@ def test_a_failure_from_a_shell_is_one_line_too(folder):
     usage = run_elsewhere("fit")
     assert usage.returncode == 2
     assert usage.stderr.count("\n") == 1
+
+
+def test_the_commands_are_listed_before_anything_heavy_is_imported():
+    """Help and the answers of shells come at once: no array, no table and no plot is loaded for them."""
+    script = "import sys, confide.cli; print(sorted({'numpy', 'pandas', 'scipy', 'pyarrow', 'rich.table'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 import confide
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli import output
 from confide.errors import lacking
 from confide.estimators.logistic import LogisticRegression
-from confide.report.blocks import Block, heading, table, text, verbatim
 from tests.cli.commands import fit, run
 
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from confide import KernelSVC
+from confide.blocks import html_of
 from confide.estimators.released import effects_of
-from confide.report.blocks import html_of
 from confide.report.findings import all_findings, has_curves, has_intervals, main_findings, size_of
 from tests.report.released import additive, logistic, people, schema, with_intervals
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import typer
 
+from confide.blocks import heading, text
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.option_values import chosen_budget
 from confide.cli.options import Format, ModelOptions, options_of_command, schema_of
-from confide.report.blocks import heading, text
 
 
 @options_of_command(

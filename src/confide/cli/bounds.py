@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.options import (
     Format,
     NeighboursName,
@@ -17,7 +18,6 @@ from confide.cli.options import (
     schema_of,
 )
 from confide.errors import ParameterError
-from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.failures import BAD_INPUT
 from confide.cli.options import Format, options_of_command
 from confide.errors import ParameterError
-from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.features.schema import Schema

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.option_values import amounts_text, chosen_budget, new_estimator
 from confide.cli.options import Format, exit_if_void, options_of_command
-from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel

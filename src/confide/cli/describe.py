@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.options import Format, NeighboursName, Spending, exit_if_void, files_of_ledger, options_of_command
 from confide.errors import ParameterError
-from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges

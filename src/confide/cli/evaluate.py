@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from confide.blocks import Block, heading, table, text
 from confide.cli.option_values import in_words_of_options
 from confide.cli.options import Format, NeighboursName, Spending, exit_if_void, options_of_command
 from confide.errors import FileError
-from confide.report.blocks import Block, heading, table, text
 
 if TYPE_CHECKING:
     from confide.inference.rates import Rate

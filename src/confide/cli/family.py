@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from confide.blocks import heading, table, text
 from confide.cli import option_values
 from confide.cli.options import Format, options_of_command
 from confide.errors import ParameterError
-from confide.report.blocks import heading, table, text
 
 
 @options_of_command(

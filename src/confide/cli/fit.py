@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from confide.blocks import Block, heading, text, verbatim
 from confide.cli.options import Format, ModelOptions, Spending, exit_if_void, options_of_command
-from confide.report.blocks import Block, heading, text, verbatim
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges

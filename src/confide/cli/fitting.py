@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from confide.blocks import Block, heading, table, text
 from confide.cli.options import ModelOptions, Spending, files_of_ledger, schema_with_target
-from confide.report.blocks import Block, heading, table, text
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.option_values import amounts_text, chosen_budget, is_dialogue
 from confide.cli.options import Format, NeighboursName, options_of_command
 from confide.errors import LedgerError, ParameterError
-from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger

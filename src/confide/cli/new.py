@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from confide.blocks import Block, heading, text, verbatim
 from confide.cli.failures import printable
 from confide.cli.option_values import chosen_budget, is_dialogue
 from confide.cli.options import options_of_command
 from confide.errors import ParameterError
-from confide.report.blocks import Block, heading, text, verbatim
 
 if TYPE_CHECKING:
     from confide.studies.drafts import SchemaDraft, StudyDraft

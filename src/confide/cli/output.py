@@ -22,6 +22,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
+from confide.blocks import Block, heading, table, text
 from confide.cli.failures import printable
 from confide.cli.option_values import in_words_of_options
 from confide.data.files import (
@@ -47,7 +48,6 @@ from confide.files import check_output, new_file
 from confide.inference.table import readable
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
-from confide.report.blocks import Block, heading, table, text
 from confide.report.findings import has_interest, has_intervals, has_risks, has_tests
 from confide.threads import Pace
 

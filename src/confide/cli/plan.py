@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from confide.blocks import Block, heading, text, verbatim
 from confide.cli.option_values import chosen_budget
 from confide.cli.options import Format, ModelOptions, options_of_command, schema_of
 from confide.errors import ParameterError
-from confide.report.blocks import Block, heading, text, verbatim
 
 if TYPE_CHECKING:
     from confide.planning.advice import Alternatives, Verdict

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from confide.blocks import verbatim
 from confide.cli.failures import printable
 from confide.cli.options import Format, options_of_command
 from confide.errors import FileError, InputError, ParameterError, SchemaWarning
-from confide.report.blocks import verbatim
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel

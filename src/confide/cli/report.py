@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import typer
 
+from confide.blocks import text as sentence
+from confide.blocks import verbatim
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.options import Adjust, options_of_command
 from confide.errors import FileError, ParameterError
 from confide.features.toml_form import refuse_address
-from confide.report.blocks import text as sentence
-from confide.report.blocks import verbatim
 
 _ENDING_OF = {"html": ".html", "pdf": ".pdf", "markdown": ".md", "json": ".json"}
 

@@ -8,9 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from confide.blocks import heading, table, text, verbatim
 from confide.cli.options import Format, exit_if_void, options_of_command
 from confide.errors import StudyError
-from confide.report.blocks import heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.cli.output import Screen

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from confide.blocks import Block, heading, table, text, verbatim
 from confide.cli.option_values import OPTION_OF
 from confide.cli.options import (
     MODEL_OPTIONS,
@@ -20,7 +21,6 @@ from confide.cli.options import (
     value_of,
 )
 from confide.errors import FileError, ParameterError
-from confide.report.blocks import Block, heading, table, text, verbatim
 
 if TYPE_CHECKING:
     from confide.estimators.search import PrivateSearchCV

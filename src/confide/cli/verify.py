@@ -7,10 +7,10 @@ from pathlib import Path
 
 import typer
 
+from confide.blocks import heading, text, verbatim
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.options import Adjust, Format, exit_if_void, options_of_command, schema_of
 from confide.errors import ParameterError
-from confide.report.blocks import heading, text, verbatim
 
 
 @options_of_command(

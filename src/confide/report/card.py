@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from confide._version import __version__
+from confide.blocks import Block, Section, markdown_of, plain
 from confide.estimators.released import ReleasedCoefficients
 from confide.known_words import printable_lines
 from confide.planning.simulation import Forecast
-from confide.report.blocks import Block, Section, markdown_of, plain
 from confide.report.contents import Contents
 from confide.report.findings import has_risks, has_tests
 from confide.report.verification import schema_hash

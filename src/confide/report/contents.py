@@ -16,6 +16,7 @@ import numpy as np
 
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
+from confide.blocks import Block, Section, heading, text
 from confide.displays.plans import first_amount
 from confide.errors import ParameterError
 from confide.estimators.linear_model import checksum_of_model, released_model
@@ -40,7 +41,6 @@ from confide.report.accuracy import (
     verdict_of,
     what_was_rated,
 )
-from confide.report.blocks import Block, Section, heading, text
 from confide.report.findings import all_findings, has_tests, main_findings
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verification import failures_of_plan, schema_hash

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.special import ndtri
 
+from confide.blocks import Block, heading, scroll, text
 from confide.effects.effects import MISSING, Effect, Points, Value, has_effects
 from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
 from confide.inference.table import Coefficient, CoefficientTable, readable, readable_interval
-from confide.report.blocks import Block, heading, scroll, text
 
 # Drawings of the page, as SVG: intervals of coefficients, and bars of weights.
 

@@ -13,8 +13,8 @@ from importlib.resources import files
 from typing import Any
 
 from confide._version import __version__
+from confide.blocks import Block, Section, facts_as_html, html_of, html_of_section
 from confide.known_words import printable_lines
-from confide.report.blocks import Block, Section, facts_as_html, html_of, html_of_section
 from confide.report.contents import Contents, contents_of
 from confide.report.findings import STYLE_OF_CURVES, STYLE_OF_SURFACES, has_curves
 

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from confide.report.blocks import Block, Section, heading, html_of, html_of_section, markdown_of, plain, scroll, text
+from confide.blocks import Block, Section, heading, html_of, html_of_section, markdown_of, plain, scroll, text
 from confide.report.contents import contents_of
 from tests.report.released import logistic, rates, with_interest, with_intervals, without_privacy
 
