@@ -207,8 +207,8 @@ class Charges:
             If the model could not be written to `out`. `reported_on_failure` adds where it is instead.
         """
         text = document_text(document_of_model(model))
-        with self.rescued_on_failure(text, out):
-            if noted is not None:
+        if noted is not None:
+            with self.rescued_on_failure(text, out):
                 noted(hashlib.sha256(text.encode()).hexdigest())
         self.write(text, out, overwrite=overwrite)
         for number in self._end_stops():

@@ -44,7 +44,6 @@ def fit(
     """
     from confide.cli import output
     from confide.cli.fitting import prepared_fit
-    from confide.report.writing import write_report
 
     prepared = prepared_fit(
         data=data, schema=schema, options=options, spending=spending, out=out, cache=cache, report=report, force=force
@@ -55,6 +54,8 @@ def fit(
         screen.show(prepared.blocks(plan))
         prepared.release(plan)
         if report is not None:
+            from confide.report.writing import write_report
+
             write_report(
                 model, report, overwrite=force, ledger=charges.ledger, ledger_name=spending.ledger or "", model_name=out.name
             )

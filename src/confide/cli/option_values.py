@@ -186,15 +186,6 @@ def classes_of_kinds() -> dict[str, tuple[Any, ...]]:
     }
 
 
-def models_with(parameter: str) -> list[str]:
-    """The kinds of models that have a parameter."""
-    return [
-        kind
-        for kind, classes in classes_of_kinds().items()
-        if any(parameter in inspect.signature(class_).parameters for class_ in classes)
-    ]
-
-
 def predicts_a_number(schema: Schema | None) -> bool:
     """Whether the target of a schema is a column of numbers."""
     return schema is not None and schema.target is not None and schema.target.bounds is not None

@@ -16,7 +16,7 @@ import typer
 
 from confide.cli import option_values
 from confide.cli.failures import NO_GUARANTEE
-from confide.cli.option_values import chosen_budget, models_with, new_estimator, predicts_a_number
+from confide.cli.option_values import chosen_budget, classes_of_kinds, new_estimator, predicts_a_number
 from confide.errors import ParameterError
 from confide.parameters import COMMAND_LINE, EVERY_MODEL, PARAMETERS, Parameter
 
@@ -106,15 +106,13 @@ class ModelOptions(SimpleNamespace):
         """The parameter of intervals, which ridge has as a switch."""
         if self.kind == "erm":
             raise ParameterError("--intervals is for all models but erm.")
+        if self.intervals == "auto":
+            return {"intervals": True} if self.kind == "ridge" else {"inference_share": "auto"}
         if self.kind == "ridge":
-            if self.intervals != "auto":
-                raise ParameterError(
-                    "for --model ridge --intervals must be auto: they are made of the sums that it releases."
-                )
-            return {"intervals": True}
+            raise ParameterError("for --model ridge --intervals must be auto: they are made of the sums that it releases.")
         message = "--intervals must be auto or a number above 0 and up to 0.9."
         try:
-            share = self.intervals if self.intervals == "auto" else float(self.intervals)
+            share = float(self.intervals)
         except ValueError:
             raise ParameterError(message) from None
         if share == 0.0:
@@ -125,14 +123,14 @@ class ModelOptions(SimpleNamespace):
 
 def _check_suited(row: Parameter, kind: str) -> None:
     """Refuse an option that the model does not have."""
-    known = [] if row.group == EVERY_MODEL else models_with(row.name)
-    if not known or kind in known:
-        return
-    if len(known) == 1:
-        raise ParameterError(f"{row.flag} is for --model {known[0]} alone; leave it out, or choose that model.")
-    raise ParameterError(
-        f"{row.flag} is for --model {', '.join(known[:-1])} and {known[-1]}; leave it out, or choose one of them."
-    )
+    kinds = {} if row.group == EVERY_MODEL else classes_of_kinds()
+    known = [
+        name for name, of_kind in kinds.items() if any(row.name in inspect.signature(one).parameters for one in of_kind)
+    ]
+    if known and kind not in known:
+        models = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else f"{known[0]} alone"
+        choice = "one of them" if len(known) > 1 else "that model"
+        raise ParameterError(f"{row.flag} is for --model {models}; leave it out, or choose {choice}.")
 
 
 def value_of(row: Parameter, given: Any) -> Any:

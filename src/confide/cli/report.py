@@ -75,20 +75,12 @@ def report(
     with output.working("simulating fits") if error is not None else output.working("writing the report"):
         forecasts = () if error is None else forecasts_of(model, error, positive_rate)
     contents = contents_of(
-        model,
-        level=level,
-        adjust=adjust,
-        ledger=None if ledger is None else Ledger(ledger),
-        ledger_name=place_without_password(ledger or ""),
-        analyst=analyst,
-        data_name=data_name,
+        model, level=level, adjust=adjust, ledger=None if ledger is None else Ledger(ledger),
+        ledger_name=place_without_password(ledger or ""), analyst=analyst, data_name=data_name, forecasts=forecasts,
         fingerprint="" if fingerprint is None else sha256_of(fingerprint),
-        evaluation=None if evaluation is None else _json_of(evaluation),
-        forecasts=forecasts,
-        sha256=sha256_of(model_file),
-        written_by=str(json.loads(text.removeprefix("\ufeff"))["content"]["version"]),
-        model_name=model_file.name,
-    )
+        evaluation=None if evaluation is None else _json_of(evaluation), sha256=sha256_of(model_file),
+        written_by=str(json.loads(text.removeprefix("\ufeff"))["content"]["version"]), model_name=model_file.name,
+    )  # fmt: skip
     names = f": {', '.join(write_bundle(contents, place, model_text=text, overwrite=force))}" if as_zip else ""
     if not as_zip:
         write_contents(contents, place, kind, overwrite=force)

@@ -336,21 +336,13 @@ class StudyRun:
 def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
     amounts = study.budget
     spending = Spending(
-        epsilon=amounts.epsilon,
-        delta=amounts.delta,
-        rho=amounts.rho,
-        ledger=study.ledger_place,
-        purpose=_purpose(study, fit),
-        finish=fit.standing is Standing.FINISH,
-    )
+        epsilon=amounts.epsilon, delta=amounts.delta, rho=amounts.rho, ledger=study.ledger_place,
+        purpose=_purpose(study, fit), finish=fit.standing is Standing.FINISH,
+    )  # fmt: skip
+    data, out = str(study.located(study.data.file)), study.located(study.outputs.model)
     try:
-        return prepared_fit(
-            data=str(study.located(study.data.file)),
-            schema=study.located(study.data.schema),
-            options=options,
-            spending=spending,
-            out=study.located(study.outputs.model),
-        )
+        schema = study.located(study.data.schema)
+        return prepared_fit(data=data, schema=schema, options=options, spending=spending, out=out)
     except ParameterError as error:
         raise _in_its_words(study, error) from None
 

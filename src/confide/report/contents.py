@@ -365,23 +365,11 @@ def contents_of(
         person = None if released.schema is None else released.schema.person
         points = points_to_confirm(guarantee, facts, person, has_prior=released.prior is not None)
     return Contents(
-        model=model,
-        level=level,
-        verdict=verdict_of(guarantee, facts, failures, supposed, doubts),
-        ledger=facts,
-        evaluation=rated,
-        forecasts=tuple(forecasts),
-        points=points,
-        odds=() if failures else _odds(guarantee, facts),
-        sha256=sha256,
-        written_by=written_by,
-        date=date or datetime.now(UTC).date().isoformat(),
-        analyst=analyst,
-        data_name=data_name,
-        fingerprint=fingerprint,
-        model_name=model_name,
-        adjust=adjust,
-    )
+        model=model, level=level, verdict=verdict_of(guarantee, facts, failures, supposed, doubts), ledger=facts,
+        evaluation=rated, forecasts=tuple(forecasts), points=points, odds=() if failures else _odds(guarantee, facts),
+        sha256=sha256, written_by=written_by, date=date or datetime.now(UTC).date().isoformat(), analyst=analyst,
+        data_name=data_name, fingerprint=fingerprint, model_name=model_name, adjust=adjust,
+    )  # fmt: skip
 
 
 def _odds(guarantee: Guarantee, ledger: LedgerFacts | None) -> tuple[tuple[str, float], ...]:

@@ -507,12 +507,9 @@ def _coefficients(model: Any, level: float, adjust: str | None, whole: bool) -> 
 
 def _with_intervals(table: CoefficientTable, outcome: str, whole: bool) -> list[Block]:
     shown = table.coefficients if whole else _that_fit(table.coefficients)
-    scaled = tuple(
-        replace(one, estimate=one.estimate * one.span, low=one.low * one.span, high=one.high * one.span,
-                sampling_error=one.sampling_error * one.span)
-        for one in shown
-        if one.unit
-    )  # fmt: skip
+    fields = ("estimate", "low", "high", "sampling_error")
+    drawn_ones = [one for one in shown if one.unit]
+    scaled = tuple([replace(one, **{name: getattr(one, name) * one.span for name in fields}) for one in drawn_ones])
     is_risk = table.quantity != "coefficients"
     drawn = interval_plot(replace(table, coefficients=scaled), "" if is_risk else _what_bars_are(table.shown_units), outcome)
     percent = f"{100.0 * table.level:g}% interval{'s together' if table.adjust else ''}"

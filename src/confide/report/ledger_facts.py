@@ -64,20 +64,13 @@ class LedgerFacts:
         entries = [{key: _json_form(value) for key, value in row.items()} for row in ledger.entries().to_dict("records")]
         charges = _charges_of(entries, guarantee, sha256, estimator)
         charges["disagreement"] = _disagreement(ledger, guarantee) or charges["disagreement"]
+        says_charged = guarantee.circumstances is not None and guarantee.circumstances.ledger is not None
+        note = unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person)
         return cls(
-            name=name,
-            limit=ledger.limit,
-            spent=ledger.spent(),
-            left=ledger.remaining(),
-            neighbours=str(ledger.neighbours),
-            max_rows_per_person=ledger.max_rows_per_person,
-            charges=len(entries),
-            head=ledger.head,
-            says_charged=guarantee.circumstances is not None and guarantee.circumstances.ledger is not None,
-            unit_note=unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person),
-            entries=tuple(entries),
-            **charges,
-        )
+            name=name, limit=ledger.limit, spent=ledger.spent(), left=ledger.remaining(), neighbours=str(ledger.neighbours),
+            max_rows_per_person=ledger.max_rows_per_person, charges=len(entries), head=ledger.head,
+            says_charged=says_charged, unit_note=note, entries=tuple(entries), **charges,
+        )  # fmt: skip
 
     @property
     def holds_the_charge(self) -> bool:
