@@ -116,6 +116,8 @@ def test_a_failure_from_a_shell_is_one_line_too(folder):
 
 def test_the_commands_are_listed_before_anything_heavy_is_imported():
     """Help and the answers of shells come at once: no array, no table and no plot is loaded for them."""
-    script = "import sys, confide.cli; print(sorted({'numpy', 'pandas', 'scipy', 'pyarrow', 'rich.table'} & set(sys.modules)))"
+    script = (
+        "import sys, confide.cli; print(sorted({'numpy', 'pandas', 'scipy', 'pyarrow', 'rich.table'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
