@@ -57,7 +57,6 @@ def plan(
     from confide.planning.advice import Alternatives, verdict_of
     from confide.planning.simulation import COVERAGE, simulate
     from confide.privacy.mechanism import Plan
-    from confide.report.card import forecast_document
 
     budget = chosen_budget(epsilon, delta, rho)
     require_one(rows, options.n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
@@ -85,12 +84,13 @@ def plan(
         if (details or output_format == "json") and budget.is_private and isinstance(decided, Plan):
             beside = Alternatives.of(model, decided, rows, features, None if error is None else guesses)
 
-    def document() -> dict[str, Any]:
-        more: dict[str, Any] = {} if beside is None else {"beside": beside.to_dict()}
-        if forecasts:
-            more["forecast"] = [forecast_document(forecast, coverage=COVERAGE) for forecast in forecasts]
-        return decided.to_dict() | {"verdict": verdict.to_dict()} | more | output.choices_document(chosen, kernel)
+    document = decided.to_dict() | {"verdict": verdict.to_dict()}
+    if beside is not None:
+        document["beside"] = beside.to_dict()
+    if forecasts:
+        from confide.report.accuracy import forecast_document
 
+        document["forecast"] = [forecast_document(forecast, coverage=COVERAGE) for forecast in forecasts]
     screen = output.Screen(output_format)
     screen.show(_blocks_of_verdict(verdict, decided))
     if details:
@@ -98,7 +98,7 @@ def plan(
     if forecasts and (details or curve):
         screen.show(blocks_of_forecasts(forecasts))
     advice = "--details shows the plan: its noise, curves, and what other mechanisms and budgets would do."
-    screen.answer(document, [] if details else [text(advice)])
+    screen.answer(lambda: document | output.choices_document(chosen, kernel), [] if details else [text(advice)])
 
 
 def require_one(first: object, second: object, names: str) -> None:

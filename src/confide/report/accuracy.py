@@ -58,6 +58,12 @@ def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[
     return tuple(forecasts)
 
 
+def forecast_document(forecast: Forecast, **more: Any) -> dict[str, Any]:
+    """A forecast, with the budget of the whole release: a part of it may pay for intervals."""
+    names = ("error", "low", "high", "non_private_error", "constant_error")
+    return {"budget": forecast.plan.event.budget.to_dict(), **more} | {name: getattr(forecast, name) for name in names}
+
+
 def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] | None:
     """An evaluation as JSON values, of which every one that a report reads has the right type.
 

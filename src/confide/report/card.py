@@ -9,7 +9,7 @@ from confide._version import __version__
 from confide.blocks import Block, Section, markdown_of, plain
 from confide.estimators.released import ReleasedCoefficients
 from confide.known_words import printable_lines
-from confide.planning.simulation import Forecast
+from confide.report.accuracy import forecast_document
 from confide.report.contents import Contents
 from confide.report.findings import has_risks, has_tests
 from confide.report.verification import schema_hash
@@ -77,12 +77,6 @@ def _front_matter(contents: Contents) -> str:
 # The report as a JSON document, for programs that check what leaves a secure room.
 
 KIND, VERSION = "confide-report", 1
-
-
-def forecast_document(forecast: Forecast, **more: Any) -> dict[str, Any]:
-    """A forecast, with the budget of the whole release: a part of it may pay for intervals."""
-    names = ("error", "low", "high", "non_private_error", "constant_error")
-    return {"budget": forecast.plan.event.budget.to_dict(), **more} | {name: getattr(forecast, name) for name in names}
 
 
 def document_of_report(contents: Contents) -> dict[str, Any]:
