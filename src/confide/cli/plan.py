@@ -63,10 +63,9 @@ def plan(
     require_one(features, schema, "--features or --schema, which states the number of columns")
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
-    columns = schema_of(schema)
+    columns, name = schema_of(schema), next(iter(budget.ranges))
     guesses: dict[str, Any] = {"error": error, "positive_rate": positive_rate}
     # The first amount is epsilon or rho; a delta stays as it is.
-    name = next(iter(budget.ranges))
     budgets = [replace(budget, **{name: factor * getattr(budget, name)}) for factor in _CURVE_FACTORS] if curve else [budget]
     model = options.estimator(budget, columns)
     chosen, kernel = output.chosen_schema(model, rows), output.chosen_map(model, rows, features)
@@ -83,7 +82,6 @@ def plan(
         # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
         if (details or output_format == "json") and budget.is_private and isinstance(decided, Plan):
             beside = Alternatives.of(model, decided, rows, features, None if error is None else guesses)
-
     document = decided.to_dict() | {"verdict": verdict.to_dict()}
     if beside is not None:
         document["beside"] = beside.to_dict()
