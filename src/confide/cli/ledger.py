@@ -157,19 +157,18 @@ def charge(
 
 def _document(ledger: Ledger, path: str) -> dict[str, Any]:
     """The ledger, for programs. Numbers that a charge does not have are null."""
-    charges = [
-        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-        for row in ledger.entries().to_dict("records")
-    ]
+    from confide.report.ledger_facts import entries_as_json
+
     unit = {"neighbours": str(ledger.neighbours), "max_rows_per_person": ledger.max_rows_per_person}
     totals = {"limit": ledger.limit.to_dict(), "spent": ledger.spent().to_dict(), "remaining": ledger.remaining().to_dict()}
     facts = {"ledger": str(path), **unit, "accounting": ledger.accounting, **totals}
-    return {**facts, "head": ledger.head, "entries": charges, "unfinished": ledger.unfinished()}
+    return {**facts, "head": ledger.head, "entries": entries_as_json(ledger), "unfinished": ledger.unfinished()}
 
 
 def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
     """Limit, sum and rest, and a table of the charges, with the columns in which they differ or have a value."""
     from confide.accounting.records import DETAILS
+    from confide.report.ledger_facts import entries_as_json
 
     yield verbatim(f"{path}: {ledger.neighbours}, {_protected_persons(ledger)}, accounting {ledger.accounting}")
     amounts = [name for name in ("epsilon", "delta", "rho") if hasattr(ledger.limit, name)]
@@ -186,13 +185,16 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
         frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
         rows = [tuple(map(_cell, row)) for row in frame[shown].itertuples(index=False)]
         yield table(shown, rows, words=("time", "purpose"), wrapped="purpose")
-    described = [row for row in frame.to_dict("records") if any(isinstance(row[name], str) for name in DETAILS)]
-    if described:
+    told = [
+        (row["number"], {name: row[name] for name in DETAILS if row[name] is not None}) for row in entries_as_json(ledger)
+    ]
+    if any(said for _, said in told):
         yield heading("What was bought, as whoever charged it says")
-    for row in described:
-        said = {name: row[name] for name in DETAILS if isinstance(row[name], str)}
+    for number, said in told:
+        if not said:
+            continue
         release, user = said.get("release", "no release named"), said.get("user", "nobody named")
-        yield text(f"{row['number']}  {release}, charged by {user}")
+        yield text(f"{number}  {release}, charged by {user}")
         yield verbatim(*[f"   {name}  {said[name]}" for name in ("model", "sha256") if name in said])
     if unfinished := ledger.unfinished():
         yield heading("Not finished")

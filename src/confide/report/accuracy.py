@@ -102,19 +102,19 @@ def checked_evaluation(given: Any, checksums: Sequence[str]) -> dict[str, Any] |
 
 def _is_evaluation(document: dict[str, Any]) -> bool:
     """Whether every value that reports read is there and of the right type. It may raise an error in place of False."""
-    from_tables = isinstance(document.get("rates"), dict)
+    from_tables = "rates" in document
     groups, charge = document.get("by_group", {}), document.get("charge")
     budget_from_dict(document["budget"])
     checksums = document["model_checksums"]
     texts = [document[name] for name in (("kind",) if from_tables else ("outcome",))] + [*document.get("interrupted", ())]
     perhaps = [document["void"], document["charged_to"], document.get("other"), document.get("group_column")]
-    perhaps += [charge.get("ledger")] if isinstance(charge, dict) else []
+    perhaps.append((charge or {}).get("ledger"))
     rates = [_rates_in(document), *groups.values(), *document.get("group_differences", {}).values()]
     return (
         all(type(text) is str for text in texts)
         and all(text is None or type(text) is str for text in perhaps)
         and isinstance(charge, dict | None)
-        and isinstance(checksums, list)
+        and type(checksums) is list
         and 1 <= len(checksums) <= 2
         and all(type(checksum) is str for checksum in checksums)
         and _is_number(document["level"], 0.0, 1.0)
@@ -169,9 +169,7 @@ def doubts_of_rates(
 
 def _rates_in(evaluation: dict[str, Any]) -> dict[str, Any]:
     """The rates of an evaluation by name, of whatever kind it is."""
-    if isinstance(evaluation.get("rates"), dict):
-        return dict(evaluation["rates"])
-    return {name: evaluation[name] for name in RATES}
+    return dict(evaluation["rates"]) if "rates" in evaluation else {name: evaluation[name] for name in RATES}
 
 
 def tables_of_rates(evaluation: dict[str, Any]) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
@@ -209,19 +207,18 @@ def _shown(rate: dict[str, Any]) -> str:
 
 def what_was_rated(evaluation: dict[str, Any]) -> str:
     """What the rates are of, in a sentence."""
-    if not isinstance(evaluation.get("rates"), dict):
+    if "rates" not in evaluation:
         return f"Positive: {evaluation['outcome']}."
     kind = evaluation["kind"]
     clip = evaluation.get("clip")
-    clipped = f" Losses and errors count as at most {clip:g}." if isinstance(clip, float | int) else ""
-    other = f" The second model: {evaluation['other']}." if isinstance(evaluation.get("other"), str) else ""
+    clipped = f" Losses and errors count as at most {clip:g}." if clip is not None else ""
+    other = f" The second model: {evaluation['other']}." if evaluation.get("other") is not None else ""
     return f"{kind[:1].upper()}{kind[1:]}.{clipped}{other}"
 
 
 def charge_of_rates(evaluation: dict[str, Any]) -> str:
     """To which ledger the rates were charged, in words, and what is assumed of interrupted attempts."""
-    charge = evaluation.get("charge")
-    ledger = charge.get("ledger") if isinstance(charge, dict) else None
+    ledger = (evaluation.get("charge") or {}).get("ledger")
     if evaluation["charged_to"] is None:
         where = "no ledger"
     elif not ledger:
@@ -235,7 +232,7 @@ def cost_of_rates(evaluation: dict[str, Any]) -> str:
     """What the rates cost and where it was charged, in words; or why they are not private."""
     if evaluation.get("void"):
         return f"NOT PRIVATE: {evaluation['void']}"
-    amounts = (f"{name} = {value:.6g}" for name, value in evaluation["budget"].items() if isinstance(value, float | int))
+    amounts = (f"{name} = {value:.6g}" for name, value in evaluation["budget"].items() if name != "kind")
     return f"The rates cost {', '.join(amounts)} of their own. {charge_of_rates(evaluation)}"
 
 

@@ -33,7 +33,7 @@ from confide.inference.table import (
 )
 from confide.known_words import listed, with_suggestions
 from confide.report.findings import has_tests
-from confide.report.ledger_facts import estimator_of, name_of_release
+from confide.report.ledger_facts import entries_as_json, estimator_of, name_of_release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -320,9 +320,8 @@ def _members_of(ledger: Any, given: tuple[_Member, ...], purpose: str | None) ->
     by_checksum = {member.sha256: member for member in given if member.sha256}
     by_charge = {member.charge: member for member in given if member.charge}
     kept, left_out = [], []
-    for entry in opened.entries().to_dict("records"):
-        number = int(entry["number"])
-        details = {name: entry[name] for name in DETAILS if isinstance(entry[name], str)}
+    for entry in entries_as_json(opened):
+        number, details = int(entry["number"]), {name: entry[name] for name in DETAILS if entry[name] is not None}
         said = name_of_release(entry)
         if purpose is not None and purpose not in entry["purpose"]:
             left_out.append(f"Charge {number} of the ledger has another purpose and is not in the family.")

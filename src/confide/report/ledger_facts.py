@@ -61,7 +61,7 @@ class LedgerFacts:
     @classmethod
     def of(cls, ledger: Ledger, guarantee: Guarantee, sha256: str, name: str = "", estimator: str = "") -> LedgerFacts:
         """The facts of a ledger about a model with this guarantee, whose file has this checksum, made by this estimator."""
-        entries = [{key: _json_form(value) for key, value in row.items()} for row in ledger.entries().to_dict("records")]
+        entries = entries_as_json(ledger)
         charges = _charges_of(entries, guarantee, sha256, estimator)
         charges["disagreement"] = _disagreement(ledger, guarantee) or charges["disagreement"]
         says_charged = guarantee.circumstances is not None and guarantee.circumstances.ledger is not None
@@ -186,8 +186,7 @@ def _is_of_kind(entry: dict[str, Any], guarantee: Guarantee, estimator: str) -> 
 
 def name_of_release(entry: Mapping[str, Any]) -> str:
     """What the library calls the release of a charge. Where a ledger keeps no such detail, it is in place of a purpose."""
-    release, purpose = entry.get("release"), entry.get("purpose")
-    return release if isinstance(release, str) and release else purpose if isinstance(purpose, str) else ""
+    return entry.get("release") or entry.get("purpose") or ""
 
 
 def estimator_of(entry: Mapping[str, Any]) -> str | None:
@@ -228,8 +227,11 @@ def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
     return None
 
 
-def _json_form(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+def entries_as_json(ledger: Ledger) -> list[dict[str, Any]]:
+    """The charges of a ledger as JSON values; what a charge does not have is None."""
+    frame = ledger.entries()
+    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows
 
 
 def _rows(number: int) -> str:
