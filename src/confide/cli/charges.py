@@ -22,7 +22,7 @@ from confide.errors import BudgetWarning, FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
 from confide.expected_noise import NOISE_HIDES
 from confide.files import document_text, rescued, write_text
-from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.budgets import Budget
 from confide.privacy.events import as_events
 from confide.report.ledger_facts import unit_note
 from confide.training.charge import VOID_MARK, note_checksum
@@ -89,14 +89,7 @@ class _WatchedLedger(Ledger):
             self.at_end()
         super().end(charge, attempt)
 
-    def charge(
-        self,
-        budget: object,
-        *,
-        purpose: str = "",
-        neighbours: Neighbours | str | None = None,
-        details: Mapping[str, str] | None = None,
-    ) -> None:
+    def charge(self, budget: object, *, purpose: str = "", details: Mapping[str, str] | None = None, **how: Any) -> None:
         model = {} if self.model_file is None else {"model": str(self.model_file)}
         event, known = as_events(budget)[0], {"release": purpose, "user": current_user(), **model, **(details or {})}
         # A ledger of an older format keeps a purpose alone, so the release is named there.
@@ -105,7 +98,7 @@ class _WatchedLedger(Ledger):
         # Noted before the charge, which may be on disk already when control-C interrupts it.
         self.charged = event.budget
         try:
-            super().charge(event, purpose=said, neighbours=neighbours, details=known if self.keeps_details else None)
+            super().charge(event, purpose=said, details=known if self.keeps_details else None, **how)
         except Exception:
             self.charged = None
             raise

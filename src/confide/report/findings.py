@@ -112,16 +112,6 @@ def _name_before(name: str, y: float, right: float, room: float, widest: int, lo
 #
 # Colours are those of the style sheet of the page, so that they follow a light or a dark screen and paper.
 
-STYLE_OF_CURVES = """
-.effects { display: flex; flex-wrap: wrap; gap: 1.1rem 1.4rem; }
-.effects figure { margin: 0; width: 19rem; max-width: 100%; }
-.effects figcaption { font-weight: 600; overflow-wrap: anywhere; }
-.effects svg { width: 100%; height: auto; display: block; }
-.effects .grid { stroke: var(--line); stroke-width: .4; } .effects .zero { stroke: var(--quiet); stroke-width: 1; }
-.effects .curve { stroke: var(--mark); stroke-width: 2.2; fill: none; } .effects .point { fill: var(--mark); }
-.effects .joint { fill: var(--mark); fill-opacity: .18; } .effects .alone { fill: var(--mark); fill-opacity: .32; }
-.effects .knot { stroke: var(--mark); stroke-width: 1.4; }
-"""
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BELOW = 304, 38, 10, 8, 150, 36
 _NAMES, _LINE, _LONGEST_NAME_OF_CURVE, _NARROWED_NAME = 130, 19, 14, 24
 MOST_LEVELS = 20
@@ -255,14 +245,6 @@ def _path(corners: list[tuple[float, float]]) -> str:
 #
 # Sizes are shown by how strong a colour is, and by the number in the title of each cell, which the pointer shows.
 
-STYLE_OF_SURFACES = """
-.surfaces { display: flex; flex-wrap: wrap; gap: 1.1rem 1.4rem; }
-.surfaces figure { margin: 0; width: 19rem; max-width: 100%; }
-.surfaces figcaption { font-weight: 600; overflow-wrap: anywhere; }
-.surfaces svg { width: 100%; height: auto; display: block; }
-.surfaces .more { fill: var(--mark); } .surfaces .less { fill: var(--less); }
-.surfaces .cell { stroke: var(--line); stroke-width: .4; }
-"""
 _SURFACE_WIDTH, _SURFACE_NAMES, _CELL, _SURFACE_TOP, _FOOT = 304, 104, 20, 6, 56
 _MOST_VALUES, _MOST_LETTERS = 10, 13
 

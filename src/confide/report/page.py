@@ -16,7 +16,7 @@ from confide._version import __version__
 from confide.blocks import Block, Section, facts_as_html, html_of, html_of_section
 from confide.known_words import printable_lines
 from confide.report.contents import Contents, contents_of
-from confide.report.findings import STYLE_OF_CURVES, STYLE_OF_SURFACES, has_curves
+from confide.report.findings import has_curves
 
 # The lines at the foot of every printed page: which file the report is about, its checksum, and the number of the page.
 #
@@ -102,7 +102,7 @@ def page_of(contents: Contents) -> str:
         f"<footer>Made by confide {escape(__version__)} from the release and from public facts only.</footer>",
     ]
     # The style sheet: light and dark screens, narrow ones, and paper.
-    style = STYLE_OF_CURVES + STYLE_OF_SURFACES + files("confide.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("confide.report").joinpath("style.css").read_text(encoding="utf-8")
     lines = running_lines(contents.model_name, contents.name, contents.sha256, contents.date)
     return printable_lines(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
