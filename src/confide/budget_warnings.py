@@ -73,8 +73,31 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     """
     if not budget.is_private:
         return ()
-    sentences = (_large_delta(getattr(budget, "delta", 0.0), n_rows_low, n_rows_high), _large_epsilon(budget))
-    return tuple(sentence for sentence in sentences if sentence is not None)
+    sentences, delta = [], getattr(budget, "delta", 0.0)
+    if delta * n_rows_low >= 1.0:
+        sentences.append(
+            f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some rows "
+            f"outright. Choose a far smaller one."
+        )
+    elif delta * n_rows_high >= 1.0:
+        sentences.append(
+            f"Its delta, {delta:g}, is not below one over the largest number of rows that was declared: over so many rows "
+            f"it would allow a release that shows some of them outright. Choose a far smaller one."
+        )
+    elif delta > _USUAL_DELTA:
+        sentences.append(
+            f"Its delta, {delta:g}, is above the usual {_USUAL_DELTA:g}: it would allow a release that shows a row outright "
+            f"with that probability. Choose a smaller one."
+        )
+    implied = budget if hasattr(budget, "epsilon") else budget.to_approx(EXAMPLE_DELTA)
+    if implied.epsilon > _LARGEST_USUAL_EPSILON:
+        which = "Its epsilon" if implied is budget else f"The epsilon that it implies with delta = {EXAMPLE_DELTA:g}"
+        factor = f"10^{math.floor(implied.epsilon / math.log(10.0))}"
+        sentences.append(
+            f"{which}, {implied.epsilon:.6g}, is above {_LARGEST_USUAL_EPSILON:g}: a release may become more than {factor} "
+            f"times as probable through what one person contributed, which hides little of it. Choose a smaller budget."
+        )
+    return tuple(sentences)
 
 
 def warn(sentences: tuple[str, ...], kind: type[Warning] = PrivacyWarning) -> None:
@@ -120,14 +143,13 @@ def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool 
 
 def of_many_classes(*plans: Any) -> tuple[str, ...]:
     """What there is to say of plans with one-vs-rest for so many classes: their noise outweighs each comparison."""
-    losses = [plan.problem.loss.constants for plan in plans if plan.budget.is_private and hasattr(plan.problem, "loss")]
-    numbers = {loss.n_outputs for loss in losses if loss.separable}
+    losses = (plan.problem.loss.constants for plan in plans if plan.budget.is_private and hasattr(plan.problem, "loss"))
+    numbers = {loss.n_outputs for loss in losses if loss.separable and loss.n_outputs >= MANY_CLASSES}
     return tuple(
         f"Each of {number} classes is compared with all others, and the noise grows with their number: "
         f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "
         f"accurate."
         for number in sorted(numbers)
-        if number >= MANY_CLASSES
     )
 
 
@@ -137,34 +159,3 @@ def tell_of_unknown_size(estimator: Any, *, has_schema: bool) -> None:
         warn((_DEFAULT_NORM,) if getattr(estimator, "row_norm", 1.0) is None else (), AccuracyWarning)
         length = getattr(estimator, "length_scale", None)
         warn((_DEFAULT_LENGTH,) if isinstance(length, str) and length == "auto" else (), AccuracyWarning)
-
-
-def _large_delta(delta: float, low: int, high: int) -> str | None:
-    if delta * low >= 1.0:
-        return (
-            f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some rows "
-            f"outright. Choose a far smaller one."
-        )
-    if delta * high >= 1.0:
-        return (
-            f"Its delta, {delta:g}, is not below one over the largest number of rows that was declared: over so many rows "
-            f"it would allow a release that shows some of them outright. Choose a far smaller one."
-        )
-    if delta > _USUAL_DELTA:
-        return (
-            f"Its delta, {delta:g}, is above the usual {_USUAL_DELTA:g}: it would allow a release that shows a row outright "
-            f"with that probability. Choose a smaller one."
-        )
-    return None
-
-
-def _large_epsilon(budget: Any) -> str | None:
-    implied = budget if hasattr(budget, "epsilon") else budget.to_approx(EXAMPLE_DELTA)
-    if not implied.epsilon > _LARGEST_USUAL_EPSILON:
-        return None
-    which = "Its epsilon" if implied is budget else f"The epsilon that it implies with delta = {EXAMPLE_DELTA:g}"
-    factor = f"10^{math.floor(implied.epsilon / math.log(10.0))}"
-    return (
-        f"{which}, {implied.epsilon:.6g}, is above {_LARGEST_USUAL_EPSILON:g}: a release may become more than {factor} "
-        f"times as probable through what one person contributed, which hides little of it. Choose a smaller budget."
-    )

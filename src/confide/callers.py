@@ -42,7 +42,7 @@ _in_calls: WeakKeyDictionary[Any, tuple[int, dict[str, int]]] = WeakKeyDictionar
 def steps_outside(frame: FrameType) -> int:
     """Number of calls between a frame and the first code outside of confide and scikit-learn, where a warning points."""
     steps = 0
-    while frame.f_back is not None and _package_of(frame) in _PASSING_ON:
+    while frame.f_back is not None and module_of(frame).split(".")[0] in _PASSING_ON:
         frame, steps = frame.f_back, steps + 1
     return steps
 
@@ -52,22 +52,11 @@ def module_of(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__"))
 
 
-def outer_fit() -> FrameType | None:
-    """The outermost call of `fit` of a class of scikit-learn that is no pipeline and no search, or None."""
-    outermost = None
-    for frame in _frames():
-        owner, module = frame.f_locals.get("self"), module_of(frame)
-        is_fit = module.startswith("sklearn.") and "fit" in frame.f_code.co_name and owner is not None
-        is_search = module.startswith("sklearn.model_selection")
-        if is_fit and not is_search and not isinstance(getattr(owner, "steps", None), list):
-            outermost = frame
-    return outermost
-
-
 def asked_again_by(what: str, *, counts_places: bool) -> str | None:
     """Who asks for the second time for a release, or for a clone, which comes before one. It is said once.
 
-    What confide does by itself, as in a search or an audit, is no matter of the caller's.
+    What confide does by itself, as in a search or an audit, is no matter of the caller's, and neither is what scikit-learn's
+    `model_selection` does, which is told of elsewhere.
 
     Parameters
     ----------
@@ -80,55 +69,43 @@ def asked_again_by(what: str, *, counts_places: bool) -> str | None:
         The class of scikit-learn of whose `fit` the call comes for the second time; "" if a place in the caller's code asks
         for the second time; None otherwise.
     """
-    if _is_own_matter():
-        return None
-    frame = outer_fit()
-    if frame is not None:
-        owner = frame.f_locals["self"]
+    has_left, place, fit = False, None, None
+    for frame, module, package in _frames():
+        if place is None:
+            if package == "confide" and (has_left or not module.startswith(_ON_BEHALF_OF_USERS)):
+                return None
+            if module.startswith("sklearn.model_selection"):
+                return None
+            has_left = has_left or package != "confide"
+            place = None if package in _PASSING_ON else frame
+        # The outermost call of `fit` of a class of scikit-learn that is no pipeline and no search.
+        is_fit = module.startswith("sklearn.") and "fit" in frame.f_code.co_name
+        owner = frame.f_locals.get("self") if is_fit and not module.startswith("sklearn.model_selection") else None
+        if owner is not None and not isinstance(getattr(owner, "steps", None), list):
+            fit = frame
+    if fit is not None:
+        owner = fit.f_locals["self"]
         number, counts = _in_calls.get(owner, (0, {}))
-        counts = counts if number == id(frame) else {}
-        _in_calls[owner] = (id(frame), counts)
+        counts = counts if number == id(fit) else {}
+        _in_calls[owner] = (id(fit), counts)
         counts[what] = counts.get(what, 0) + 1
         if counts[what] > 1:
             counts["told"] = counts.get("told", 0) + 1
             return type(owner).__name__ if counts["told"] == 1 else None
-    return "" if counts_places and _place_asks_again() else None
-
-
-def _is_own_matter() -> bool:
-    """Whether confide itself, or scikit-learn's `model_selection`, which is told of elsewhere, decides how often it asks."""
-    has_left = False
-    for frame in _frames():
-        module, package = module_of(frame), _package_of(frame)
-        if package == "confide" and (has_left or not module.startswith(_ON_BEHALF_OF_USERS)):
-            return True
-        if module.startswith("sklearn.model_selection"):
-            return True
-        if package not in _PASSING_ON:
-            return False
-        has_left = has_left or package != "confide"
-    return False
-
-
-def _place_asks_again() -> bool:
-    """Whether the first instruction outside of such packages asks for the second time."""
-    place = next((frame for frame in _frames() if _package_of(frame) not in _PASSING_ON), None)
-    if place is None:
-        return False
-    counts = _asked.setdefault(place.f_code, {})
-    counts[place.f_lasti] = counts.get(place.f_lasti, 0) + 1
-    return counts[place.f_lasti] == 2
+    if not counts_places or place is None:
+        return None
+    # Whether the first instruction outside of such packages asks for the second time.
+    places = _asked.setdefault(place.f_code, {})
+    places[place.f_lasti] = places.get(place.f_lasti, 0) + 1
+    return "" if places[place.f_lasti] == 2 else None
 
 
 def labels_are_encoded() -> bool:
     """Whether the call comes from a part of scikit-learn that hands over positions in place of labels."""
-    for frame in _frames():
-        module = module_of(frame)
-        if _package_of(frame) in ("confide", "contextlib") or module in ("sklearn.base", "sklearn.pipeline"):
-            continue
-        return module.startswith(_ENCODING) or (
-            module.startswith("sklearn.model_selection") and frame.f_code.co_name == _ENCODING_CALL
-        )
+    for frame, module, package in _frames():
+        if package not in ("confide", "contextlib") and module not in ("sklearn.base", "sklearn.pipeline"):
+            selects = module.startswith("sklearn.model_selection") and frame.f_code.co_name == _ENCODING_CALL
+            return selects or module.startswith(_ENCODING)
     return False
 
 
@@ -139,10 +116,10 @@ def learned_before(names_of_columns: Iterable[str] = ()) -> tuple[str, ...]:
     """
     names: dict[str, None] = {}
     positions: dict[int, int] = {}
-    for frame in _frames():
-        owner = frame.f_locals.get("self")
-        if _package_of(frame) not in ("sklearn", "imblearn") or "fit" not in frame.f_code.co_name:
+    for frame, _, package in _frames():
+        if package not in ("sklearn", "imblearn") or "fit" not in frame.f_code.co_name:
             continue
+        owner = frame.f_locals.get("self")
         steps = getattr(owner, "steps", None)
         if isinstance(steps, list):
             # Inside of `_fit` an earlier step is fitted, and otherwise the last one.
@@ -177,13 +154,10 @@ def _learning(step: Any) -> Iterator[str]:
         yield name
 
 
-def _package_of(frame: FrameType) -> str:
-    return module_of(frame).split(".")[0]
-
-
-def _frames() -> Iterator[FrameType]:
-    """The calls that led here, the innermost first."""
+def _frames() -> Iterator[tuple[FrameType, str, str]]:
+    """The calls that led here, the innermost first, each with its module and its package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        yield frame
+        module = module_of(frame)
+        yield frame, module, module.split(".")[0]
         frame = frame.f_back

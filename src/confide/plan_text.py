@@ -78,11 +78,6 @@ def perturbs_objective(plan: Any) -> bool:
     return plan.noise is not None and bool(plan.noise.in_objective)
 
 
-def sums_beside(plan: Any) -> tuple[Any, ...]:
-    """The plans of all sums that are released beside the weights."""
-    return (*plan.parts, *getattr(plan.intervals, "releases", ()))
-
-
 def weights_on_grid(plan: Any) -> bool:
     """Whether the released weights, but for the intercept, are multiples of the step of the noise on them."""
     return bool(plan.minimises and plan.lattice is not None and not _moves_rows(plan))

@@ -11,7 +11,7 @@ from confide import ZCDP, ApproxDP, LogisticRegression, ParameterError, PureDP
 from confide.erm.class_losses import Softmax
 from confide.erm.losses import Hinge, LogisticLoss
 from confide.privacy.budgets import Neighbours
-from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS, mechanism_for, plan_of_weights, row_bounds
+from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS, facts_of_rows, mechanism_for, plan_of_weights
 from tests.training.examples import settings
 
 
@@ -73,7 +73,8 @@ def test_without_privacy_the_automatic_ridge_is_one():
 
 def test_bounds_on_the_number_of_rows_stand_before_the_number():
     """Declared bounds; otherwise the public number; one of the two is needed."""
-    assert row_bounds(settings(n_rows_bounds=(200, 400)), 300) == (200, 400)
-    assert row_bounds(settings(), 300) == (300, 300)
+    for given, expected in ((settings(n_rows_bounds=(200, 400)), (200, 400)), (settings(), (300, 300))):
+        facts = facts_of_rows(given, 2, 300)
+        assert (facts["n_rows_low"], facts["n_rows_high"]) == expected
     with pytest.raises(ParameterError, match="needs the number of rows"):
-        row_bounds(settings(), None)
+        facts_of_rows(settings(), 2, None)

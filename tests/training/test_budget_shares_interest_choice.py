@@ -259,7 +259,7 @@ def test_a_forecast_decides_only_among_plans_that_can_be_trusted(monkeypatch):
     shown = {n: model.plan(n, 3).intervals for n in (4_000, 40_000)}
     assert shown[4_000].is_joint
     assert not shown[40_000].is_joint
-    plans = budget_shares._plans
+    plans = budget_shares._plans_at
 
     def hidden(*given):
         """The same plans, of which the one with the shorter intervals hides too much."""
@@ -267,7 +267,7 @@ def test_a_forecast_decides_only_among_plans_that_can_be_trusted(monkeypatch):
         facts = replace(first.intervals.facts, curvature_deviation=1e9)
         return replace(first, intervals=replace(first.intervals, facts=facts)), second
 
-    monkeypatch.setattr(budget_shares, "_plans", hidden)
+    monkeypatch.setattr(budget_shares, "_plans_at", hidden)
     # Another number of rows, since plans are remembered.
     assert model.plan(40_001, 3).intervals.is_joint is not shown[40_000].is_joint
 

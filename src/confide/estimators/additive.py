@@ -33,12 +33,10 @@ from confide.privacy.budgets import Neighbours
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.auto_features import (
     refuse_too_many,
+    with_choices_of,
     with_chosen_knots,
-    with_curves_of,
     with_interactions,
-    with_interactions_of,
     with_knots,
-    with_knots_of,
 )
 from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, squared_error
 from confide.training.settings import ScoreLoss, Settings, SquaredError, Thresholds
@@ -266,9 +264,10 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         prior = self._given_prior()
         fitted_to = None if prior is None else prior.fitted_to
         if fitted_to is not None and fitted_to.encoder is not None:
-            described = with_curves_of(with_knots_of(described, fitted_to.encoder.schema), fitted_to.encoder.schema)
-            if isinstance(self.interactions, str) and self.interactions == "auto":
-                return with_interactions_of(described, fitted_to.encoder.schema)
+            takes_all = isinstance(self.interactions, str) and self.interactions == "auto"
+            described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_all)
+            if takes_all:
+                return described
         n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
         public_count = count if n_rows_is_public else None
         # Monotone curves, and penalties that know knots, are for curves alone.

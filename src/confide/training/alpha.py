@@ -243,8 +243,13 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 
 def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> tuple[Plan, bool]:
     """The plan at the automatic least ridge, and whether double precision raised it far."""
-    least = _least_l2(problem, budget, rule.score_size)
-    start = replace(problem, l2=max(least, problem.largest_weight * curved_norm(problem) ** 2))
+    # The ridge at which the curvature costs nothing, or for hinges at least that which limits the effect of the noise.
+    row_budget, longest = budget_of_row(budget, problem.rows_per_person), curved_norm(problem)
+    # The slopes of a regression have the units of its target, and a ridge has not.
+    least = curvature_free_l2(row_budget, problem.loss_bounds, longest, problem.neighbours) / (rule.score_size or 1.0)
+    if not problem.loss.constants.self_concordant and math.isfinite(problem.loss.constants.smoothness):
+        least = max(least, _LEAST_HINGE_L2 * longest**2)
+    start = replace(problem, l2=max(least, problem.largest_weight * longest**2))
     plan = _first_possible_plan(mechanism, start, budget)
     # The size of the noise, and perhaps its law, depend a little on the ridge. So a second round starts from the noise of
     # the first.
@@ -253,17 +258,6 @@ def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule:
         l2 = max(share * least, _balanced_l2_of(plan, rule))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget)
     return plan, plan.l2 > _LITTLE_RAISED * l2
-
-
-def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> float:
-    """The ridge at which the curvature costs nothing; for hinges, at least the ridge that limits the effect of the noise."""
-    row_budget = budget_of_row(budget, problem.rows_per_person)
-    least = curvature_free_l2(row_budget, problem.loss_bounds, curved_norm(problem), problem.neighbours)
-    # The slopes of a regression have the units of its target, and a ridge has not.
-    least /= score_size or 1.0
-    if not problem.loss.constants.self_concordant and math.isfinite(problem.loss.constants.smoothness):
-        least = max(least, _LEAST_HINGE_L2 * curved_norm(problem) ** 2)
-    return least
 
 
 def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:

@@ -16,7 +16,6 @@ from confide.features.forms import PublicMap
 from confide.guarantee import Circumstances, Guarantee, NamedLedger, Search
 from confide.intake.specification import CheckedRows
 from confide.models.prior import Prior
-from confide.plan_text import sums_beside
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.training.charge import Charge
@@ -122,6 +121,11 @@ def guarantee_of(
     )
     rows = problem.rows_per_person
     return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
+
+
+def sums_beside(plan: AnyPlan) -> tuple[Any, ...]:
+    """The plans of all sums that are released beside the weights."""
+    return (*plan.parts, *getattr(plan.intervals, "releases", ()))
 
 
 def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:

@@ -18,10 +18,9 @@ from confide.features.fourier import RandomFeatures
 from confide.features.schema import Interaction, Schema
 from confide.known_words import suggestion
 from confide.privacy.bundles import Bundles
-from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Plan
 from confide.training.alpha import usual_norm, usual_norm_of_rows
-from confide.training.plan import AnyPlan, make_plan
+from confide.training.plan import AnyPlan, law_of, make_plan
 from confide.training.settings import ScoreLoss, Settings
 
 NUMBERS_OF_KNOTS = (12, 6, 3)
@@ -64,27 +63,19 @@ def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]
     return replace(schema, columns=columns)
 
 
-def with_knots_of(schema: Schema, other: Schema) -> Schema:
-    """The schema in which number columns that say nothing about knots have those of the same columns of another schema."""
+def with_choices_of(schema: Schema, other: Schema, *, interactions: bool) -> Schema:
+    """The schema with the knots, where it says none, and the curves, or all interactions, of another one."""
     theirs = {column.name: column for column in other.columns if column.is_number}
-
-    def with_its_knots(column: Column) -> Column:
+    columns = []
+    for column in schema.columns:
         its = theirs.get(column.name)
-        return its if _is_open(column) and its is not None and replace(its, knots=()) == column else column
-
-    return replace(schema, columns=tuple(map(with_its_knots, schema.columns)))
-
-
-def with_curves_of(schema: Schema, other: Schema) -> Schema:
-    """The schema with the curves beside straight lines of another one, where it says nothing about such a column itself."""
+        columns.append(its if its is not None and _is_open(column) and replace(its, knots=()) == column else column)
+    schema = replace(schema, columns=tuple(columns))
+    if interactions:
+        return replace(schema, interact=other.interact, random_features=other.random_features)
     named = {name for interaction in schema.interact for name in interaction.columns if interaction.is_curve}
     more = [interaction for interaction in other.interact if interaction.is_curve and interaction.columns[0] not in named]
-    return replace(schema, interact=(*schema.interact, *more)) if more else schema
-
-
-def with_interactions_of(schema: Schema, other: Schema) -> Schema:
-    """The schema with the interactions and the random features of another one."""
-    return replace(schema, interact=other.interact, random_features=other.random_features)
+    return replace(schema, interact=(*schema.interact, *more))
 
 
 def refuse_too_many(schema: Schema) -> None:
@@ -244,12 +235,18 @@ def length_scale(kernel: str, n_inputs: int, encoder: Encoder | None) -> float:
     """The length over which a kernel falls, for rows of so many columns.
 
     It follows from the norm of a typical encoded row. Without a schema the columns are taken to have mean 0 and standard
-    deviation 1, as scikit-learn's users scale them.
+    deviation 1, as scikit-learn's users scale them. Categories of two levels without a level for other values have the bound
+    of a number in [-1, 1], but they are -1 or +1, and two rows that differ there are far apart. On NLTCS, described by 15
+    such columns, 500 features at (1, 1e-6) err by .172 at the length that follows, and by .190 at 1.5, about the length
+    without this difference.
     """
     if encoder is None:
         length = LENGTH_OF_STANDARDISED * math.sqrt(n_inputs)
     else:
-        square = _usual_square(encoder)
+        bound = encoder.row_bound
+        groups = zip(encoder.schema.columns, bound.sizes, bound.linked, strict=False)  # groups of interactions come last
+        signs = sum(not column.is_number and size == 1 and not linked for column, size, linked in groups)
+        square = usual_norm_of_rows(encoder) ** 2 + signs * (1.0 - _MEAN_SQUARE_OF_NUMBERS)
         length = min(LENGTH_OVER_SQUARE * square, LONGEST_OVER_NORM * math.sqrt(square))
     # Rounded, because people read this number.
     return float(f"{_LENGTH_FOR[kernel](length):.3g}")
@@ -259,20 +256,6 @@ def feature_norm(encoder: Encoder) -> float:
     """The norm of the features of a row whose encoded columns stand beside them."""
     # Rounded, because people read this number.
     return float(f"{NORM_OVER_COLUMNS * usual_norm_of_rows(encoder):.3g}")
-
-
-def _usual_square(encoder: Encoder) -> float:
-    """The squared norm of a typical encoded row.
-
-    It is that of `usual_norm_of_rows`, except for categories of two levels without a level for other values. Their bound is
-    that of a number in [-1, 1], but they are -1 or +1, and two rows that differ there are far apart. On NLTCS, described by
-    15 such columns, 500 features at (1, 1e-6) err by .172 at the length that follows, and by .190 at 1.5, about the length
-    without this difference.
-    """
-    bound = encoder.row_bound
-    groups = zip(encoder.schema.columns, bound.sizes, bound.linked, strict=False)  # groups of interactions come last
-    signs = sum(not column.is_number and size == 1 and not linked for column, size, linked in groups)
-    return usual_norm_of_rows(encoder) ** 2 + signs * (1.0 - _MEAN_SQUARE_OF_NUMBERS)
 
 
 _LENGTH_FOR: dict[str, Callable[[float], float]] = {
@@ -304,7 +287,7 @@ def number_of_features(settings: Settings, kept: Encoder | None, count: Callable
         # Where there is no plan, that of the smallest number says what is wrong.
         with suppress(ParameterError):
             plan = make_plan(settings, beside + number, n_rows)
-            least = LEAST_STRENGTH.get(number, 0.0) * (1.0 if _law_of(plan) == "gaussian" else STRENGTH_UNDER_LAPLACE)
+            least = LEAST_STRENGTH.get(number, 0.0) * (1.0 if law_of(plan) == "gaussian" else STRENGTH_UNDER_LAPLACE)
             is_strong = _rows_for_noise(plan, plan.problem.row_bound.l2_norm) >= least
             if is_strong and (kept is None or features_pay(plan, kept.schema)):
                 return number
@@ -325,7 +308,7 @@ def features_pay(plan: AnyPlan, schema: Schema) -> bool:
     plan : of a model with the encoded columns and features beside them
     schema : the description of the columns
     """
-    needed = ENOUGH_ROWS[_law_of(plan)] * (1.0 if is_of_numbers(schema) else MORE_ROWS_WITH_CATEGORIES)
+    needed = ENOUGH_ROWS[law_of(plan)] * (1.0 if is_of_numbers(schema) else MORE_ROWS_WITH_CATEGORIES)
     return _rows_for_noise(plan, plan.problem.row_norm) >= needed * len(schema.columns)
 
 
@@ -333,13 +316,6 @@ def is_of_numbers(schema: Schema) -> bool:
     """Whether most columns are numbers."""
     numbers = sum(column.is_number for column in schema.columns)
     return numbers >= LEAST_SHARE_OF_NUMBERS * len(schema.columns)
-
-
-def _law_of(plan: AnyPlan) -> str:
-    """The law of the noise in weights or in the objective."""
-    if isinstance(plan, Plan) and plan.noise is not None:
-        return plan.noise.law
-    return "gaussian" if isinstance(plan.lattice, LatticeGaussian) else "laplace"
 
 
 # Which interactions an additive model has: from public facts alone, written out in its schema.

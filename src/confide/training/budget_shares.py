@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.gaussian import mu_within
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import Moments
-from confide.privacy.noisy_sum import SumPlan, joint_event
+from confide.privacy.noisy_sum import joint_event
 from confide.privacy.spreads import Spreads
 from confide.privacy.standardised_sums import RiskSums
 from confide.training.alpha import usual_norm
@@ -61,7 +61,7 @@ def plans_with_intervals(settings: Settings, n_features: int, n_rows: int | None
     share = settings.inference_share
     automatic = _SHARES if settings.budget.is_private else _SHARES[:1]
     shares = automatic if isinstance(share, str) else (share,)
-    return [plan for share in shares for plan in _plans_at(settings, n_features, n_rows, share)]
+    return [plan for share in shares for plan in _plans_at(settings, n_features, n_rows, (share,), _with_moments)]
 
 
 def breadth(plan: Plan) -> tuple[float, float]:
@@ -74,28 +74,39 @@ def breadth(plan: Plan) -> tuple[float, float]:
     return max(intervals.ratio, intervals.largest_ratio), intervals.margin
 
 
-def _plans_at(settings: Settings, n_features: int, n_rows: int | None, share: float) -> tuple[Plan, ...]:
-    """The plans at this share: a part of the budget for each release, and for (epsilon, delta) one account of both.
+def _plans_at(
+    settings: Settings,
+    n_features: int,
+    n_rows: int | None,
+    shares: tuple[float, ...],
+    whole: Callable[[Settings, Plan, tuple[float, ...], list[Budget], bool], Plan],
+) -> tuple[Plan, ...]:
+    """The plans at these shares: a part of the budget for each release, and for (epsilon, delta) one account of all.
 
-    The moments are taken at the released weights, so this is adaptive composition. One charge covers both releases.
+    What is released for intervals is taken at the released weights, and at what was released before it, so this is adaptive
+    composition. One charge covers all. `whole` makes the plan of weights and sums, in one account or not.
     """
     budget, plans = settings.budget, []
     if isinstance(budget, ApproxDP):
-        mu, of_moments = beside_weights(budget, settings.rows_per_person, share)
-        # There may be no plan with Gaussian noise in both releases.
+        parts = [beside_weights(budget, settings.rows_per_person, share) for share in shares]
+        # There may be no plan with Gaussian noise in all releases.
         with suppress(ParameterError):
-            beside = replace(settings, beside_mu=math.hypot(settings.beside_mu, mu))
+            beside = replace(settings, beside_mu=math.hypot(settings.beside_mu, *(mu for mu, _ in parts)))
             training = plan_of_weights(beside, n_features, n_rows)
-            moments = Moments.plan(training, of_moments)
-            plans.append(_with_moments(settings, share, replace(training, event=joint_event(training, moments)), moments))
-    training = plan_of_weights(replace(settings, budget=share_of(budget, 1.0 - share)), n_features, n_rows)
-    moments = Moments.plan(training, share_of(budget, share))
-    plans.append(_with_moments(settings, share, replace(training, event=training.problem.event(budget)), moments))
+            plans.append(whole(settings, training, shares, [of_part for _, of_part in parts], True))
+    training = plan_of_weights(replace(settings, budget=share_of(budget, 1.0 - sum(shares))), n_features, n_rows)
+    parted = [share_of(budget, share) for share in shares]
+    plans.append(whole(settings, training, shares, parted, False))
     return tuple(plans)
 
 
-def _with_moments(settings: Settings, share: float, training: Plan, moments: SumPlan[Moments]) -> Plan:
-    return replace(training, intervals=IntervalsPlan.of(share, training, moments, *_usual_rows(settings, training)))
+def _with_moments(
+    settings: Settings, training: Plan, shares: tuple[float, ...], budgets: list[Budget], is_joint: bool
+) -> Plan:
+    moments = Moments.plan(training, budgets[0])
+    event = joint_event(training, moments) if is_joint else training.problem.event(settings.budget)
+    whole = replace(training, event=event)
+    return replace(whole, intervals=IntervalsPlan.of(shares[0], whole, moments, *_usual_rows(settings, training)))
 
 
 def _usual_rows(settings: Settings, training: Plan) -> tuple[float, SamplingDesign]:
@@ -169,11 +180,9 @@ def _least(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     plans: list[Plan] = []
     for shares in (SHARES, _SHARES_OF_MUCH):
         of_risks = _SHARES_OF_RISKS if settings.risk_differences else ()
-        own = [(*(share * (1.0 - risks) for share in shares), risks) for risks in of_risks]
-        plans_of_shares = [
-            plan for chosen_shares in own or [shares] for plan in _plans(settings, n_features, n_rows, chosen_shares)
-        ]
-        plans += [plan for plan in plans_of_shares if shares == SHARES or _hidden(plan) <= 0.5]
+        for own in [(*(share * (1.0 - risks) for share in shares), risks) for risks in of_risks] or [shares]:
+            possible = _plans_at(settings, n_features, n_rows, own, _with_interest)
+            plans += [plan for plan in possible if shares == SHARES or _hidden(plan) <= 0.5]
     error = "error_of_risks" if settings.risk_differences else "error"
     return min(plans, key=lambda plan: (max(1.0, _hidden(plan)), getattr(plan.intervals, error)))
 
@@ -234,29 +243,8 @@ def _refuse(settings: Settings, n_features: int) -> None:
         )
 
 
-def _plans(settings: Settings, n_features: int, n_rows: int | None, shares: tuple[float, ...]) -> tuple[Plan, ...]:
-    """The plans: a part of the budget for each release, and for (epsilon, delta) one account of all.
-
-    The curvature is taken at the released weights, the sums along directions that follow from both, and those for
-    differences of risks at points that follow from all three, so this is adaptive composition. One charge covers all.
-    """
-    budget, plans = settings.budget, []
-    if isinstance(budget, ApproxDP):
-        parts = [beside_weights(budget, settings.rows_per_person, share) for share in shares]
-        beside = replace(settings, beside_mu=math.hypot(*(mu for mu, _ in parts)))
-        # There may be no plan with Gaussian noise in all releases.
-        with suppress(ParameterError):
-            training = plan_of_weights(beside, n_features, n_rows)
-            plans.append(_with_interest(settings, training, shares, [of_part for _, of_part in parts], is_joint=True))
-    rest = share_of(budget, 1.0 - sum(shares))
-    training = plan_of_weights(replace(settings, budget=rest), n_features, n_rows)
-    parted = [share_of(budget, share) for share in shares]
-    plans.append(_with_interest(settings, training, shares, parted, is_joint=False))
-    return tuple(plans)
-
-
 def _with_interest(
-    settings: Settings, training: Plan, shares: tuple[float, ...], budgets: Sequence[Budget], *, is_joint: bool
+    settings: Settings, training: Plan, shares: tuple[float, ...], budgets: list[Budget], is_joint: bool
 ) -> Plan:
     spreads = Spreads.plan(training, budgets[0])
     curvatures = Curvature.plan(training, budgets[1]), Curvature.plan(training, budgets[2])

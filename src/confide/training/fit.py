@@ -30,7 +30,6 @@ from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
-from confide.plan_text import sums_beside
 from confide.privacy.curvature import deviations_of_curvature
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Plan
@@ -39,7 +38,7 @@ from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProbl
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
-from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
+from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows, sums_beside
 from confide.training.auto_mechanism import MECHANISMS
 from confide.training.charge import Charge, before_charge, charge_and_release, deciding_fit
 from confide.training.least_squares import weights_of_sums

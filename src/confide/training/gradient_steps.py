@@ -185,11 +185,18 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     typical = typical_norm(problem, rule.usual_norm)
     # A larger margin or target makes scores and weights larger by this factor.
     unit = rule.score_size or max(1.0, problem.loss.constants.margin)
-    limit = problem.loss.constants.lipschitz * min(1.0, _share_of_slope(problem, mu, typical) * typical / problem.row_norm)
+    lipschitz, rows = problem.loss.constants.lipschitz, problem.largest_weight * problem.n_rows_low
+    share = _LIMIT
+    # A lower limit makes all weights larger, and with them those that are noise alone.
+    if problem.loss == LogisticLoss() and not isinstance(problem, SparseProblem):
+        noise_norm = _sensitivity(problem, lipschitz) / mu * math.sqrt(problem.row_width)
+        is_clear = rows * typical / (problem.row_width * noise_norm) >= _ENOUGH_FOR_PROBABILITIES
+        share = _LIMIT if is_clear else _LIMIT_OF_LOGISTIC
+    limit = lipschitz * min(1.0, share * typical / problem.row_norm)
     balanced = balanced_l2(
         # That of the mean of all sums. The weights of several scores are balanced score by score.
         _sensitivity(problem, limit) / mu * math.sqrt(problem.row_width),
-        problem.largest_weight * problem.n_rows_low,
+        rows,
         typical,
         on_weights=False,
         score_size=rule.score_size,
@@ -206,7 +213,13 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
         usual_curvature(problem.loss.constants, unit, has_residuals=rule.score_size is not None) * problem.largest_weight
     )
     kind = "many numbers" if has_many_numbers(problem) else "curves" if rule.has_curves else "lines"
-    longest = _STEP[kind] / (curvature * _longest_usual(rule, problem, typical) ** 2 * problem.n_rows_low)
+    # The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound. Centred rows are
+    # shorter than rows as they are, which is used for curves alone: straight lines gain nothing by it.
+    bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
+    is_known = rule.usual_norm is not None or isinstance(bound, GroupBound)
+    shorter = USUAL_RADIUS if rule.has_curves and bound is not problem.row_bound else 1.0
+    longest_row = shorter * typical if is_known else problem.row_norm
+    longest = _STEP[kind] / (curvature * longest_row**2 * problem.n_rows_low)
     n_steps, momentum = N_STEPS[kind], MOMENTUM[kind]
     step = min((1.0 - momentum) * _WAY_OVER_RIDGE[kind] / n_steps / max(balanced, problem.l2), longest)
     steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
@@ -214,27 +227,6 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
         l1 = problem.l1_strength(problem.l2)
         steps = replace(steps, prior=(), l1=l1, row_width=problem.row_width, n_features=problem.n_features)
     return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
-
-
-def _share_of_slope(problem: Problem, mu: float, typical: float) -> float:
-    """The limit on gradients, as a share of the largest slope of a typical row."""
-    # A lower limit makes all weights larger, and with them those that are noise alone.
-    if problem.loss != LogisticLoss() or isinstance(problem, SparseProblem):
-        return _LIMIT
-    noise_norm = _sensitivity(problem, problem.loss.constants.lipschitz) / mu * math.sqrt(problem.row_width)
-    ratio = problem.largest_weight * problem.n_rows_low * typical / (problem.row_width * noise_norm)
-    return _LIMIT if ratio >= _ENOUGH_FOR_PROBABILITIES else _LIMIT_OF_LOGISTIC
-
-
-def _longest_usual(rule: AlphaRule, problem: Problem, typical: float) -> float:
-    """The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound.
-
-    Centred rows are shorter than rows as they are. That is used for curves alone: straight lines gain nothing by it.
-    """
-    bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
-    is_known = rule.usual_norm is not None or isinstance(bound, GroupBound)
-    shorter = USUAL_RADIUS if rule.has_curves and bound is not problem.row_bound else 1.0
-    return shorter * typical if is_known else problem.row_norm
 
 
 def _sensitivity(problem: Problem, limit: float) -> float:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from confide.array_types import Array
-from confide.data.arrays import summation_depth
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.inference.forecast import SumsForecast
@@ -23,7 +22,7 @@ from confide.privacy.sufficient_statistics import (
 )
 from confide.solvers.proximal import minimiser_of_model
 from confide.training.alpha import noise_l2, usual_norm
-from confide.training.auto_mechanism import row_bounds
+from confide.training.auto_mechanism import facts_of_rows
 from confide.training.settings import Settings, SquaredError
 from confide.training.support import FALSE_WEIGHTS, gaussian_threshold
 
@@ -77,20 +76,9 @@ def sparse_weights(sums: NoisyStatistics) -> Array:
 
 def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_rows: int | None) -> StatisticsPlan:
     """The plan for `n_rows` rows, or for the declared bounds on their number. It uses no row."""
-    low, high = row_bounds(settings, n_rows)
-    problem = LeastSquares(
-        row_bound=settings.row_bound,
-        intercept=settings.intercept,
-        n_features=n_features,
-        n_rows_low=low,
-        n_rows_high=high,
-        summation_depth=summation_depth(high, n_features),
-        neighbours=settings.neighbours,
-        rows_per_person=settings.rows_per_person,
-        set_aside=settings.set_aside,
-        target_bound=squared.target_bound,
-        with_square=squared.with_square,
-    )
+    facts = facts_of_rows(settings, n_features, n_rows)
+    problem = LeastSquares(**facts, target_bound=squared.target_bound, with_square=squared.with_square)
+    low = problem.n_rows_low
     prior = settings.weights_of_prior(1, n_features)
     share = settings.l1_ratio
     l2 = None if settings.alpha is None else settings.alpha * low * (1.0 - share)

@@ -325,7 +325,15 @@ def _errs_less_often(draft: Draft) -> bool:
     plan, asked = draft.plan, draft.asked
     if not _compares_gradients(draft) or not plan.noise.in_objective or not plan.problem.loss.constants.tapered:
         return False
-    least, enough = _limits(plan, asked)
+    # From the first strength on gradients err less often, and from the second on an exact minimiser does.
+    is_logistic, least = plan.problem.loss == LogisticLoss(), _enough_for_gradients(plan)
+    if asked.usual_norm is not None:
+        takes_few_sums = is_logistic or not asked.has_curves or has_many_numbers(plan.problem)
+        enough = _ENOUGH_FOR_OTHER_KNOTS if takes_few_sums else _ENOUGH_FOR_CURVES
+    elif is_logistic:
+        least, enough = 0.0, _ENOUGH_FOR_THE_LOGISTIC_LOSS
+    else:
+        enough = ENOUGH_FOR_THE_HINGE
     is_gaussian = plan.noise.law == "gaussian" or asked.has_curves
     # Settings with a smaller bound on rows do not know the usual norm any more.
     return is_gaussian and least <= strength(plan, draft.settings.usual_norm) < enough
@@ -341,17 +349,6 @@ def _compares_gradients(draft: Draft) -> bool:
 def _enough_for_gradients(plan: Plan) -> float:
     """The `strength` from which on noisy gradients may take the place of a plan with noise in the objective."""
     return _ENOUGH_UNDER_RHO if isinstance(plan.budget, ZCDP) else ENOUGH_FOR_GRADIENTS
-
-
-def _limits(plan: Plan, asked: Settings) -> tuple[float, float]:
-    """The `strength` from which on gradients err less often, and that from which on an exact minimiser does."""
-    is_logistic, least = plan.problem.loss == LogisticLoss(), _enough_for_gradients(plan)
-    if asked.usual_norm is not None:
-        takes_few_sums = is_logistic or not asked.has_curves or has_many_numbers(plan.problem)
-        return least, _ENOUGH_FOR_OTHER_KNOTS if takes_few_sums else _ENOUGH_FOR_CURVES
-    if is_logistic:
-        return 0.0, _ENOUGH_FOR_THE_LOGISTIC_LOSS
-    return least, ENOUGH_FOR_THE_HINGE
 
 
 def _is_too_noisy(plan: Plan) -> bool:
@@ -405,7 +402,9 @@ def _may_match(draft: Draft) -> bool:
 
 def _with_mean(draft: Draft) -> Iterator[Draft]:
     """The fit that the steps before decide on what a share of the budget leaves, and the two sums."""
-    asked, budget, law = replace(draft.asked, minimised=draft.loss), draft.asked.budget, _law(draft.plan)
+    asked, budget, law = replace(draft.asked, minimised=draft.loss), draft.asked.budget, law_of(draft.plan)
+    if isinstance(budget, ZCDP):
+        law = "gaussian"  # which alone it pays for
     # There may be no plan for what is left of the budget.
     with suppress(ParameterError):
         share = _share_of_mean(draft.plan, budget, law)
@@ -424,12 +423,6 @@ def _with_mean(draft: Draft) -> Iterator[Draft]:
         yield replace(made, made=replace(made.plan, event=event, parts=(*made.plan.parts, matching)))
 
 
-def _keeps_weights(candidate: Draft, draft: Draft) -> bool:
-    """Whether noise and ridge of the weights grow little."""
-    made, plan = candidate.plan, draft.plan
-    return noise_in_rows(made) <= _MOST_NOISE * noise_in_rows(plan) and bool(made.alpha <= _MOST_NOISE * plan.alpha)
-
-
 def _event_of_both(made: Plan, budget: Budget, share: float) -> Event:
     """What a ledger counts for weights and sums whose costs add up; its curve is that of pure privacy where both have it."""
     curve = made.event.curve
@@ -438,12 +431,11 @@ def _event_of_both(made: Plan, budget: Budget, share: float) -> Event:
     return made.problem.event(budget, PureMechanism((curve.epsilon + share * budget.epsilon) * _UP))
 
 
-def _law(plan: Plan) -> str:
-    """The law of the noise on the sums. Under an approximate budget it is that of the weights, which shares its account."""
-    if isinstance(plan.budget, ApproxDP):
-        is_laplace = isinstance(plan.lattice, LatticeLaplace) if plan.noise is None else plan.noise.law == "laplace"
-        return "laplace" if is_laplace else "gaussian"
-    return "laplace" if isinstance(plan.budget, PureDP) else "gaussian"
+def law_of(plan: AnyPlan) -> str:
+    """The law of the noise of a plan."""
+    if plan.noise is not None:
+        return plan.noise.law
+    return "laplace" if isinstance(plan.lattice, LatticeLaplace) else "gaussian"
 
 
 def _without(budget: Budget, share: float) -> Budget:
@@ -558,7 +550,11 @@ STEPS = (
         "mean of counts",
         _may_match,
         _with_mean,
-        _keeps_weights,
+        # Noise and ridge of the weights grow little.
+        lambda candidate, draft: (
+            noise_in_rows(candidate.plan) <= _MOST_NOISE * noise_in_rows(draft.plan)
+            and candidate.plan.alpha <= _MOST_NOISE * draft.plan.alpha
+        ),
         taken="A part of the budget makes predicted counts right in the mean, which a clipped loss and a ridge draw down.",
         left="Predicted counts are not made right in the mean, because the noise in their sums, or what they cost the "
         "weights, would be too large.",

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from confide.array_types import Array
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import Loss, OneMargin
 from confide.erm.penalties import StronglyConvex
@@ -16,7 +15,6 @@ from confide.erm.row_bounds import LARGEST_BOUND, BallBound, RowBound
 from confide.erm.row_sums import RowSum
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
-from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm
 from confide.inference.debiased import Combination
@@ -88,16 +86,6 @@ class ScoreLoss:
         if self.one_vs_rest is None:
             raise ParameterError(self.only_two or "This loss is for two classes, and the target is multiclass.")
         return replace(self, loss=OneVsRest(self.one_vs_rest, n_classes), if_noisy=None)
-
-    @property
-    def alternatives(self) -> tuple[tuple[Loss, RowBound | None], ...]:
-        """The losses that may replace it, each with its bound on rows. A bound of None means the bound of the settings."""
-        if self.thresholds is not None:
-            return tuple((loss, None) for loss in self.thresholds.losses)
-        if self.if_noisy is None:
-            return ()
-        shorter = () if self.bound_if_noisy is None else ((self.if_noisy, self.bound_if_noisy),)
-        return ((self.if_noisy, None), *shorter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,19 +246,19 @@ class Settings:
 
         Empty if a plan may ask for sums that are none of a loss. `n_classes` is 0 for a regression.
         """
-        minimised = self.for_classes(n_classes).minimised
-        if isinstance(minimised, SquaredError):
+        losses: ScoreLoss | SquaredError | None = self.for_classes(n_classes).minimised
+        if isinstance(losses, SquaredError):
             # Unless the objective was asked for by name, a plan may take noisy sums, which are none of a loss.
-            losses = minimised.nearly_squared if self.mechanism == "objective" else None
-        else:
-            losses = minimised
+            losses = losses.nearly_squared if self.mechanism == "objective" else None
         if losses is None:
             return ()
-        pairs = ((losses.loss, None), *losses.alternatives)
-        of_losses = [
-            RowSum(loss, self.row_bound if bound is None else bound, self.intercept, 2, self.largest_weight)
-            for loss, bound in pairs
-        ]
+        pairs = [(losses.loss, self.row_bound)]
+        if losses.thresholds is not None:
+            pairs += [(loss, self.row_bound) for loss in losses.thresholds.losses]
+        elif losses.if_noisy is not None:
+            shorter = filter(None, [losses.bound_if_noisy])
+            pairs += [(losses.if_noisy, bound) for bound in (self.row_bound, *shorter)]
+        of_losses = [RowSum(loss, bound, self.intercept, 2, self.largest_weight) for loss, bound in pairs]
         sums = list(of_losses)
         if self.mechanism in ("auto", "gradient"):
             # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
@@ -318,40 +306,31 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, 
     Where the noise is large, rows may be shortened to the norm of a typical one, as without a form. With a prior the ridge
     pulls towards it in the same norm (`Settings.weights_of_prior`).
     """
-    minimised = settings.minimised
+    minimised, own = settings.minimised, settings.row_bound
     if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
         raise ParameterError(_NO_INTERVALS)
-    if encoder is None and not isinstance(settings.row_bound, BallBound):
+    if encoder is None and not isinstance(own, BallBound):
         raise ParameterError("a penalty needs row_norm as a number, or a schema.")
-    if of_two_classes and encoder is not None and _keeps_groups(settings, form, encoder):
-        if isinstance(minimised, ScoreLoss):
-            minimised = replace(minimised, bound_if_noisy=None)
-        return replace(
-            settings,
-            minimised=minimised,
-            usual_norm=usual_norm_in(form, encoder),
-            penalty=form,
-            bound_before_penalty=settings.row_bound,
-            keeps_groups=True,
-        )
-    own = settings.row_bound if encoder is None else encoder.row_bound
-    appended = None if encoder is None else encoder.appended
-    norm = form.longest(own)
-    bound = BallBound(norm) if appended is None else appended.bound_for(norm)
-    if math.isfinite(norm) and not norm <= LARGEST_BOUND:
-        raise ParameterError("the penalty makes rows too long. Raise its strengths.")
+    shorter, appended = None, None if encoder is None else encoder.appended
+    keeps_groups = of_two_classes and encoder is not None and _keeps_groups(settings, form, encoder)
     usual = None if encoder is None else usual_norm_in(form, encoder)
-    if isinstance(minimised, ScoreLoss) and minimised.bound_if_noisy is not None and usual is not None:
+    if not keeps_groups:
+        norm = form.longest(own if encoder is None else encoder.row_bound)
+        bound = BallBound(norm) if appended is None else appended.bound_for(norm)
+        if math.isfinite(norm) and not norm <= LARGEST_BOUND:
+            raise ParameterError("the penalty makes rows too long. Raise its strengths.")
+        settings = replace(settings, row_bound=bound)
         # With random features beside the columns, rows to be predicted could not be shortened as in the fit.
-        shorter = BallBound(min(usual, bound.norm)) if appended is None else None
+        shorter = BallBound(min(usual, bound.norm)) if appended is None and usual is not None else None
+    if isinstance(minimised, ScoreLoss) and minimised.bound_if_noisy is not None and usual is not None:
         minimised = replace(minimised, bound_if_noisy=shorter)
     return replace(
         settings,
-        row_bound=bound,
-        usual_norm=usual,
         minimised=minimised,
+        usual_norm=usual,
         penalty=form,
-        bound_before_penalty=settings.row_bound,
+        bound_before_penalty=own,
+        keeps_groups=keeps_groups,
     )
 
 
@@ -378,20 +357,17 @@ def usual_norm_in(form: QuadraticForm, encoder: Encoder) -> float:
 
 def _typical_square(form: QuadraticForm, encoder: Encoder) -> float:
     """The mean squared norm of a row whose entries are spread evenly over levels, and between knots."""
-    groups = zip(encoder.groups, encoder.factors, encoder.row_bound.scales, strict=True)
-    return math.fsum(scale**2 * _of_group(form, group.start, group.size, factors) for group, factors, scale in groups)
-
-
-def _of_group(form: QuadraticForm, start: int, size: int, factors: tuple[ColumnEncoding, ...]) -> float:
-    squares, encoding = form.column_squares[start : start + size], factors[0]
-    if len(factors) > 1 or size == 1 or not encoding.is_number or not encoding.n_hats:
-        # As `usual_norm` has it for a single column.
-        return float(squares.mean()) / (3.0 if size == 1 else 1.0)
-    hats = form.rows(np.eye(form.n_features)[start : start + encoding.n_hats])
-    left, right = hats[:-1], hats[1:]
-    # At a share f of the way between two knots a row is (1 - f) of one hat and f of the next, and f is uniform.
-    return float((_squares(left) + _squares(right) + (left * right).sum(axis=1)).mean()) / 3.0
-
-
-def _squares(rows: Array) -> Array:
-    return np.asarray((rows * rows).sum(axis=1))
+    of_groups = []
+    for group, factors, scale in zip(encoder.groups, encoder.factors, encoder.row_bound.scales, strict=True):
+        squares, encoding = form.column_squares[group.start : group.start + group.size], factors[0]
+        if len(factors) > 1 or group.size == 1 or not encoding.is_number or not encoding.n_hats:
+            # As `usual_norm` has it for a single column.
+            square = float(squares.mean()) / (3.0 if group.size == 1 else 1.0)
+        else:
+            hats = form.rows(np.eye(form.n_features)[group.start : group.start + encoding.n_hats])
+            left, right = hats[:-1], hats[1:]
+            # At a share f of the way between two knots a row is (1 - f) of one hat and f of the next, and f is uniform.
+            pairs = (left * left).sum(axis=1) + (right * right).sum(axis=1) + (left * right).sum(axis=1)
+            square = float(pairs.mean()) / 3.0
+        of_groups.append(scale**2 * square)
+    return math.fsum(of_groups)

@@ -7,7 +7,6 @@ facts. Nothing but the released weights is used besides. So this is post-process
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -155,7 +154,11 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     groups = model.row_bound
     has_levels = getattr(plan.problem, "has_levels", False) and plan.problem.intercept > 0.0
     if has_levels and isinstance(groups, GroupBound):
-        for levels, scale in _groups(groups):
+        start = 0
+        for size, scale in zip(groups.sizes, groups.scales, strict=True):
+            levels, start = slice(start, start + size), start + size
+            if size == 1:
+                continue
             middle = np.median(coef[:, levels], axis=1)
             if plan.lattice is not None and plan.weights_on_grid:
                 middle = np.ldexp(np.floor(np.ldexp(middle, -plan.lattice.exponent)), plan.lattice.exponent)
@@ -166,12 +169,3 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     if isinstance(bound, Centred):
         intercept += dropped @ np.array(bound.centre)
     return replace(model, coef=coef, intercept=intercept)
-
-
-def _groups(bound: GroupBound) -> Iterator[tuple[slice, float]]:
-    """The columns of each group of several, and its scale."""
-    start = 0
-    for size, scale in zip(bound.sizes, bound.scales, strict=True):
-        if size > 1:
-            yield slice(start, start + size), scale
-        start += size
