@@ -133,7 +133,10 @@ def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool)
     if target.exists():
         if not target.is_file():
             raise _unwritable(path, "it is a folder" if target.is_dir() else "it is not an ordinary file")
-        if overwrite and not _may_write(target):
+        # By its permission bits, which here bind even the superuser.
+        status, anyone = target.stat(), stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+        own = stat.S_IWUSR if status.st_uid == os.geteuid() else anyone
+        if overwrite and not (status.st_mode & own and os.access(target, os.W_OK)):
             raise _unwritable(path, "it has no write permission. Give another name, or grant the permission")
     if belongs_to_ledger(target):
         raise _unwritable(path, "it is a ledger of confide, or a name that SQLite needs beside one. Give another name")
@@ -142,13 +145,6 @@ def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool)
             f"{os.fspath(path)} exists already; give another name, or replace it with --force on the command line or "
             f"overwrite=True in Python."
         )
-
-
-def _may_write(target: Path) -> bool:
-    """Whether the user may write the file by its permission bits, which here bind even the superuser."""
-    status = target.stat()
-    own = stat.S_IWUSR if status.st_uid == os.geteuid() else stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-    return bool(status.st_mode & own) and os.access(target, os.W_OK)
 
 
 def _created_in(folder: Path, mode: int | None = None) -> Path:
@@ -175,7 +171,19 @@ def sha256_of(path: Path) -> str:
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `write_document` wrote, or raise FileError."""
-    document = _read_json(path)
+    refuse_address(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path} is not a model file of confide: it is not text.") from None
+    try:
+        document = json.loads(text, object_pairs_hook=_with_different_keys)
+    except (ValueError, RecursionError):
+        raise FileError(
+            f"{path} is not a model file of confide, or it was cut short: it is not JSON, or has a part twice."
+        ) from None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FileError(f"{path} is not a model file of confide.")
     if document.get("format_version") != FORMAT_VERSION:
@@ -189,25 +197,10 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} lacks parts, or holds parts that this version of confide does not understand. Use the version that "
             f"wrote it, or a newer one."
         )
-    if not isinstance(content, dict) or not _has_checksum(content, document["checksum"]):
-        raise FileError(f"{path} is damaged: its checksum does not match. Get a fresh copy.")
-    return content
-
-
-def _read_json(path: str | os.PathLike[str]) -> Any:
-    refuse_address(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path} is not a model file of confide: it is not text.") from None
-    try:
-        return json.loads(text, object_pairs_hook=_with_different_keys)
-    except (ValueError, RecursionError):
-        raise FileError(
-            f"{path} is not a model file of confide, or it was cut short: it is not JSON, or has a part twice."
-        ) from None
+    with suppress(RecursionError):  # parts within parts, more than are written
+        if isinstance(content, dict) and document["checksum"] == _checksum(content):
+            return content
+    raise FileError(f"{path} is damaged: its checksum does not match. Get a fresh copy.")
 
 
 def _with_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -216,13 +209,6 @@ def _with_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         raise ValueError
     return members
-
-
-def _has_checksum(content: dict[str, Any], checksum: object) -> bool:
-    try:
-        return checksum == _checksum(content)
-    except RecursionError:
-        return False  # parts within parts, more than are written
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from confide.budget_warnings import EXAMPLE_DELTA
@@ -221,26 +221,21 @@ class Guarantee:
             f"probability at most {math.ceil(right * 1e4) / 1e4:.4g} after seeing the model."
         )
 
-    def __str__(self) -> str:
-        return self.statement()
+    __str__ = statement
 
     def to_html(self) -> str:
         """The statement as HTML. If the guarantee is void, the first line is red."""
-        return f'<div class="confide-guarantee">{"".join(self._html_parts())}</div>'
+        first, *lines = self.statement().split("\n")
+        style = "" if self.void is None else ' style="color: #b00020; font-weight: bold"'
+        parts = [f"<p{style}>{escape(first)}</p>"]
+        for is_item, group in groupby(lines, lambda line: line.startswith("  - ")):
+            if is_item:
+                parts += ["<ul>", *(f"<li>{escape(line[4:])}</li>" for line in group), "</ul>"]
+            else:
+                parts += [f"<p>{escape(line)}</p>" for line in group]
+        return f'<div class="confide-guarantee">{"".join(parts)}</div>'
 
-    def _html_parts(self) -> Iterator[str]:
-        lines = self.statement().split("\n")
-        for position, line in enumerate(lines):
-            item = line.startswith("  - ")
-            style = ' style="color: #b00020; font-weight: bold"' if position == 0 and self.void is not None else ""
-            if item and not lines[position - 1].startswith("  - "):
-                yield "<ul>"
-            yield f"<li>{escape(line[4:])}</li>" if item else f"<p{style}>{escape(line)}</p>"
-            if item and position == len(lines) - 1:
-                yield "</ul>"
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    _repr_html_ = to_html
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

@@ -240,13 +240,14 @@ def gradient_lines(plan: Any, descent: Any) -> dict[str, str]:
 
 def statistics_document(plan: Any) -> dict[str, Any]:
     """A JSON form of a plan for sums over rows."""
-    bound, lattice = plan.problem.target_bound, plan.lattice
+    bound, lattice, noise = plan.problem.target_bound, plan.lattice, plan.noise
+    law = None if lattice is None else _law(lattice) if noise is None else f"{noise.law}, shape {noise.shape.name}"
     return {
         **_facts(plan),
         "target_bound": bound if math.isfinite(bound) else "inf",
         "alpha": plan.alpha,
         **_of_penalty(plan),
-        "noise": _law_of_sums(plan) if lattice else None,
+        "noise": law,
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,
         "target_deviation": plan.target_deviation,
@@ -264,7 +265,7 @@ def statistics_text(plan: Any) -> str:
     lines["alpha"] = f"{plan.alpha:.6g}{_shares(plan)}"
     if plan.lattice is not None:
         lines["noise"] = (
-            f"{_law_of_sums(plan)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
+            f"{statistics_document(plan)['noise']}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
             f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
         )
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
@@ -308,9 +309,11 @@ def prior_of(plan: Any) -> tuple[float, ...]:
 
 def _facts(plan: Any) -> dict[str, Any]:
     problem = plan.problem
+    # What a plan without intervals costs, or what the weights cost beside them.
+    budget = plan.event.budget if plan.intervals is None else plan.budget
     return {
         "mechanism": plan.mechanism,
-        "budget": _budget(plan).to_dict(),
+        "budget": budget.to_dict(),
         "neighbours": str(problem.neighbours),
         "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
         "max_rows_per_person": problem.rows_per_person,
@@ -322,11 +325,6 @@ def _facts(plan: Any) -> dict[str, Any]:
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": [*cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high), *of_many_classes(plan)],
     }
-
-
-def _budget(plan: Any) -> Any:
-    """What a plan without intervals costs, or what the weights cost beside them."""
-    return plan.event.budget if plan.intervals is None else plan.budget
 
 
 _NAMES_OF_LOSSES = {
@@ -354,10 +352,11 @@ def _loss(loss: Any) -> str:
 
 def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     problem = plan.problem
+    budget = plan.event.budget if plan.intervals is None else plan.budget
     low, high, has_intercept = problem.n_rows_low, problem.n_rows_high, problem.intercept > 0.0
     lines = {
         "mechanism": mechanism,
-        "budget": f"{_budget(plan)} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
+        "budget": f"{budget} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
         "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
     }
     if sentences := (*cautions(plan.event.budget, low, high), *of_many_classes(plan)):
@@ -379,14 +378,9 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     return lines
 
 
-def _law_of_sums(plan: Any) -> str:
-    return _law(plan.lattice) if plan.noise is None else f"{plan.noise.law}, shape {plan.noise.shape.name}"
-
-
 def _law(lattice: Any) -> str:
     return f"discrete {type(lattice).__name__.removeprefix('Lattice').lower()}"
 
 
 def _in_columns(lines: dict[str, str]) -> str:
-    width = max(map(len, lines))
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())
+    return "\n".join(f"{name:<{max(map(len, lines))}}  {text}" for name, text in lines.items())

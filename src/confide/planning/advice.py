@@ -18,7 +18,6 @@ from scipy.optimize import brentq
 from confide.budget_warnings import of_many_classes
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows, wasted
-from confide.features.columns import Column
 from confide.features.schema import Schema
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.sampling_design import SamplingDesign
@@ -140,6 +139,17 @@ def equivalent_budgets(
 
     mechanism: Mechanism = NoisyGradients.as_in(given) if isinstance(given, GradientPlan) else MECHANISMS[given.mechanism]
 
+    # Searched from large budgets down, because small ones may not be certified at this ridge.
+    ends = [math.log(10.0) * power for power in range(6, -7, -1)]
+
+    def without_excess(make: Callable[[float], Budget]) -> Budget:
+        excess = partial(excess_noise, make)
+        if excess(ends[0]) <= 0.0:
+            for high, low in pairwise(ends):
+                if excess(low) >= 0.0:
+                    return make(math.exp(brentq(excess, low, high, xtol=_BUDGET_TOLERANCE)))
+        raise ParameterError("no budget of another kind, between 1e-6 and 1e6, has so much noise.")
+
     def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
         budget, problem = make(math.exp(log_size)), alone
         if intervals is not None and isinstance(budget, ApproxDP) and intervals.is_joint:
@@ -159,21 +169,7 @@ def equivalent_budgets(
         # It adds Gaussian noise, which no pure budget allows.
         del makers["pure"]
     own = given.event.budget
-    return tuple(
-        own if own.kind == kind else _budget_without_excess(make, partial(excess_noise, make))
-        for kind, make in makers.items()
-    )
-
-
-def _budget_without_excess(make: Callable[[float], Budget], excess_noise: Callable[[float], float]) -> Budget:
-    """The budget at which `excess_noise`, a function of the logarithm of its size, is 0."""
-    # Searched from large budgets down, because small ones may not be certified at this ridge.
-    ends = [math.log(10.0) * power for power in range(6, -7, -1)]
-    if excess_noise(ends[0]) <= 0.0:
-        for high, low in pairwise(ends):
-            if excess_noise(low) >= 0.0:
-                return make(math.exp(brentq(excess_noise, low, high, xtol=_BUDGET_TOLERANCE)))
-    raise ParameterError("no budget of another kind, between 1e-6 and 1e6, has so much noise.")
+    return tuple(own if own.kind == kind else without_excess(make) for kind, make in makers.items())
 
 
 def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None) -> Plan:
@@ -443,11 +439,21 @@ def verdict_of(
     rare, columns = _rare_columns(estimator, decided, n_rows, n_features)
     level, rows = _enough_rows(decided, design, forecast)
     weights = "".join(f"Weights of rows are {line}." for name, line in design.lines().items() if name == "weights")
-    better = (
-        None if forecast is None else with_delta(estimator, n_rows, n_features, forecast, positive_rate, error is not None)
-    )
-    delta = "" if better is None else _on_delta(better)
-    said, classes = _on_error(forecast, why, error, positive_rate), "".join(of_many_classes(decided))
+    said, delta, classes = f"Expected error: unknown, because {why}." if why else "", "", "".join(of_many_classes(decided))
+    if forecast is not None:
+        name, range_, without = in_words(forecast)
+        said = f"{name}: {range_}, where it would be {without} without privacy."
+        if error is None:
+            said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
+        said += f" {constant_answer(forecast, is_given=positive_rate is not None)}"
+        better = with_delta(estimator, n_rows, n_features, forecast, positive_rate, error is not None)
+        if better is not None:
+            name, range_, _ = in_words(better)
+            delta = (
+                f"With a delta of {better.plan.event.budget.to_dict()['delta']:g} beside this epsilon noise is much "
+                f"smaller. {name}: {range_}. The guarantee may then fail with that probability, and a ledger takes such a "
+                f"charge if its limit has a delta."
+            )
     return Verdict(said, columns, rows, level, rare, forecast, weights, delta, classes)
 
 
@@ -473,25 +479,6 @@ def budget_sentence(plan: Any) -> str:
         return f"All of the budget goes to {parts[0][0]}."
     *some, (rest, _) = parts
     return "Of the budget, " + " and ".join(f"{share:.2g} goes to {name}" for name, share in some) + f", the rest to {rest}."
-
-
-def _on_error(forecast: Forecast | None, why: str, error: float | None, rate: float | None) -> str:
-    if forecast is None:
-        return f"Expected error: unknown, because {why}." if why else ""
-    name, range_, without = in_words(forecast)
-    if error is None:
-        said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
-    else:
-        said = f"{name}: {range_}, where it would be {without} without privacy."
-    return f"{said} {constant_answer(forecast, is_given=rate is not None)}"
-
-
-def _on_delta(better: Forecast) -> str:
-    (name, range_, _), delta = in_words(better), better.plan.event.budget.to_dict()["delta"]
-    return (
-        f"With a delta of {delta:g} beside this epsilon noise is much smaller. {name}: {range_}. The guarantee may then "
-        f"fail with that probability, and a ledger takes such a charge if its limit has a delta."
-    )
 
 
 def in_words(forecast: Forecast) -> tuple[str, str, str]:
@@ -568,22 +555,18 @@ def _rare_columns(estimator: Any, plan: Any, n_rows: int | None, n_features: int
     problem = plan.problem
     on_a_weight = noise_in_rows(plan) * problem.row_norm / math.sqrt(problem.n_weights)
     least = _CLEAR * on_a_weight / design_of(estimator).effective_share
-    rare = [column for column in schema.columns if problem.n_rows_low * _middle_share(column) < least]
-    return tuple(column.name for column in rare), _on_columns(rare, len(schema.columns), least)
-
-
-def _middle_share(column: Column) -> float:
-    """The expected share of rows of a column's middle level, if shares fall as 1 / rank; of a number between two knots."""
-    if not column.is_number:
-        n_levels = len(column.categories) + bool(column.other) + bool(column.missing)
-        return 1.0 / (math.ceil(n_levels / 2) * sum(1.0 / rank for rank in range(1, n_levels + 1)))
-    return 1.0 / max(1, column.n_knots)
-
-
-def _on_columns(rare: list[Column], n_columns: int, least: float) -> str:
-    """A sentence on columns whose levels are rare, and one on numbers with few rows between two knots."""
+    rare, n_columns = [], len(schema.columns)
+    for column in schema.columns:
+        # The expected share of rows of the middle level, if shares fall as 1 / rank; of a number between two knots.
+        if column.is_number:
+            share = 1.0 / max(1, column.n_knots)
+        else:
+            n_levels = len(column.categories) + bool(column.other) + bool(column.missing)
+            share = 1.0 / (math.ceil(n_levels / 2) * sum(1.0 / rank for rank in range(1, n_levels + 1)))
+        if problem.n_rows_low * share < least:
+            rare.append(column)
     if not rare:
-        return f"All {n_columns} columns can matter." if n_columns > 1 else ""
+        return (), f"All {n_columns} columns can matter." if n_columns > 1 else ""
     numbers = [column.name for column in rare if column.is_number]
     others, enough = [column.name for column in rare if not column.is_number], f"{_two_digits(least):,} rows"
     said, are = [], "is" if len(others) == 1 else "are"
@@ -597,7 +580,7 @@ def _on_columns(rare: list[Column], n_columns: int, least: float) -> str:
             f"The noise hides the curve{'s'[: len(numbers) > 1]} of {len(numbers)} of {n_columns} columns "
             f"({_named(numbers)}): between two knots lie fewer than the {enough} that stand out from it."
         )
-    return " ".join(said)
+    return tuple(column.name for column in rare), " ".join(said)
 
 
 def _named(names: list[str]) -> str:

@@ -29,7 +29,6 @@ from scipy.special import ndtr, ndtri, softmax
 from confide.array_types import Array
 from confide.budget_warnings import of_made_up_rows
 from confide.erm.group_bounds import GroupBound
-from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
 from confide.features.canonical_labels import Label
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, as_budget
@@ -123,11 +122,6 @@ class Outcome:
         if bounds is None:
             bounds = (0.0 if is_count else -float(estimator.target_bound), float(estimator.target_bound))
         return cls("counts" if is_count else "numbers", bounds)
-
-    @property
-    def usual_error(self) -> float:
-        """What a forecast assumes of the error without privacy where nobody guesses it."""
-        return {"numbers": 0.5, "counts": 0.8}.get(self.kind, 0.3 * self.constant_error)
 
     @property
     def constant_error(self) -> float:
@@ -263,7 +257,13 @@ def _table(
     importance = (1.0 + uniform(n_columns).argsort()) ** -decay
     signals = np.zeros((size, n_signals))
     if schema is None:
-        rows: Any = _in_bound(bound, latent, _DEVIATIONS[outcome.kind])
+        rows: Any = _DEVIATIONS[outcome.kind] * latent
+        if not isinstance(bound, GroupBound):
+            # In a ball, a few directions hold most of the length, and half of it is the mean.
+            variances = np.arange(1.0, n_columns + 1.0) ** -1.0
+            rows = latent * bound.l2_norm * np.sqrt(0.5 * variances / np.sum(variances))
+            rows[:, -1] += bound.l2_norm * math.sqrt(0.5)
+        rows = np.asarray(bound.clip(rows))
         signals = rows / rows.std(axis=0) * importance @ ndtri(uniform(n_columns, n_signals))
     else:
         cells: dict[str, Any] = {}
@@ -277,17 +277,6 @@ def _table(
         rows = pd.DataFrame(cells)
     signals = (signals - signals.mean(axis=0)) / signals.std(axis=0)
     return _Table(rows, _targets(outcome, signals, error, uniform), n_rows)
-
-
-def _in_bound(bound: Any, latent: Array, deviation: float) -> Array:
-    """Rows of numbers within a bound: in a ball, a few directions hold most of the length, and half of it is the mean."""
-    size = latent.shape[1]
-    if isinstance(bound, GroupBound):
-        return np.asarray(bound.clip(deviation * latent))
-    variances = np.arange(1.0, size + 1.0) ** -1.0
-    rows = latent * bound.l2_norm * np.sqrt(0.5 * variances / np.sum(variances))
-    rows[:, -1] += bound.l2_norm * math.sqrt(0.5)
-    return np.asarray(bound.clip(rows))
 
 
 def _column(column: Column, latent: Array, deviation: float, uniform: Any, n_signals: int) -> tuple[Any, Array]:
@@ -346,20 +335,3 @@ def _strength(excess: Any, most: float) -> float:
     # Counts end at a largest one, so their error rises again where the signal is strong.
     below = next((most / 2.0**step for step in range(7, -1, -1) if excess(most / 2.0**step) < 0.0), None)
     return most if below is None else float(brentq(excess, 1e-3, below, xtol=1e-3))
-
-
-def checked_error(outcome: Outcome, error: float) -> float:
-    """The guess of the error without privacy.
-
-    Raises
-    ------
-    ParameterError
-        If it is not below that of a constant answer.
-    """
-    if not 0.0 < error < outcome.constant_error:
-        raise ParameterError(
-            f"error must lie between 0 and {outcome.constant_error:g}, the error of a model that always answers the same. "
-            f"For numbers it is 1 - R^2, and for counts what is left of the deviance. Give the error that you expect "
-            f"without privacy."
-        )
-    return error

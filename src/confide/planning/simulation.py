@@ -38,7 +38,6 @@ from confide.inference.sampling_design import SamplingDesign
 from confide.plan_text import prior_of
 from confide.planning.made_up_fits import (
     Outcome,
-    checked_error,
     correlated,
     errors_of_fits,
     estimator_with,
@@ -247,7 +246,14 @@ def _by_fits(
     if prior_of(plan):
         raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
     outcome = Outcome.of(chosen, plan, share)
-    guess = checked_error(outcome, outcome.usual_error if error is None else error)
+    usual = {"numbers": 0.5, "counts": 0.8}.get(outcome.kind, 0.3 * outcome.constant_error)
+    guess = usual if error is None else error
+    if not 0.0 < as_float(guess) < outcome.constant_error:
+        raise ParameterError(
+            f"error must lie between 0 and {outcome.constant_error:g}, the error of a model that always answers the same. "
+            f"For numbers it is 1 - R^2, and for counts what is left of the deviance. Give the error that you expect "
+            f"without privacy."
+        )
     check_whole(n_designs=n_designs)
     forecast = guess + float(np.mean(errors_of_fits(chosen, plan, outcome, guess, seed, n_designs)))
     low, high = _range(forecast, guess, outcome.constant_error)

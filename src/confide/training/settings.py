@@ -311,18 +311,19 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, 
         raise ParameterError(_NO_INTERVALS)
     if encoder is None and not isinstance(own, BallBound):
         raise ParameterError("a penalty needs row_norm as a number, or a schema.")
-    shorter, appended = None, None if encoder is None else encoder.appended
+    appended = None if encoder is None else encoder.appended
     keeps_groups = of_two_classes and encoder is not None and _keeps_groups(settings, form, encoder)
-    usual = None if encoder is None else usual_norm_in(form, encoder)
     if not keeps_groups:
         norm = form.longest(own if encoder is None else encoder.row_bound)
         bound = BallBound(norm) if appended is None else appended.bound_for(norm)
         if math.isfinite(norm) and not norm <= LARGEST_BOUND:
             raise ParameterError("the penalty makes rows too long. Raise its strengths.")
         settings = replace(settings, row_bound=bound)
-        # With random features beside the columns, rows to be predicted could not be shortened as in the fit.
-        shorter = BallBound(min(usual, bound.norm)) if appended is None and usual is not None else None
+    usual = None if encoder is None else usual_norm_in(form, encoder)
     if isinstance(minimised, ScoreLoss) and minimised.bound_if_noisy is not None and usual is not None:
+        # With random features beside the columns, rows to be predicted could not be shortened as in the fit.
+        may_shorten = not keeps_groups and appended is None
+        shorter = BallBound(min(usual, settings.row_bound.l2_norm)) if may_shorten else None
         minimised = replace(minimised, bound_if_noisy=shorter)
     return replace(
         settings,
