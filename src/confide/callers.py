@@ -122,7 +122,7 @@ def learned_before(names_of_columns: Iterable[str] = ()) -> tuple[str, ...]:
         owner = frame.f_locals.get("self")
         steps = getattr(owner, "steps", None)
         if isinstance(steps, list):
-            # Inside of `_fit` an earlier step is fitted, and otherwise the last one.
+            # Where a loop of scikit-learn counts its steps, an earlier one is fitted, and otherwise the last one.
             position = positions.setdefault(id(owner), int(frame.f_locals.get("step_idx", len(steps) - 1)))
             names |= dict.fromkeys(name for _, step in steps[:position] for name in _learning(step))
         elif hasattr(owner, "regressor"):
