@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import confide
-from confide.compiled.stored_rows import CertifiedCodes
+from confide.compiled.stored_rows import StoredCodes
 from confide.compiled.sums import ClippedSum, by_kernel
 from confide.data import streams
 from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
@@ -69,7 +69,7 @@ def in_groups(source, row_sum):
 
 def by_both(monkeypatch, source, row_sum, weights):
     """The sum by the kernel and by NumPy."""
-    assert {type(rows) for rows in in_groups(source, row_sum)} == {CertifiedCodes}
+    assert {type(rows) for rows in in_groups(source, row_sum)} == {StoredCodes}
     found = source.sum_over_rows(row_sum, weights).gradient[0]
     with monkeypatch.context() as numpy_alone:
         numpy_alone.setenv("CONFIDE_COMPILED", "0")
@@ -137,7 +137,7 @@ def test_the_error_is_within_theorem_2(columns, loss, change):
         row_sum = RowSum(loss, bound, 0.5, 1, 1.5)
         size = row_sum.n_weights(source.n_features)
         weights = change(rng.normal(size=(1, size)))
-        assert {type(rows) for rows in in_groups(source, row_sum)} == {CertifiedCodes}
+        assert {type(rows) for rows in in_groups(source, row_sum)} == {StoredCodes}
         found, rows = source.sum_over_rows(row_sum, weights).gradient[0], dense(source.blocks.block(0, n))
         with mpmath.workdps(60):
             exact = exact_total(row_sum, exact_rows(row_sum, rows), source.labels, weights, source.row_weights)
@@ -315,8 +315,8 @@ def test_rows_that_were_cut_know_their_place():
     rows = in_groups(source, RowSum(LogisticLoss(), bound, 0.0, 1))[0][10:60][5:40]
     assert rows.shape == (35, 6)
     np.testing.assert_array_equal(dense(rows.as_numpy_reads(slice(2, 9))), dense(source.blocks.block(17, 24)))
-    np.testing.assert_array_equal(rows.codes.codes[0], source.blocks.codes.numbers[0][15:50])
-    assert not hasattr(rows.lent(lambda array: array), "expanded")
+    np.testing.assert_array_equal(rows.codes[0], source.blocks.codes.numbers[0][15:50])
+    assert rows.lent(lambda array: array).expanded is None
 
 
 @pytest.mark.parametrize("mechanism", ["objective", "output"])

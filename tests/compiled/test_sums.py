@@ -487,9 +487,9 @@ MISTAKES = {
 @pytest.fixture
 def untried():
     """No kernel has been tried yet, and none afterwards."""
-    clipped_sums._kernel_of_clipped.cache_clear()
+    clipped_sums.tried.cache_clear()
     yield
-    clipped_sums._kernel_of_clipped.cache_clear()
+    clipped_sums.tried.cache_clear()
 
 
 KNOWN = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)

@@ -108,9 +108,9 @@ MISTAKES = {
 @pytest.fixture
 def untried():
     """No kernel has been tried yet, and none afterwards."""
-    coded_trial.tried_with_codes.cache_clear()
+    coded_trial.tried.cache_clear()
     yield
-    coded_trial.tried_with_codes.cache_clear()
+    coded_trial.tried.cache_clear()
 
 
 KNOWN = RowSum(LogisticLoss(), GroupBound((1,) * 6, (1.0,) * 6), 0.0, 1)

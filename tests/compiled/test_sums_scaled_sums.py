@@ -304,9 +304,9 @@ class _Wrong:
 @pytest.fixture
 def untried():
     """No kernel has been tried yet, and none afterwards."""
-    sums._kernel_of_scaled.cache_clear()
+    sums.tried.cache_clear()
     yield
-    sums._kernel_of_scaled.cache_clear()
+    sums.tried.cache_clear()
 
 
 KNOWN = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(1.0), 0.0, 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.array_types import Array, Targets, Weights
 from confide.compiled.loading import Kernel, is_plain
-from confide.compiled.stored_rows import StoredRows, SumOfSlopes, labels_and_counts
+from confide.compiled.stored_rows import SumOfSlopes, labels_and_counts
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, SmoothHinge
 from confide.erm.row_sums import Totals, mirrored
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
@@ -73,47 +73,33 @@ class CompiledSum:
         self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the gradients of one block of `StoredRows` (m, d) at each of the weights (k, D) to the totals in place."""
+        n_rows, n_features = rows.shape
         for weight, gradient, hessian in zip(weights, totals.gradient, totals.hessian, strict=True):
-            self._add(gradient, hessian, rows, labels, weight, row_weights)
-
-    def _add(
-        self, gradient: Array, hessian: Array, rows: StoredRows, labels: Targets, weight: Array, row_weights: Array | None
-    ) -> None:
-        n_features = rows.shape[1]
-        offset = self.intercept * float(weight[n_features]) if self.intercept > 0.0 else 0.0
-        asked = SumOfSlopes(
-            *labels_and_counts(labels, row_weights),
-            self.largest_weight,
-            np.ascontiguousarray(weight[:n_features]),
-            offset,
-            self.loss,
-            self.radius,
-            is_plain(),
-        )
-        sums = np.zeros(n_features + 1)
-        if self.order >= 2:
-            products = np.zeros(hessian.shape)
-            self._add_bent(sums, products, rows, asked)
-            products[:, n_features:] *= self.intercept
-            products[n_features:] *= self.intercept
-            hessian += products
-        else:
-            rows.add_to(sums, self.kernel, asked)
-        gradient[:n_features] += sums[:n_features]
-        if self.intercept > 0.0:
-            gradient[n_features] += self.intercept * sums[n_features]
-
-    def _add_bent(self, sums: Array, products: Array, rows: StoredRows, asked: SumOfSlopes) -> None:
-        if self.share == 1:
-            rows.add_bent(sums, products, self.kernel, asked)
-            return
-        rows.add_to(sums, self.kernel, asked)
-        n_rows = rows.shape[0]
-        part = slice(0, -(-n_rows // self.share))
-        counts = None if asked.counts is None else asked.counts[part]
-        of_part = replace(asked, labels=asked.labels[part], counts=counts)
-        rows[part].add_bent(np.zeros_like(sums), products, self.kernel, of_part)
-        products *= n_rows / part.stop
+            asked = SumOfSlopes(
+                *labels_and_counts(labels, row_weights),
+                self.largest_weight,
+                np.ascontiguousarray(weight[:n_features]),
+                self.intercept * float(weight[n_features]) if self.intercept > 0.0 else 0.0,
+                self.loss,
+                self.radius,
+                is_plain(),
+            )
+            sums = np.zeros(n_features + 1)
+            products = np.zeros(hessian.shape) if self.order >= 2 else None
+            rows.add(sums, self.kernel, asked, products if self.share == 1 else None)
+            if products is not None:
+                if self.share > 1:
+                    part = slice(0, -(-n_rows // self.share))
+                    counts = None if asked.counts is None else asked.counts[part]
+                    of_part = replace(asked, labels=asked.labels[part], counts=counts)
+                    rows[part].add(np.zeros_like(sums), self.kernel, of_part, products)
+                    products *= n_rows / part.stop
+                products[:, n_features:] *= self.intercept
+                products[n_features:] *= self.intercept
+                hessian += products
+            gradient[:n_features] += sums[:n_features]
+            if self.intercept > 0.0:
+                gradient[n_features] += self.intercept * sums[n_features]
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian."""

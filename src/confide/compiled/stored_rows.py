@@ -40,7 +40,7 @@ class SumOfSlopes:
     loss : four numbers, see `LossCode`
     radius : rows are shortened to this length; inf for rows as they are
     plain : see `is_plain`
-    farthest : the largest squared length that is shortened, of `CertifiedRows`
+    farthest : the largest squared length that is shortened, in gradients on which certificates rest
     """
 
     labels: Targets
@@ -78,29 +78,24 @@ class StoredArray:
         """The same rows in arrays that this function has made safe from writing."""
         return StoredArray(unwritable(self.rows))
 
-    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        """Add the sums over these rows to `out` (d + 1,)."""
-        self._add(out, None, kernel, asked)
+    def add(self, out: Array, kernel: Kernel, asked: SumOfSlopes, products: Array | None = None) -> None:
+        """Add the sums over these rows to `out` (d + 1,).
+
+        The sum of second derivative times x x^T is added to the upper triangle of `products` (D, D), if they are given. D is
+        d, or d + 1 where rows have the constant 1.
+        """
+        common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
+        of_pairs = None if products is None else products.reshape(-1)
+        kernel.dense_sums(self.rows, asked.radius, *common, *asked.loss, out, of_pairs, asked.plain)
 
     def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
         """The same for the gradients on which certificates rest, one block of rows after the other.
 
         False where the kernel cannot make them of these rows; then `out` is of no use.
         """
-        return kernel.clipped_sums(
-            self.rows,
-            asked.radius,
-            asked.farthest,
-            rows_in_block,
-            asked.labels,
-            asked.counts,
-            asked.largest,
-            asked.weights,
-            asked.offset,
-            *asked.loss[:2],
-            out,
-            asked.plain,
-        )
+        common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
+        radii = asked.radius, asked.farthest
+        return kernel.clipped_sums(self.rows, *radii, rows_in_block, *common, *asked.loss[:2], out, asked.plain)
 
     def as_numpy_reads(self, rows: slice) -> Rows:
         """Some of the rows (m, d), not yet clipped."""
@@ -110,17 +105,6 @@ class StoredArray:
     def has_products(self) -> bool:
         """Whether the kernel makes sums of products of columns of these rows, if they have the constant 1 too."""
         return self.shape[1] < MOST_BENT
-
-    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        """As `add_to`, and the sum of second derivative times x x^T in the upper triangle of `products` (D, D).
-
-        D is d, or d + 1 where rows have the constant 1.
-        """
-        self._add(out, products.reshape(-1), kernel, asked)
-
-    def _add(self, out: Array, products: Array | None, kernel: Kernel, asked: SumOfSlopes) -> None:
-        common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
-        kernel.dense_sums(self.rows, asked.radius, *common, *asked.loss, out, products, asked.plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +151,17 @@ class StoredCodes:
     columns : how each column is encoded
     codes : (m,) for each column: numbers, float32 or float64; or levels, integers of at most 32 bits, -1 for none
     n_rows : m
+    expanded : all rows from the first of two numbers to the second (m, d), for rows of gradients on which certificates rest:
+        NumPy sums up those that the kernel may not
+    start : the number that `expanded` gives to the first row
     """
 
     n_features: int
     columns: tuple[StoredColumn, ...]
     codes: tuple[NDArray[np.number], ...]
     n_rows: int
+    expanded: Callable[[int, int], Rows] | None = None
+    start: int = 0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -184,87 +173,41 @@ class StoredCodes:
 
     def __getitem__(self, rows: slice) -> StoredCodes:
         start, stop, _ = rows.indices(self.n_rows)
-        return StoredCodes(self.n_features, self.columns, tuple(codes[start:stop] for codes in self.codes), stop - start)
+        some = tuple(codes[start:stop] for codes in self.codes)
+        return replace(self, codes=some, n_rows=stop - start, start=self.start + start)
 
     def lent(self, unwritable: Callable[[Any], Any]) -> StoredCodes:
         # A solver gets columns of its own: the encoder's are those that certificates are made with.
         columns = tuple(replace(column, values=unwritable(column.values)) for column in self.columns)
         return StoredCodes(self.n_features, columns, tuple(map(unwritable, self.codes)), self.n_rows)
 
-    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        self.add_blocks(out, kernel, asked, max(1, self.n_rows))
+    def add(self, out: Array, kernel: Kernel, asked: SumOfSlopes, products: Array | None = None) -> None:
+        self._add(out, kernel, asked, max(1, self.n_rows), products)
 
     def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
         """Add the sums over these rows to `out` (d + 1,), one block of rows after the other.
 
         False where a row lacks a level in a linked category: it is outside of its bound.
         """
-        return self._add(out, None, kernel, asked, rows_in_block)
+        return self._add(out, kernel, asked, rows_in_block, None)
+
+    def _add(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int, products: Array | None) -> bool:
+        columns = tuple(column.with_codes(codes) for column, codes in zip(self.columns, self.codes, strict=True))
+        common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
+        of_pairs = None if products is None else products.reshape(-1)
+        return kernel.coded_sums(columns, self.n_rows, rows_in_block, *common, *asked.loss, out, of_pairs, asked.plain)
+
+    def as_numpy_reads(self, rows: slice) -> Rows:
+        start, stop, _ = rows.indices(self.n_rows)
+        if self.expanded is None:
+            raise NotImplementedError("rows that are lent to solvers are not expanded.")
+        return self.expanded(self.start + start, self.start + stop)
 
     @property
     def has_products(self) -> bool:
         n_lines = sum(column.kind == LINE for column in self.columns)
         return self.n_features < MOST_CODED_BENT and n_lines < MOST_LINES
 
-    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        self._add(out, products.reshape(-1), kernel, asked, max(1, self.n_rows))
 
-    def _add(self, out: Array, products: Array | None, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
-        columns = tuple(column.with_codes(codes) for column, codes in zip(self.columns, self.codes, strict=True))
-        common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
-        return kernel.coded_sums(columns, self.n_rows, rows_in_block, *common, *asked.loss, out, products, asked.plain)
-
-
-@dataclass(frozen=True, slots=True)
-class CertifiedCodes:
-    """Rows as the codes of columns, which also can be expanded: NumPy sums up those that the kernel may not.
-
-    Parameters
-    ----------
-    codes : the rows
-    expanded : all rows from the first of these numbers to the second, (m, d)
-    start : the number of the first row of `codes`
-    """
-
-    codes: StoredCodes
-    expanded: Callable[[int, int], Rows]
-    start: int = 0
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.codes.shape
-
-    @property
-    def n_numbers(self) -> int:
-        return self.codes.n_numbers
-
-    def __getitem__(self, rows: slice) -> CertifiedCodes:
-        start, _, _ = rows.indices(self.codes.n_rows)
-        return CertifiedCodes(self.codes[rows], self.expanded, self.start + start)
-
-    def lent(self, unwritable: Callable[[Any], Any]) -> StoredCodes:
-        """The codes alone, for a solver."""
-        return self.codes.lent(unwritable)
-
-    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        self.codes.add_to(out, kernel, asked)
-
-    @property
-    def has_products(self) -> bool:
-        return self.codes.has_products
-
-    def add_bent(self, out: Array, products: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
-        self.codes.add_bent(out, products, kernel, asked)
-
-    def add_blocks(self, out: Array, kernel: Kernel, asked: SumOfSlopes, rows_in_block: int) -> bool:
-        return self.codes.add_blocks(out, kernel, asked, rows_in_block)
-
-    def as_numpy_reads(self, rows: slice) -> Rows:
-        start, stop, _ = rows.indices(self.codes.n_rows)
-        return self.expanded(self.start + start, self.start + stop)
-
-
-StoredRows: TypeAlias = StoredArray | StoredCodes | CertifiedCodes
+StoredRows: TypeAlias = StoredArray | StoredCodes
 """Some rows, as they are stored."""
-CertifiedRows: TypeAlias = StoredArray | CertifiedCodes
-"""Some rows, as they are stored, for the gradients on which certificates rest."""

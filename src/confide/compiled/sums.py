@@ -12,13 +12,15 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.array_types import Array, Targets, Weights
 from confide.compiled.gradient_sums import LossCode, code_of
@@ -27,11 +29,10 @@ from confide.compiled.stored_rows import (
     CURVE,
     LEVELS,
     LINE,
-    CertifiedCodes,
-    CertifiedRows,
     StoredArray,
     StoredCodes,
     StoredColumn,
+    StoredRows,
     SumOfSlopes,
     labels_and_counts,
 )
@@ -40,16 +41,21 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum, Totals
+from confide.erm.source import BlockwiseSum
 from confide.erm.transformed_losses import ClippedSlopes
 
-# The kernel is tried on made-up rows before its sums are trusted. A trial looks at nobody's rows.
+# The kernel is tried on made-up rows and codes before its sums are trusted.
 
 CERTIFIED_LOSSES = (LogisticLoss, LogisticHinge, HuberHinge, SmoothHinge)
 """Losses with whose gradients the kernel is trusted where certificates rest on them."""
 
 
-def kernel_if(is_right: Callable[[Kernel], bool], what: str) -> Kernel | None:
-    """The compiled module if it passes a trial; otherwise None, with a warning that NumPy makes these sums (`what`)."""
+@cache
+def tried(is_right: Callable[[Kernel], bool], what: str, _environment: str | None) -> Kernel | None:
+    """The compiled module if it passes a trial; otherwise None, with a warning that NumPy makes these sums (`what`).
+
+    It is tried once for each environment, and nobody's rows are looked at.
+    """
     module = kernel()
     # Whoever calls may have made warnings of NumPy errors.
     with np.errstate(all="ignore"):
@@ -67,7 +73,19 @@ def kernel_if(is_right: Callable[[Kernel], bool], what: str) -> Kernel | None:
     return None
 
 
-# The compiled kernel is tried on made-up codes before its sums over codes are trusted.
+def _agree(row_sum: RowSum, expected: Any, by_kernel: BlockwiseSum, rows: Any, *beside: Any) -> bool:
+    """Whether the kernel's sum over made-up rows is that of NumPy over the same rows as it expects them.
+
+    `beside` are labels, weights (1, D), and weights of rows or None.
+    """
+    first, second = (row_sum.start(1, expected.shape[1]) for _ in range(2))
+    row_sum.add_block(first, expected, *beside)
+    try:
+        by_kernel.add_block(second, rows, *beside)
+    except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
+        return False
+    return bool(np.abs(first.gradient - second.gradient).max() <= 1e-14 * expected.shape[0])
+
 
 _CODED_ROWS = (1, 37, 700)
 """Numbers of made-up rows: fewer than are encoded at once, and more."""
@@ -78,55 +96,23 @@ _HATS = 6
 """Even, so that the middle lies between two hats."""
 
 
-@cache
-def tried_with_codes(_environment: str | None) -> Kernel | None:
-    """The compiled module, if its sums over made-up codes are those of NumPy. It is tried once for each environment."""
-    return kernel_if(
-        lambda module: all(_coded_agree(module, n_rows) for n_rows in _CODED_ROWS), "certified gradients of coded rows"
-    )
-
-
-def _coded_agree(module: Kernel, n_rows: int) -> bool:
+def _codes_agree(module: Kernel) -> bool:
     """Whether sums over codes of every kind are those of NumPy over the rows that they stand for, in blocks and in one."""
-    codes, expanded = _made_up(n_rows)
-    places = np.arange(1.0 * n_rows)
-    labels = np.where(places % 3 > 0, 1, -1).astype(np.int8)
-    counts = 0.5 + 1.5 * np.sin(places)
-    counts[0] = np.nan
-    for kind in CERTIFIED_LOSSES:
-        for intercept, of_rows, block in ((0.5, counts, 16), (0.0, None, 2048)):
-            row_sum = RowSum(kind(), BallBound(np.inf), intercept, 1, 1.5)
-            weights = 2.0 * np.cos(2.3 * np.arange(float(row_sum.n_weights(codes.n_features))))[None]
-            if not _codes_apart(module, row_sum, codes, expanded, labels, weights, of_rows, block) <= 1e-14 * n_rows:
-                return False
-    return _tells_of_no_level(module, codes, labels)
-
-
-def _codes_apart(
-    module: Kernel,
-    row_sum: RowSum,
-    codes: StoredCodes,
-    expanded: Array,
-    labels: Any,
-    weights: Array,
-    counts: Array | None,
-    rows_in_block: int,
-) -> float:
-    """How far an entry of a sum by the kernel is at most from that by NumPy; NaN where the kernel makes none."""
-    loss, d = code_of(row_sum.loss), codes.n_features
-    by_numpy = row_sum.start(1, d)
-    row_sum.add_block(by_numpy, expanded, labels, weights, counts)
-    if loss is None:
-        return np.nan
-    offset = row_sum.intercept * float(weights[0, -1])
-    asked = SumOfSlopes(labels, counts, row_sum.largest_weight, weights[0, :d].copy(), offset, loss, np.inf, is_plain())
-    sums = np.zeros(d + 1)
-    try:
-        whole = codes.add_blocks(sums, module, asked, rows_in_block)
-    except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
-        return np.nan
-    sums[d] *= row_sum.intercept
-    return float(np.abs(by_numpy.gradient[0] - sums[: by_numpy.gradient.shape[1]]).max()) if whole else np.nan
+    for codes, expanded in map(_made_up, _CODED_ROWS):
+        places = np.arange(1.0 * codes.n_rows)
+        labels = np.where(places % 3 > 0, 1, -1).astype(np.int8)
+        counts = 0.5 + 1.5 * np.sin(places)
+        counts[0] = np.nan
+        for kind in CERTIFIED_LOSSES:
+            for intercept, of_rows, block in ((0.5, counts, 16), (0.0, None, 2048)):
+                row_sum = RowSum(kind(), BallBound(np.inf), intercept, 1, 1.5)
+                weights = 2.0 * np.cos(2.3 * np.arange(float(row_sum.n_weights(codes.n_features))))[None]
+                summed = ClippedSum(module, row_sum, block)
+                if not _agree(row_sum, expanded, summed, codes, labels, weights, of_rows):
+                    return False
+        if not _tells_of_no_level(module, codes, labels):
+            return False
+    return True
 
 
 def _tells_of_no_level(module: Kernel, codes: StoredCodes, labels: Any) -> bool:
@@ -136,8 +122,7 @@ def _tells_of_no_level(module: Kernel, codes: StoredCodes, labels: Any) -> bool:
     for row in (0, codes.n_rows // 2, -1):
         lacking = codes.codes[place].copy()
         lacking[row] = -1
-        arrays = (*codes.codes[:place], lacking, *codes.codes[place + 1 :])
-        without = StoredCodes(codes.n_features, codes.columns, arrays, codes.n_rows)
+        without = replace(codes, codes=(*codes.codes[:place], lacking, *codes.codes[place + 1 :]))
         try:
             if without.add_blocks(np.zeros(codes.n_features + 1), module, asked, 16) is not False:
                 return False
@@ -148,71 +133,42 @@ def _tells_of_no_level(module: Kernel, codes: StoredCodes, labels: Any) -> bool:
 
 def _made_up(n_rows: int) -> tuple[StoredCodes, Array]:
     """Codes of each kind and type, and the rows (n, d) that they stand for, expanded in plain steps."""
-    made = _MadeUp(n_rows)
-    for kind in (np.float32, np.float64):
-        made.add_line(kind, missing=False)
-        made.add_line(kind, missing=True)
-        made.add_curve(kind, missing=False)
-        made.add_curve(kind, missing=True)
-    for whole, levels in ((np.int8, 3), (np.int16, 40), (np.int32, _LEVELS)):
-        made.add_levels(whole, levels, linked=False)
-        made.add_levels(whole, levels, linked=True)
-    made.add_one_column(np.int8)
-    return made.codes(), np.column_stack(made.expanded)
+    columns: list[StoredColumn] = []
+    codes: list[NDArray[Any]] = []
+    expanded: list[Array] = []
 
+    def add(column: StoredColumn, of_column: NDArray[Any], entries: Iterable[Array]) -> None:
+        columns.append(column)
+        codes.append(of_column)
+        expanded.extend(entries)
 
-class _MadeUp:
-    """Columns of codes, and the encoded columns that they stand for."""
-
-    def __init__(self, n_rows: int) -> None:
-        self.n_rows = n_rows
-        self.expanded: list[Array] = []
-        self._columns: list[StoredColumn] = []
-        self._codes: list[Any] = []
-
-    def codes(self) -> StoredCodes:
-        return StoredCodes(len(self.expanded), tuple(self._columns), tuple(self._codes), self.n_rows)
-
-    def _numbers(self, kind: type[np.floating[Any]]) -> Any:
-        """Numbers of which some are missing, infinite, or beyond their bounds -1 and 3."""
-        numbers = (1.0 + 2.5 * np.sin(1.3 * np.arange(1.0 * self.n_rows) + len(self.expanded))).astype(kind)
-        numbers[2::7], numbers[5::11] = np.nan, np.inf
-        return numbers
-
-    def _add(self, column: StoredColumn, codes: Any, *expanded: Array) -> None:
-        self._columns.append(column)
-        self._codes.append(codes)
-        self.expanded += expanded
-
-    def add_line(self, kind: type[np.floating[Any]], *, missing: bool) -> None:
-        codes, start = self._numbers(kind), len(self.expanded)
-        numbers = codes.astype(np.float64)
-        absent = ~np.isfinite(numbers)
-        line = np.where(absent, 0.0, 0.5 * (np.clip(np.where(absent, 0.0, numbers), -1.0, 3.0) + 1.0) - 1.0)
-        column = StoredColumn(LINE, start, 1, start + 1 if missing else -1, -1.0, 0.5, 3.0)
-        self._add(column, codes, line, *([1.0 * absent] if missing else []))
-
-    def add_curve(self, kind: type[np.floating[Any]], *, missing: bool) -> None:
-        codes, start, last = self._numbers(kind), len(self.expanded), _HATS - 1.0
-        numbers = codes.astype(np.float64)
-        absent = np.isnan(numbers)
-        most = float(np.nextafter(last, 0.0))
-        places = np.where(absent, 0.5 * last, np.clip(np.where(absent, 0.0, numbers) + 1.0, 0.0, most))
-        hats = _HEIGHT[0] * np.maximum(1.0 - np.abs(places[:, None] - np.arange(1.0 * _HATS)), 0.0)
-        if missing:
-            hats[absent] = 0.0
-        indicator = start + _HATS if missing else -1
-        column = StoredColumn(CURVE, start, _HATS, indicator, -1.0, 1.0, most, 0.5 * last, _HEIGHT)
-        self._add(column, codes, *hats.T, *([1.0 * absent] if missing else []))
-
-    def add_levels(self, kind: type[np.signedinteger[Any]], n_levels: int, *, linked: bool) -> None:
-        codes = (np.arange(self.n_rows) * 7 % (n_levels + (not linked)) - (not linked)).astype(kind)
-        column = StoredColumn(LEVELS, len(self.expanded), n_levels + 1, linked=linked)
-        self._add(column, codes, *(1.0 * (codes == level) for level in range(n_levels)))
-
-    def add_one_column(self, kind: type[np.signedinteger[Any]]) -> None:
-        codes, entries = (np.arange(self.n_rows) % 3 - 1).astype(kind), np.array([0.0, -1.0, 1.0])
-        self._add(StoredColumn(LEVELS, len(self.expanded), 3, values=entries), codes, entries[codes + 1])
+    most = float(np.nextafter(_HATS - 1.0, 0.0))
+    for kind, is_curve, missing in product((np.float32, np.float64), (False, True), (False, True)):
+        start = len(expanded)
+        # Numbers of which some are missing, infinite, or beyond their bounds -1 and 3.
+        given = (1.0 + 2.5 * np.sin(1.3 * np.arange(1.0 * n_rows) + start)).astype(kind)
+        given[2::7], given[5::11] = np.nan, np.inf
+        numbers = given.astype(np.float64)
+        if is_curve:
+            absent = np.isnan(numbers)
+            places = np.where(absent, 0.5 * (_HATS - 1.0), np.clip(np.where(absent, 0.0, numbers) + 1.0, 0.0, most))
+            entries = _HEIGHT[0] * np.maximum(1.0 - np.abs(places - np.arange(1.0 * _HATS)[:, None]), 0.0)
+            column = StoredColumn(CURVE, start, _HATS, -1, -1.0, 1.0, most, 0.5 * (_HATS - 1.0), _HEIGHT)
+        else:
+            absent = ~np.isfinite(numbers)
+            entries = 0.5 * (np.clip(np.where(absent, 0.0, numbers), -1.0, 3.0) + 1.0)[None] - 1.0
+            column = StoredColumn(LINE, start, 1, -1, -1.0, 0.5, 3.0)
+        if missing or not is_curve:
+            entries[:, absent] = 0.0
+        indicator = start + len(entries) if missing else -1
+        add(replace(column, indicator=indicator), given, [*entries, *([1.0 * absent] if missing else [])])
+    for (whole, n_levels), linked in product(((np.int8, 3), (np.int16, 40), (np.int32, _LEVELS)), (False, True)):
+        levels = (np.arange(n_rows) * 7 % (n_levels + (not linked)) - (not linked)).astype(whole)
+        column = StoredColumn(LEVELS, len(expanded), n_levels + 1, linked=linked)
+        add(column, levels, (1.0 * (levels == level) for level in range(n_levels)))
+    levels, two = (np.arange(n_rows) % 3 - 1).astype(np.int8), np.array([0.0, -1.0, 1.0])
+    add(StoredColumn(LEVELS, len(expanded), 3, values=two), levels, [two[levels + 1]])
+    return StoredCodes(len(expanded), tuple(columns), tuple(codes), n_rows), np.column_stack(expanded)
 
 
 _LARGEST_WEIGHT = 2.0**400
@@ -228,14 +184,12 @@ class ClippedSum:
     Parameters
     ----------
     kernel : the compiled module
-    row_sum : for rows in a ball or of groups of columns, with a loss of one margin
-    loss : see `code_of`
+    row_sum : for rows in a ball or of groups of columns, with one of `CERTIFIED_LOSSES`
     rows_in_block : how many rows are summed up by themselves, see `confide.data.arrays.Blocks.rows_in_block`
     """
 
     kernel: Kernel
     row_sum: RowSum
-    loss: LossCode
     rows_in_block: int
 
     def start(self, n_problems: int, n_features: int) -> Totals:
@@ -245,30 +199,31 @@ class ClippedSum:
     def add_block(
         self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the gradients of some blocks of `CertifiedRows` (m, d) at the weights (1, D) to the totals in place.
+        """Add the gradients of some blocks of `StoredRows` (m, d) at the weights (1, D) to the totals in place.
 
         One block of other rows is summed up by NumPy.
         """
-        if type(rows) not in (StoredArray, CertifiedCodes):
+        if type(rows) not in (StoredArray, StoredCodes):
             self.row_sum.add_block(totals, rows, labels, weights, row_weights)
             return
-        n_features, intercept = rows.shape[1], self.row_sum.intercept
+        n_rows, n_features = rows.shape
+        intercept, gradient = self.row_sum.intercept, totals.gradient[0]
         sums = self._sums(rows, labels, weights[0], row_weights)
         if sums is None:
-            for part in self._blocks(rows.shape[0]):
+            for start in range(0, n_rows, self.rows_in_block):
+                part = slice(start, start + self.rows_in_block)
                 counts = None if row_weights is None else row_weights[part]
                 self.row_sum.add_block(totals, rows.as_numpy_reads(part), labels[part], weights, counts)
             return
-        gradient = totals.gradient[0]
         gradient[:n_features] += sums[:n_features]
         if intercept > 0.0:
             gradient[n_features] += intercept * sums[n_features]
 
-    def _sums(self, rows: CertifiedRows, labels: Targets, weights: Array, row_weights: Array | None) -> Array | None:
+    def _sums(self, rows: StoredRows, labels: Targets, weights: Array, row_weights: Array | None) -> Array | None:
         """(d + 1,): sums of slopes times rows, and of slopes; None where the kernel is not trusted with them."""
-        n_features, row_sum = rows.shape[1], self.row_sum
+        n_features, row_sum, code = rows.shape[1], self.row_sum, code_of(self.row_sum.loss)
         # Written so that what is not a number counts as too large.
-        if not np.abs(weights).max(initial=0.0) <= _LARGEST_WEIGHT:
+        if code is None or not np.abs(weights).max(initial=0.0) <= _LARGEST_WEIGHT:
             return None
         bound: Any = row_sum.row_bound
         offset = row_sum.intercept * float(weights[n_features]) if row_sum.intercept > 0.0 else 0.0
@@ -277,11 +232,8 @@ class ClippedSum:
         beside = *labels_and_counts(labels, row_weights), row_sum.largest_weight
         at = np.ascontiguousarray(weights[:n_features]), offset
         sums = np.zeros(n_features + 1)
-        asked = SumOfSlopes(*beside, *at, self.loss, radius, is_plain(), farthest)
+        asked = SumOfSlopes(*beside, *at, code, radius, is_plain(), farthest)
         return sums if rows.add_blocks(sums, self.kernel, asked, self.rows_in_block) else None
-
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
-        return (slice(start, start + self.rows_in_block) for start in range(0, n_rows, self.rows_in_block))
 
     def completed(self, totals: Totals) -> Totals:
         """The totals of all rows in their final form."""
@@ -294,62 +246,49 @@ def by_kernel(row_sum: Any, n_problems: int, rows_in_block: int) -> ClippedSum |
     Whether the kernel is tried depends on the sum alone, so its warning says nothing of rows.
     """
     known = type(row_sum) is RowSum and row_sum.order == 1 and n_problems == 1 and type(row_sum.loss) in CERTIFIED_LOSSES
-    tried = {BallBound: _kernel_of_clipped, GroupBound: tried_with_codes}.get(type(row_sum.row_bound)) if known else None
-    module = None if tried is None else tried(os.environ.get("CONFIDE_COMPILED"))
-    return None if module is None else _clipped_sum_with(module, row_sum, rows_in_block)
+    trial = _TRIALS.get(type(row_sum.row_bound)) if known else None
+    module = None if trial is None else tried(*trial, os.environ.get("CONFIDE_COMPILED"))
+    return None if module is None else ClippedSum(module, row_sum, rows_in_block)
 
 
-def _clipped_sum_with(module: Kernel, row_sum: RowSum, rows_in_block: int) -> ClippedSum | None:
-    code = code_of(row_sum.loss)
-    return None if code is None else ClippedSum(module, row_sum, code, rows_in_block)
-
-
-@cache
-def _kernel_of_clipped(_environment: str | None) -> Kernel | None:
-    """The compiled module, if its sums over made-up rows are those of NumPy. It is tried once for each environment."""
-    return kernel_if(lambda module: all(_clipped_agree(module, *shape) for shape in _SHAPES_TRIED), "certified gradients")
-
-
-def _clipped_agree(module: Kernel, n_rows: int, n_features: int) -> bool:
+def _rows_agree(module: Kernel) -> bool:
     """Whether sums over made-up rows are those of NumPy: with all that rows, their order in memory and weights can be."""
-    numbers = np.arange(n_rows * (n_features + 1.0))
-    wide = 1.5 * np.sin(1.7 * numbers.reshape(n_rows, n_features + 1))
-    wide[5], wide[6:8] = 0.0, 1e-3 * wide[6:8]
-    labels = np.where(numbers[:n_rows] % 3 > 0, 1, -1).astype(np.int8)
-    weights, counts = np.cos(2.3 * numbers[None, : n_features + 1]), 0.5 + 1.5 * np.sin(numbers[:n_rows])
-    counts[3] = np.nan
-    far = wide.copy()
-    far[-1, 0] = 1e200
-    for kind in CERTIFIED_LOSSES:
-        small, large = (RowSum(kind(), BallBound(norm), 0.5, 1, 1.5) for norm in (1.0, 4.0))
-        free = RowSum(kind(), BallBound(np.inf), 0.0, 1, 0.75)
-        for row_sum, rows, of_rows, size in (
-            (small, wide, counts, 1.0),
-            (large, np.asfortranarray(wide), counts, 1.0),
-            (free, wide.astype(np.float32), None, 1.0),
-            (small, np.asfortranarray(wide, np.float32), None, 400.0),
-            (small, far, counts, 1.0),
-        ):
-            at = size * weights[:, : row_sum.n_weights(n_features)]
-            if not _clipped_apart(module, row_sum, rows[:, :n_features], labels, at, of_rows) <= 1e-14 * n_rows:
-                return False
+    for n_rows, n_features in _SHAPES_TRIED:
+        wide, labels, weights, counts = _made_up_rows(n_rows, n_features)
+        wide[6:8] *= 1e-3
+        far = wide.copy()
+        far[-1, 0] = 1e200
+        for kind in CERTIFIED_LOSSES:
+            small, large = (RowSum(kind(), BallBound(norm), 0.5, 1, 1.5) for norm in (1.0, 4.0))
+            free = RowSum(kind(), BallBound(np.inf), 0.0, 1, 0.75)
+            for row_sum, rows, of_rows, size in (
+                (small, wide, counts, 1.0),
+                (large, np.asfortranarray(wide), counts, 1.0),
+                (free, wide.astype(np.float32), None, 1.0),
+                (small, np.asfortranarray(wide, np.float32), None, 400.0),
+                (small, far, counts, 1.0),
+            ):
+                at, own = size * weights[:, : row_sum.n_weights(n_features)], rows[:, :n_features]
+                if not _agree(row_sum, own, ClippedSum(module, row_sum, 16), StoredArray(own), labels, at, of_rows):
+                    return False
     return True
 
 
-def _clipped_apart(
-    module: Kernel, row_sum: RowSum, rows: Any, labels: Targets, weights: Array, row_weights: Array | None
-) -> float:
-    """How far an entry of a sum by the kernel is at most from that by NumPy; NaN where the kernel makes none."""
-    by_numpy, by_kernel = row_sum.start(1, rows.shape[1]), row_sum.start(1, rows.shape[1])
-    row_sum.add_block(by_numpy, rows, labels, weights, row_weights)
-    summed = _clipped_sum_with(module, row_sum, 16)
-    if summed is None:
-        return np.nan
-    try:
-        summed.add_block(by_kernel, StoredArray(rows), labels, weights, row_weights)
-    except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
-        return np.nan
-    return float(np.abs(by_numpy.gradient - by_kernel.gradient).max())
+def _made_up_rows(n_rows: int, n_features: int) -> tuple[Array, Targets, Array, Array]:
+    """Rows (n, d + 1), of which one is 0, labels, weights (1, d + 1), and weights of rows, of which one is no number."""
+    numbers = np.arange(n_rows * (n_features + 1.0))
+    wide = 1.5 * np.sin(1.7 * numbers.reshape(n_rows, n_features + 1))
+    wide[5] = 0.0
+    labels, counts = np.where(numbers[:n_rows] % 3 > 0, 1, -1).astype(np.int8), 0.5 + 1.5 * np.sin(numbers[:n_rows])
+    counts[3] = np.nan
+    return wide, labels, np.cos(2.3 * numbers[None, : n_features + 1]), counts
+
+
+_TRIALS: dict[type, tuple[Callable[[Kernel], bool], str]] = {
+    BallBound: (_rows_agree, "certified gradients"),
+    GroupBound: (_codes_agree, "certified gradients of coded rows"),
+}
+"""How the kernel is tried, by the bound on rows, and what is said of sums that it fails to make."""
 
 
 # The sums of noisy gradients by the compiled kernel, over rows that are clipped when they are used.
@@ -427,7 +366,7 @@ def kernel_of(row_sum: RowSum) -> Kernel | None:
     clipped: Any = row_sum.loss
     if type(clipped) is not ClippedSlopes or type(clipped.loss) not in _LOSSES or row_sum.order != 1:
         return None
-    return _kernel_of_scaled(os.environ.get("CONFIDE_COMPILED"))
+    return tried(_scaled_agree, "noisy gradients", os.environ.get("CONFIDE_COMPILED"))
 
 
 def _scaled_rows_with(module: Kernel, block: ClippedRows) -> ClippedRows:
@@ -447,47 +386,23 @@ def _scaled_rows_with(module: Kernel, block: ClippedRows) -> ClippedRows:
     return replace(block, fused=ScaledSums(module, code, *of_rows, row_sum.intercept, row_sum.largest_weight, is_plain()))
 
 
-@cache
-def _kernel_of_scaled(_environment: str | None) -> Kernel | None:
-    """The compiled module, if its sums over made-up rows are those of NumPy. It is tried once for each environment."""
-    return kernel_if(lambda module: all(_scaled_agree(module, *shape) for shape in _SHAPES_TRIED_SCALED), "noisy gradients")
-
-
-def _scaled_agree(module: Kernel, n_rows: int, n_features: int) -> bool:
+def _scaled_agree(module: Kernel) -> bool:
     """Whether sums over made-up rows are those of NumPy: with all that rows, slopes, weights and centres can be."""
-    numbers = np.arange(n_rows * (n_features + 1.0))
-    wide = 1.5 * np.sin(1.7 * numbers.reshape(n_rows, n_features + 1))
-    wide[5], wide[6:12] = 0.0, 1e-3 * wide[6:12]
-    rows, labels = wide[:, :n_features], np.where(numbers[:n_rows] % 3 > 0, 1, -1).astype(np.int8)
-    weights, row_weights = np.cos(2.3 * numbers[None, : n_features + 1]), 0.5 + 1.5 * np.sin(numbers[:n_rows])
-    row_weights[3] = np.nan
-    centred = Centred(BallBound(2.0), tuple(0.5 * np.cos(numbers[:n_features]) / np.sqrt(n_features)), 1.5)
-    for kind in _LOSSES:
-        clipped = ClippedSlopes(kind(), 0.25)
-        for row_sum, counts, size in (
-            (RowSum(clipped, BallBound(2.0), 0.5, 1, 1.5), row_weights, 1.0),
-            (RowSum(clipped, BallBound(2.0), 0.0, 1, 0.75), None, 400.0),
-            (RowSum(clipped, centred, 0.5, 1, 1.5), row_weights, 1.0),
-        ):
-            at = size * weights[:, : row_sum.n_weights(n_features)]
-            if not _scaled_apart(module, row_sum, rows, labels, at, counts) <= 1e-14 * n_rows:
-                return False
+    for n_rows, n_features in _SHAPES_TRIED_SCALED:
+        wide, labels, weights, row_weights = _made_up_rows(n_rows, n_features)
+        wide[6:12] *= 1e-3
+        middle = 0.5 * np.cos(np.arange(1.0 * n_features)) / np.sqrt(n_features)
+        centred = Centred(BallBound(2.0), tuple(middle), 1.5)
+        for kind in _LOSSES:
+            clipped = ClippedSlopes(kind(), 0.25)
+            for row_sum, counts, size in (
+                (RowSum(clipped, BallBound(2.0), 0.5, 1, 1.5), row_weights, 1.0),
+                (RowSum(clipped, BallBound(2.0), 0.0, 1, 0.75), None, 400.0),
+                (RowSum(clipped, centred, 0.5, 1, 1.5), row_weights, 1.0),
+            ):
+                at, block = size * weights[:, : row_sum.n_weights(n_features)], scaled_once(row_sum, wide[:, :n_features])
+                if block is None:
+                    return False
+                if not _agree(row_sum, block, row_sum, _scaled_rows_with(module, block), labels, at, counts):
+                    return False
     return True
-
-
-def _scaled_apart(
-    module: Kernel, row_sum: RowSum, rows: Array, labels: Targets, weights: Array, row_weights: Array | None
-) -> float:
-    """How far an entry of a sum by the kernel is at most from that by NumPy; NaN where the kernel makes none."""
-    block = scaled_once(row_sum, rows)
-    if block is None:
-        return np.nan
-    sums = []
-    for part in (block, _scaled_rows_with(module, block)):
-        totals = row_sum.start(1, rows.shape[1])
-        try:
-            row_sum.add_block(totals, part, labels, weights, row_weights)
-        except Exception:  # noqa: BLE001 - a module built from another source may fail in any way
-            return np.nan
-        sums.append(totals.gradient)
-    return float(np.abs(sums[0] - sums[1]).max())

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 
 from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.loading import kernel
-from confide.compiled.stored_rows import CertifiedCodes, StoredArray, StoredRows
+from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.compiled.sums import ClippedSum, by_kernel, kernel_of, with_kernel
 from confide.data.checked_source import RowsWithDefaults
 from confide.erm.clipped_rows import ClippedRows, clipped_once, joined, scaled_once
@@ -640,7 +640,7 @@ class EncodedBlocks(Blocks):
 
     def as_certified(self, row_bound: Any) -> StoredBlocks | None:
         codes = self.encoder.as_certified(self.codes, row_bound) if type(self) is EncodedBlocks and not self.single else None
-        return self._stored(None if codes is None else CertifiedCodes(codes, self.block))
+        return self._stored(None if codes is None else replace(codes, expanded=self.block))
 
     def _stored(self, rows: StoredRows | None) -> StoredBlocks | None:
         if rows is None:
