@@ -60,7 +60,7 @@ def test_the_schema_fits_the_rows(adult):
     assert encoder.n_features == 107
     for rows in (adult.X_train, adult.X_test):
         codes = encoder.read(rows)
-        levels = [code for code in codes.others if code.dtype.kind == "i"]
+        levels = [code for code in codes.columns if code.dtype.kind == "i"]
         assert len(levels) == sum(isinstance(column, CategoryColumn) for column in adult.schema.columns)
         assert min(code.min() for code in levels) >= 0
         encoded = encoder.expand(codes, 0, codes.n_rows)

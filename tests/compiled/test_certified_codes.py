@@ -247,9 +247,9 @@ def test_a_row_without_a_level_in_a_linked_category_is_summed_by_numpy(monkeypat
     columns = {**LINES, "c": {"categories": list("abc"), "other": True, "missing": True}}
     source, bound = encoded(columns, many(columns, 200))
     codes = source.blocks.codes
-    levels = codes.others[0].copy()
+    levels = codes.columns[-1].copy()
     levels[place] = -1
-    lacking = type(codes)(codes.schema, codes.numbers, (levels,))
+    lacking = type(codes)(codes.schema, (*codes.columns[:-1], levels))
     source = MemorySource(EncodedBlocks(source.blocks.encoder, lacking), source.labels)
     row_sum = RowSum(LogisticLoss(), bound, 0.0, 1)
     found, expected = by_both(monkeypatch, source, row_sum, np.ones((1, source.n_features)))
@@ -315,7 +315,7 @@ def test_rows_that_were_cut_know_their_place():
     rows = in_groups(source, RowSum(LogisticLoss(), bound, 0.0, 1))[0][10:60][5:40]
     assert rows.shape == (35, 6)
     np.testing.assert_array_equal(dense(rows.as_numpy_reads(slice(2, 9))), dense(source.blocks.block(17, 24)))
-    np.testing.assert_array_equal(rows.codes[0], source.blocks.codes.numbers[0][15:50])
+    np.testing.assert_array_equal(rows.codes[0], source.blocks.codes.columns[0][15:50])
     assert rows.lent(lambda array: array).expanded is None
 
 

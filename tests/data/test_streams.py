@@ -330,7 +330,8 @@ def test_passes_over_a_cache_do_not_disturb_each_other(tmp_path):
     for found in ([*begun, *first], second):
         assert len(found) == 3
         for piece, expected in zip(found, made, strict=True):
-            np.testing.assert_array_equal(piece.codes.numbers, expected.codes.numbers)
+            for found_column, column in zip(piece.codes.columns, expected.codes.columns, strict=True):
+                np.testing.assert_array_equal(found_column, column)
             np.testing.assert_array_equal(piece.labels, expected.labels)
     store.close()
 
@@ -353,7 +354,7 @@ def test_a_cache_keeps_the_types_of_columns(tmp_path):
     store.close()
     store, encoder = PieceFile(tmp_path), Encoder(Schema(columns={"c": {"categories": ["a", "b"]}}))
     store.append(streams.LabelledCodes(encoder.read(pd.DataFrame({"c": ["a", "b"]})), np.ones(2, np.int8)))
-    assert [piece.codes.others[0].tolist() for piece in store.pieces()] == [[0, 1]]
+    assert [piece.codes.columns[0].tolist() for piece in store.pieces()] == [[0, 1]]
     store.close()
 
 

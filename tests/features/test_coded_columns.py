@@ -114,9 +114,8 @@ def test_even_knots_on_a_linear_scale_keep_the_numbers_as_they_are():
     """Float32 cells take four bytes, and a range too short for the steps is encoded by its scale."""
     cells = np.array([0.1, 0.7], dtype=np.float32)
     codes = Encoder(Schema(columns={"x": {"low": 0, "high": 1, "knots": 6}})).read(pd.DataFrame({"x": cells}))
-    assert codes.numbers[0].dtype == np.float32
-    assert codes.numbers[0].tolist() == cells.tolist()
-    assert codes.others == ()
+    assert codes.columns[0].dtype == np.float32
+    assert codes.columns[0].tolist() == cells.tolist()
     narrow = Encoder(Schema(columns={"x": {"low": 0, "high": 5e-324 * 64, "knots": 6}}))
     rows = narrow.transform(pd.DataFrame({"x": [0.0, 1.0]}))
     np.testing.assert_allclose(rows, [[1] + [0] * 7, [0] * 7 + [1]], atol=1e-10)

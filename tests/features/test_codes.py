@@ -18,8 +18,8 @@ def test_codes_are_frozen_and_print_no_data():
     codes = encoder.read(pd.DataFrame({"x": [SECRET_NUMBER] * 3, "y": ["a"] * 3}))
     assert repr(codes) == "Codes(Schema(2 columns))"
     assert codes.n_rows == 3
-    assert (codes.numbers[0].dtype, codes.others[0].dtype) == (np.float64, np.int8)
-    for column in (*codes.numbers, *codes.others):
+    assert tuple(column.dtype for column in codes.columns) == (np.float64, np.int8)
+    for column in codes.columns:
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 0
 
@@ -32,8 +32,8 @@ def test_some_of_the_rows_are_taken_from_every_column():
     for which in (np.array([0, 3]), slice(0, 4, 3)):
         taken = codes.taken(which)
         assert taken.n_rows == 2
-        assert taken.numbers[0].tolist() == [0.0, 3.0]
-        assert taken.others[0].tolist() == [0, 1]
+        assert taken.columns[0].tolist() == [0.0, 3.0]
+        assert taken.columns[1].tolist() == [0, 1]
         assert taken.used == frozenset()
 
 
@@ -43,9 +43,9 @@ def test_codes_do_not_share_the_memory_of_the_frame():
     x, y = np.arange(5.0), np.arange(5, dtype=np.float32)
     columns = {"x": pa.array(x), "y": pa.chunked_array([pa.array(y[:2]), pa.array(y[2:])]), "z": pa.array(range(5))}
     codes = encoder.read(pa.table(columns))
-    assert [numbers.dtype.name for numbers in codes.numbers] == ["float64", "float32", "float64"]
+    assert [numbers.dtype.name for numbers in codes.columns] == ["float64", "float32", "float64"]
     x[:], y[:] = 7.0, 7.0
-    for numbers in codes.numbers:
+    for numbers in codes.columns:
         assert numbers.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
         assert numbers.flags.owndata
     # Each column keeps its precision, and a row is the same as if all were in double precision.

@@ -161,4 +161,4 @@ def test_many_categories_have_room(n_levels):
     column = CategoryColumn("x", tuple(range(n_levels)), other=True, missing=True)
     encoder = Encoder(Schema([column]))
     codes = encoder.read(pd.DataFrame({"x": ["0", str(n_levels - 1), "unlisted", None]}))
-    assert codes.others[0].tolist() == [0, n_levels - 1, n_levels, n_levels + 1]
+    assert codes.columns[0].tolist() == [0, n_levels - 1, n_levels, n_levels + 1]

@@ -18,7 +18,7 @@ def test_single_precision_loses_nothing_where_numbers_are_large_beside_their_ran
     encoder = Encoder(Schema({"x": {"low": low, "high": low + 1.0}}))
     numbers = np.float32(low) + np.linspace(0.25, 0.75, 9, dtype=np.float32)
     codes = encoder.read(pd.DataFrame({"x": numbers}))
-    assert codes.numbers[0].dtype == np.float32
+    assert codes.columns[0].dtype == np.float32
     rows = encoder.block(codes, 0, 9, np.float32)
     np.testing.assert_allclose(rows, encoder.block(codes, 0, 9), rtol=0, atol=2e-7)
 
@@ -46,7 +46,7 @@ def test_numbers_encoded_together_are_those_of_each_column():
             )
             frame.loc[::7, "b"] = frame.loc[2000:, "f"] = np.nan
             codes = encoder.read(frame)
-            assert {numbers.dtype for numbers in codes.numbers} == {np.dtype(dtype)}
+            assert {codes.columns[place].dtype for place in (0, 1, 3, 5)} == {np.dtype(dtype)}
             rows = encoder.expand(codes, 0, 2500)
             assert np.array_equal(rows[1000:2100], dense(encoder.block(codes, 1000, 2100)))
             for column in (c for c in columns if not c.knots):

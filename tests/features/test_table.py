@@ -159,14 +159,14 @@ READERS = {
 def test_words_for_missing_cells_are_missing_whatever_holds_them(read):
     """NA, NaN, null, N/A, None and empty cells of a category have the level of missing ones, and an unlisted one its own."""
     encoder = Encoder(Schema([CategoryColumn("x", ("a", "b"), other=True, missing=True)]))
-    assert encoder.read(read(WORDS)).others[0].tolist() == [3] * 8 + [1, 2]
+    assert encoder.read(read(WORDS)).columns[0].tolist() == [3] * 8 + [1, 2]
 
 
 @pytest.mark.parametrize("read", [each for name, each in READERS.items() if name != "pandas from CSV"])
 def test_a_listed_level_that_is_such_a_word_stays_one(read):
     """The code of Namibia, and no level; other such words are missing."""
     encoder = Encoder(Schema([CategoryColumn("x", ("DE", "NA"), missing=True)]))
-    assert encoder.read(read(["NA", "DE", "null", "NA"])).others[0].tolist() == [1, 0, 2, 1]
+    assert encoder.read(read(["NA", "DE", "null", "NA"])).columns[0].tolist() == [1, 0, 2, 1]
 
 
 def test_advice_about_missing_cells_never_makes_one_of_a_level():
@@ -210,7 +210,7 @@ def test_codes_for_missing_cells_are_missing_categories():
     for other, levels in ((False, [0, 2, 2, -1]), (True, [0, 3, 3, 2]), ("a", [0, 2, 2, 0])):
         column = CategoryColumn("x", ("a", "b"), other=other, missing=(-9,))
         for cells in (["a", "-9.0", None, "z"], pd.Series(["a", -9, np.nan, 7], dtype=object)):
-            assert Encoder(Schema([column])).read(pd.DataFrame({"x": cells})).others[0].tolist() == levels
+            assert Encoder(Schema([column])).read(pd.DataFrame({"x": cells})).columns[0].tolist() == levels
 
 
 FRAMES = {
@@ -245,7 +245,7 @@ def test_mixed_columns_are_read_or_refused_and_never_fail_otherwise(cells):
     column = CategoryColumn("x", ("a", 1, True), other=True, missing=True)
     codes = Encoder(Schema([column])).read(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
     levels = {"a": 0, "1": 1, "true": 2, None: 4, **dict.fromkeys(MISSING_WORDS, 4)}
-    assert codes.others[0].tolist() == [levels.get(canonical_label(cell), 3) for cell in cells]
+    assert codes.columns[0].tolist() == [levels.get(canonical_label(cell), 3) for cell in cells]
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def in_order(rows_per_person):
 def kept_rows(frame, rows_per_person):
     """Which rows are kept, read from the numbers in them, and compared with `kept`."""
     codes = Encoder(VISITS).read(frame, in_order(rows_per_person))
-    numbers = codes.numbers[0].astype(int).tolist()
-    assert codes.n_rows == len(numbers) == len(codes.others[0])
+    numbers = codes.columns[0].astype(int).tolist()
+    assert codes.n_rows == len(numbers) == len(codes.columns[1])
     assert (list(range(len(frame))) if codes.kept is None else codes.kept.tolist()) == numbers
     assert (codes.kept is None) == (len(numbers) == len(frame))
     return numbers
@@ -72,7 +72,7 @@ def test_without_a_person_in_the_schema_all_rows_are_kept():
 def test_kept_rows_are_read_only():
     """They are read-only like all codes."""
     codes = Encoder(VISITS).read(visits([1, 1]), in_order(1))
-    for array in (codes.kept, *codes.numbers, *codes.others):
+    for array in (codes.kept, *codes.columns):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 

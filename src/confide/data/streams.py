@@ -119,7 +119,7 @@ class LabelledCodes:
     def arrays(self) -> tuple[Any, ...]:
         """All arrays that it holds, in a fixed order."""
         weights = () if self.weights is None else (self.weights,)
-        return (*self.codes.numbers, *self.codes.others, *weights, self.labels)
+        return (*self.codes.columns, *weights, self.labels)
 
     def taken(self, which: Indices | slice) -> LabelledCodes:
         """A copy of some of the rows."""
@@ -228,15 +228,13 @@ class Reading:
 
 def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
     """The rows of several pieces as one piece."""
-    schema, codes = pieces[0].codes.schema, [piece.codes for piece in pieces]
-    numbers, others = (
-        tuple(np.concatenate(parts) for parts in zip(*columns, strict=True))
-        for columns in ([code.numbers for code in codes], [code.others for code in codes])
-    )
+    codes = [piece.codes for piece in pieces]
+    columns = tuple(np.concatenate(parts) for parts in zip(*(code.columns for code in codes), strict=True))
     used = frozenset[str]().union(*(code.used for code in codes))
     weights = [piece.weights for piece in pieces if piece.weights is not None]
     labels = np.concatenate([piece.labels for piece in pieces])
-    return LabelledCodes(Codes(schema, numbers, others, used=used), labels, np.concatenate(weights) if weights else None)
+    whole = Codes(codes[0].schema, columns, used=used)
+    return LabelledCodes(whole, labels, np.concatenate(weights) if weights else None)
 
 
 def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:
@@ -461,22 +459,18 @@ class PieceFile:
                 f"cannot create a file in the folder of the cache: {error.strerror}. Give another folder or no cache."
             ) from None
         self._starts: list[tuple[int, int]] = []
-        """Where each piece begins, and in how many arrays its numbers are."""
+        """Where each piece begins, and in how many arrays it is."""
         self._reading = threading.Lock()
         self._schema: Any = None
-        self._n_others = 0
-        self._has_weights = False
 
     def append(self, piece: LabelledCodes) -> None:
         """Write one piece at the end of the file."""
-        self._schema, self._has_weights = piece.codes.schema, piece.weights is not None
-        numbers, others = piece.codes.numbers, piece.arrays[len(piece.codes.numbers) :]
+        self._schema = piece.codes.schema
         # Many columns would take longer one by one, so neighbours of one type are written together.
-        together = [np.stack(list(run)) for _, run in groupby(numbers, key=lambda column: column.dtype)]
-        self._n_others = len(others)
+        together = [np.stack(list(run)) for _, run in groupby(piece.arrays, key=lambda array: array.dtype)]
         full, start = None, self._file.tell()
         try:
-            for array in (*together, *others):
+            for array in together:
                 np.save(self._file, array, allow_pickle=False)
         except OSError as error:
             full = error.strerror
@@ -486,14 +480,13 @@ class PieceFile:
 
     def pieces(self) -> Iterator[LabelledCodes]:
         """All pieces, in order. Several passes may read at the same time: each seeks its own position, under a lock."""
-        for start, n_together in self._starts:
+        for start, n_arrays in self._starts:
             with self._reading:
                 self._file.seek(start)
-                together = [np.load(self._file, allow_pickle=False) for _ in range(n_together)]
-                *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_others))
-            weights = others.pop() if self._has_weights else None
-            numbers = tuple(column for columns in together for column in columns)
-            yield LabelledCodes(Codes(self._schema, numbers, tuple(others)), labels, weights)
+                together = [np.load(self._file, allow_pickle=False) for _ in range(n_arrays)]
+            *columns, labels = (array for arrays in together for array in arrays)
+            weights = columns.pop() if len(columns) > len(self._schema.columns) else None
+            yield LabelledCodes(Codes(self._schema, tuple(columns)), labels, weights)
 
     def close(self) -> None:
         """Close the file, which removes it."""

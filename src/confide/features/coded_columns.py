@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,7 @@ from numpy.typing import NDArray
 from confide.array_types import Array
 from confide.compiled.stored_rows import CURVE, LEVELS, LINE, StoredCodes, StoredColumn
 from confide.erm.coded_rows import CodedLayout, CodedRows, unchangeable
-from confide.features.codes import (
-    HAT_HEIGHT,
-    Codes,
-    ColumnEncoding,
-    NumberEncoding,
-    PlainNumbers,
-    rows_of,
-)
+from confide.features.codes import HAT_HEIGHT, Codes, ColumnEncoding, NumberEncoding, PlainNumbers
 from confide.features.groups import Group
 
 _COLUMNS_PER_ENTRY = 3
@@ -48,46 +40,37 @@ class CodedColumns:
         encoded: Sequence[tuple[ColumnEncoding, Group]],
         beside: Sequence[tuple[int, NumberEncoding, Group]] = (),
     ) -> None:
-        # Each column with its row among the codes of its kind, which are the numbers as they are or other codes.
-        n_kept = list(accumulate((encoding.is_kept_as_is for encoding, _ in encoded), initial=0))
-        rows = [n_kept[j] if encoding.is_kept_as_is else j - n_kept[j] for j, (encoding, _) in enumerate(encoded)]
-        numbers = [
-            (row, encoding, group) for row, (encoding, group) in zip(rows, encoded, strict=True) if encoding.is_number
-        ]
+        columns: list[tuple[int, Any, Group]] = [(place, *pair) for place, pair in enumerate(encoded)]
+        numbers = [part for part in columns if part[1].is_number]
         straight = [part for part in numbers if part[1].is_kept_as_is and not part[1].column.knots]
         lines = [part for part in numbers if not part[1].is_kept_as_is and not part[1].column.knots]
-        raw_curves = [part for part in numbers if part[1].is_kept_as_is and part[1].column.knots]
-        curves = [part for part in numbers if not part[1].is_kept_as_is and part[1].column.knots]
-        # The codes of a straight number are the number itself, or that number stretched to [-1, 1].
-        self._n_raw_alone = len(raw_curves)
-        raw_curves += [(rows[j], encoding, group) for j, encoding, group in beside if encoded[j][0].is_kept_as_is]
-        of_lines = [(rows[j], encoding, group) for j, encoding, group in beside if not encoded[j][0].is_kept_as_is]
-        categories = zip(rows, encoded, strict=True)
-        self._categories = [(row, encoding, group) for row, (encoding, group) in categories if not encoding.is_number]
-        self._straight, self._lines = [row for row, _, _ in straight], [row for row, _, _ in lines]
-        self._stretch = PlainNumbers([(encoding.column, 0) for _, encoding, _ in straight])
-        self._raw_curves, self._curves = [row for row, _, _ in raw_curves], [row for row, _, _ in (*curves, *of_lines)]
+        self._categories = [part for part in columns if not part[1].is_number]
+        self._n_straight, self._lines = len(straight), [place for place, _, _ in lines]
+        self._stretch = PlainNumbers([(place, encoding.column, 0) for place, encoding, _ in straight])
         self._gaps = tuple(bool(encoding.column.missing) for _, encoding, _ in (*straight, *lines))
-        bent = [(encoding, group) for _, encoding, group in (*raw_curves, *curves, *of_lines)]
+        # The codes of a straight number are the number itself, or that number stretched to [-1, 1].
+        raw = [part for part in numbers if part[1].is_kept_as_is and part[1].column.knots]
+        raw_beside = [part for part in beside if encoded[part[0]][0].is_kept_as_is]
+        curves = [part for part in numbers if not part[1].is_kept_as_is and part[1].column.knots]
+        of_lines = [part for part in beside if not encoded[part[0]][0].is_kept_as_is]
+        bent = [*raw, *raw_beside, *curves, *of_lines]
+        self._curves = [place for place, _, _ in bent]
+        self._may_be_infinite = range(len(raw), len(raw) + len(raw_beside))
         # The position of a number among even knots is an affine function of it; codes of other curves are positions already.
-        scales = [(encoding.column.low, encoding.steps_per_unit) for _, encoding, _ in raw_curves] + [(0.0, 1.0)] * len(
-            curves
-        )
+        scales = [(encoding.column.low, encoding.steps_per_unit) for _, encoding, _ in (*raw, *raw_beside)]
+        scales += [(0.0, 1.0)] * len(curves)
         scales += [(-1.0, 0.5 * (encoding.n_hats - 1)) for _, encoding, _ in of_lines]
         self._lows, self._steps = tuple(low for low, _ in scales), tuple(step for _, step in scales)
         # Just below the last position, so that its whole part is that of the last but one.
-        self._most = tuple(math.nextafter(encoding.n_hats - 1.0, 0.0) for encoding, _ in bent)
-        self._middles = tuple(0.5 * (encoding.n_hats - 1) for encoding, _ in bent)
-        self._starts = tuple(float(group.start) for _, group in bent)
-        self._indicators = {
-            j: _indicator(encoding, group) for j, (encoding, group) in enumerate(bent) if encoding.column.missing
-        }
-        singles = [group for _, _, group in (*straight, *lines, *self._categories)]
-        self._layout = CodedLayout(
-            n_features,
-            tuple((group.start, group.start + group.size) for group in singles),
-            tuple((group.start, group.start + group.size) for _, group in bent),
+        self._most = tuple(math.nextafter(encoding.n_hats - 1.0, 0.0) for _, encoding, _ in bent)
+        self._middles = tuple(0.5 * (encoding.n_hats - 1) for _, encoding, _ in bent)
+        self._starts = tuple(float(group.start) for _, _, group in bent)
+        self._indicators = {j: _indicator(*part[1:]) for j, part in enumerate(bent) if part[1].column.missing}
+        singles, pairs = (
+            tuple((group.start, group.start + group.size) for _, _, group in parts)
+            for parts in ((*straight, *lines, *self._categories), bent)
         )
+        self._layout = CodedLayout(n_features, singles, pairs)
 
     @property
     def pays(self) -> bool:
@@ -111,15 +94,12 @@ class CodedColumns:
 
     def _write_pairs(self, codes: Codes, rows: slice, columns: tuple[Any, Any], entries: tuple[Array, Array]) -> None:
         (first, second), (falling, rising) = columns, entries
-        n_rows, n_raw = len(first), len(self._raw_curves)
-        positions = np.empty(first.shape)
-        for place, raw in enumerate(self._raw_curves):
-            positions[:, place] = codes.numbers[raw][rows]
-            if place >= self._n_raw_alone:
+        n_rows, positions = len(first), np.empty(first.shape)
+        for place, column in enumerate(self._curves):
+            positions[:, place] = codes.columns[column][rows]
+            if place in self._may_be_infinite:
                 # Codes of a line may be infinite, and then the number counts as missing.
                 positions[np.isinf(positions[:, place]), place] = np.nan
-        for place, other in enumerate(self._curves, start=n_raw):
-            positions[:, place] = codes.others[other][rows]
         with np.errstate(invalid="ignore", over="ignore"):
             positions -= _repeated(self._lows, n_rows)
             positions *= _repeated(self._steps, n_rows)
@@ -144,17 +124,17 @@ class CodedColumns:
                 falling[gaps, place], rising[gaps, place] = 0.0, 1.0
 
     def _write_numbers(self, codes: Codes, rows: slice, columns: NDArray[np.int32], entries: Array) -> None:
-        n_straight = len(self._straight)
+        n_straight = self._n_straight
         if n_straight and len(columns):
             stretched = np.empty((n_straight, len(columns)))
-            absent = self._stretch.stretch(rows_of(codes.numbers, self._straight, rows), stretched)
+            absent = self._stretch.stretch(codes, rows, stretched)
             entries[:, :n_straight] = stretched.T
             if absent is not None:
                 for row in np.flatnonzero(self._gaps[:n_straight]):
                     entries[absent[row], row] = 1.0
                     columns[:, row] += absent[row]
-        for place, other in enumerate(self._lines, start=n_straight):
-            line = codes.others[other][rows]
+        for place, column in enumerate(self._lines, start=n_straight):
+            line = codes.columns[column][rows]
             entries[:, place] = line
             if self._gaps[place]:
                 gaps = np.isnan(line)
@@ -162,8 +142,8 @@ class CodedColumns:
                 columns[:, place] += gaps
 
     def _write_categories(self, codes: Codes, rows: slice, columns: NDArray[np.int32], entries: Array) -> None:
-        for place, (other, encoding, _) in enumerate(self._categories, start=len(self._gaps)):
-            levels = codes.others[other][rows]
+        for place, (column, encoding, _) in enumerate(self._categories, start=len(self._gaps)):
+            levels = codes.columns[column][rows]
             if encoding.single.size:
                 entries[:, place] = encoding.single[levels]
             else:
@@ -200,8 +180,9 @@ class StoredColumns:
 
     def __init__(self, n_features: int, encoded: Sequence[tuple[ColumnEncoding, Group]]) -> None:
         self._n_features = n_features
-        kept_first = sorted(encoded, key=lambda pair: not pair[0].is_kept_as_is)
-        self._columns = tuple(_stored(encoding, group) for encoding, group in kept_first)
+        # The kernel adds up the columns whose numbers are kept as they are first.
+        self._order = sorted(range(len(encoded)), key=lambda place: not encoded[place][0].is_kept_as_is)
+        self._columns = tuple(_stored(*encoded[place]) for place in self._order)
 
     @property
     def is_certified(self) -> bool:
@@ -212,39 +193,28 @@ class StoredColumns:
 
     def of(self, codes: Codes) -> StoredCodes | None:
         """The rows, in the memory of the codes; None for types of numbers that the kernel does not read."""
-        arrays = tuple(np.require(array, requirements=["C", "A"]) for array in (*codes.numbers, *codes.others))
-        if not all(
-            _is_read(array, "bhil" if column.kind == LEVELS else "fd", 4 if column.kind == LEVELS else 8)
-            for array, column in zip(arrays, self._columns, strict=True)
-        ):
-            return None
+        arrays = tuple(np.require(codes.columns[place], requirements=["C", "A"]) for place in self._order)
+        for array, column in zip(arrays, self._columns, strict=True):
+            types, largest = ("bhil", 4) if column.kind == LEVELS else ("fd", 8)
+            if array.dtype.char not in types or array.dtype.itemsize > largest or not array.dtype.isnative:
+                return None
         return StoredCodes(self._n_features, self._columns, arrays, codes.n_rows)
 
 
-def _is_read(array: NDArray[Any], types: str, largest: int) -> bool:
-    return array.dtype.char in types and array.dtype.itemsize <= largest and array.dtype.isnative
-
-
 def _stored(encoding: ColumnEncoding, group: Group) -> StoredColumn:
-    if encoding.is_number:
-        return _curve(encoding, group) if encoding.column.knots else _line(encoding, group)
-    if encoding.single.size:
-        # The entry for no level comes last there, and first for the kernel.
-        return StoredColumn(LEVELS, group.start, encoding.single.size, values=unchangeable(np.roll(encoding.single, 1)))
-    return StoredColumn(LEVELS, group.start, group.size + 1, linked=encoding.linked)
-
-
-def _line(encoding: NumberEncoding, group: Group) -> StoredColumn:
-    column = encoding.column
-    low, high = (column.low, column.high) if encoding.is_kept_as_is else (-1.0, 1.0)
-    return StoredColumn(LINE, group.start, 1, _indicator(encoding, group), low, 2.0 / (high - low), high)
-
-
-def _curve(encoding: NumberEncoding, group: Group) -> StoredColumn:
-    low, step = (encoding.column.low, encoding.steps_per_unit) if encoding.is_kept_as_is else (0.0, 1.0)
+    if not encoding.is_number:
+        if encoding.single.size:
+            # The entry for no level comes last there, and first for the kernel.
+            return StoredColumn(LEVELS, group.start, encoding.single.size, values=unchangeable(np.roll(encoding.single, 1)))
+        return StoredColumn(LEVELS, group.start, group.size + 1, linked=encoding.linked)
+    column, indicator = encoding.column, _indicator(encoding, group)
+    if not column.knots:
+        low, high = (column.low, column.high) if encoding.is_kept_as_is else (-1.0, 1.0)
+        return StoredColumn(LINE, group.start, 1, indicator, low, 2.0 / (high - low), high)
+    low, step = (column.low, encoding.steps_per_unit) if encoding.is_kept_as_is else (0.0, 1.0)
     last = encoding.n_hats - 1.0
     # As in `CodedColumns`: the highest position lies just below the last hat.
-    most, indicator = math.nextafter(last, 0.0), _indicator(encoding, group)
+    most = math.nextafter(last, 0.0)
     return StoredColumn(CURVE, group.start, encoding.n_hats, indicator, low, step, most, 0.5 * last, _HEIGHT)
 
 

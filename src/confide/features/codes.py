@@ -23,32 +23,28 @@ class Codes:
     Parameters
     ----------
     schema : the schema by which the frame was read
-    numbers : one read-only array (n_rows,) for each column of plain numbers (on a linear scale, without knots or with even
-        ones), in order: the numbers as they are, float32 or float64; NaN or infinite where one is missing or cannot be used
-    others : one read-only array (n_rows,) for each other column, in order. For a number: float64 in [-1, 1] or, if it has
-        knots, its position among them, 0 for its low; NaN where it is missing. For a category: its level as a small integer,
-        -1 for no level
+    columns : one read-only array (n_rows,) for each column of the schema, in order. Of a number on a linear scale, without
+        knots or with even ones: the numbers as they are, float32 or float64, NaN or infinite where one is missing or cannot
+        be used. Of another number: float64 in [-1, 1] or, if it has knots, its position among them, 0 for its low; NaN if
+        it is missing. Of a category: its level as a small integer, -1 for no level
     kept : read-only positions (n_rows,) in the frame of the rows that are held here, in rising order; None if all are
     used : the columns with a cell that is a listed category or lies within the bounds, for `Encoder.refuse_unused`; empty if
         the rows were let pass unchecked
     """
 
     schema: Schema
-    numbers: tuple[CellNumbers, ...]
-    others: tuple[Array | Levels, ...]
+    columns: tuple[NDArray[Any], ...]
     kept: Indices | None = None
     used: frozenset[str] = frozenset()
 
     @property
     def n_rows(self) -> int:
         """Number of rows: public under replace-one, private under add-or-remove-one."""
-        return len((*self.numbers, *self.others)[0])
+        return len(self.columns[0])
 
     def taken(self, which: Indices | slice) -> Codes:
         """Some of the rows, by their positions here."""
-        return Codes(
-            self.schema, tuple(column[which] for column in self.numbers), tuple(column[which] for column in self.others)
-        )
+        return Codes(self.schema, tuple(column[which] for column in self.columns))
 
     def __repr__(self) -> str:
         return f"Codes({self.schema!r})"
@@ -111,9 +107,12 @@ class NumberEncoding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the encoded columns."""
-        name = self.column.name
-        names = tuple(f"{name}~{value}" for value in _shown_points(self.column)) or (name,)
+        """Names of the encoded columns. Even knots are shown with four digits if these differ."""
+        name, points = self.column.name, self.column.knots_with_bounds
+        shown = tuple(f"{point:.4g}" if abs(point) < 1e4 else f"{point:.0f}" for point in points)
+        if not self.column.has_even_knots or len(set(shown)) < len(shown):
+            shown = tuple(str(shown_number(point)) for point in points)
+        names = tuple(f"{name}~{value}" for value in shown) or (name,)
         return (*names, f"{name}=(missing)") if self.column.missing else names
 
     def codes(self, values: CellNumbers) -> NDArray[np.floating[Any]]:
@@ -144,17 +143,17 @@ class NumberEncoding:
 
     def write_hats(self, positions: Array, out: Array) -> None:
         """Fill `out` (size, m) from positions (m,) among the knots, 0 for the low and NaN for a missing number."""
-        numbers = out[:-1] if self.column.missing else out
-        numbers[...] = HAT_HEIGHT * np.maximum(1.0 - np.abs(positions - np.arange(len(numbers))[:, None]), 0.0)
-        self._write_absent(positions, numbers, out)
+        places = np.arange(len(out) - bool(self.column.missing))[:, None]
+        self._write(HAT_HEIGHT * np.maximum(1.0 - np.abs(positions - places), 0.0), positions, out)
 
     def write_line(self, stretched: Array, out: Array) -> None:
         """Fill `out` (size, m) from numbers (m,) in [-1, 1], NaN for a missing one."""
-        numbers = out[:-1] if self.column.missing else out
-        numbers[0] = stretched
-        self._write_absent(stretched, numbers, out)
+        self._write(stretched[None], stretched, out)
 
-    def _write_absent(self, codes: Array, numbers: Array, out: Array) -> None:
+    def _write(self, entries: Array, codes: Array, out: Array) -> None:
+        """Fill `out` with the entries of numbers (size, m), and with the indicator of those whose codes (m,) are missing."""
+        numbers = out[:-1] if self.column.missing else out
+        numbers[...] = entries
         if self.column.missing:
             absent = np.isnan(codes)
             numbers[:, absent] = 0.0
@@ -170,16 +169,6 @@ class NumberEncoding:
         if not self.column.missing:
             positions[np.isnan(positions)] = 0.5 * (self.n_hats - 1)
         return positions
-
-
-def _shown_points(column: NumberColumn) -> tuple[str, ...]:
-    """The low, the knots and the high of a column, for names. Even knots are shown with four digits if these differ."""
-    points = column.knots_with_bounds
-    if column.has_even_knots:
-        rounded = tuple(f"{point:.4g}" if abs(point) < 1e4 else f"{point:.0f}" for point in points)
-        if len(set(rounded)) == len(rounded):
-            return rounded
-    return tuple(str(shown_number(point)) for point in points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,70 +217,64 @@ _SINGLE_PRECISION_LIMIT = 2.0**100
 """Bounds below this, and ranges above its inverse, can be used in single precision without overflow."""
 
 
-def rows_of(columns: Sequence[CellNumbers], which: Sequence[int], rows: slice) -> list[CellNumbers]:
-    """Some rows of some of the columns, as views (m,)."""
-    return [columns[place][rows] for place in which]
-
-
 class PlainNumbers:
     """How plain numbers are encoded: clipped to their bounds and stretched to [-1, 1].
 
     Parameters
     ----------
-    columns : each column with the position of its encoded column
-
-    Attributes
-    ----------
-    count : how many columns there are
+    columns : for each column its place in the schema, the column, and the position of its encoded column
     """
 
-    def __init__(self, columns: Sequence[tuple[NumberColumn, int]]) -> None:
-        self.count = len(columns)
-        self._low = np.array([column.low for column, _ in columns]).reshape(-1, 1)
-        self._high = np.array([column.high for column, _ in columns]).reshape(-1, 1)
+    def __init__(self, columns: Sequence[tuple[int, NumberColumn, int]]) -> None:
+        self._read = [place for place, _, _ in columns]
+        self._low = np.array([column.low for _, column, _ in columns]).reshape(-1, 1)
+        self._high = np.array([column.high for _, column, _ in columns]).reshape(-1, 1)
         self._width = self._high - self._low
         ends = np.concatenate([self._low, self._high])
         moderate = bool((np.abs(ends) < _SINGLE_PRECISION_LIMIT).all()) and bool(
             (self._width > 1.0 / _SINGLE_PRECISION_LIMIT).all()
         )
         self._in_single_precision = moderate and bool((self._low.astype(np.float32) == self._low).all())
-        starts = [start for _, start in columns]
+        starts = [start for _, _, start in columns]
         in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False
         self._places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
-        self._indicators = [(row, start + 1) for row, (column, start) in enumerate(columns) if column.missing]
+        self._indicators = [(row, start + 1) for row, (_, column, start) in enumerate(columns) if column.missing]
 
-    def write(self, numbers: Sequence[CellNumbers], out: Array) -> None:
-        """Encode the numbers of one block.
+    def write(self, codes: Codes, rows: slice, out: Array) -> None:
+        """Encode the plain numbers of one block.
 
         The result is that of `NumberColumn.stretched`, except that numbers that are missing or infinite become 0.
 
         Parameters
         ----------
-        numbers : `count` arrays (m,), which are not written to
+        codes : the rows, which are not written to
+        rows : those of the block
         out : (n_features, m), of which the columns of these numbers are filled
         """
-        if not numbers or not out.size:
+        if not self._read or not out.size:
             return
         # A slice gives a view, so the result is written in place.
-        stretched = out[self._places] if isinstance(self._places, slice) else np.empty((self.count, out.shape[1]), out.dtype)
-        absent = self.stretch(numbers, stretched)
-        if not isinstance(self._places, slice):
+        in_place = isinstance(self._places, slice)
+        stretched = out[self._places] if in_place else np.empty((len(self._read), out.shape[1]), out.dtype)
+        absent = self.stretch(codes, rows, stretched)
+        if not in_place:
             out[self._places] = stretched
         for row, place in self._indicators:
             out[place] = 0.0 if absent is None else absent[row]
 
-    def stretch(self, numbers: Sequence[CellNumbers], out: Array) -> NDArray[np.bool_] | None:
-        """Encode the numbers of one block, without indicators of those that are missing.
+    def stretch(self, codes: Codes, rows: slice, out: Array) -> NDArray[np.bool_] | None:
+        """Encode the plain numbers of one block, without indicators of those that are missing.
 
         Parameters
         ----------
-        numbers : `count` arrays (m,), which are not written to
-        out : (count, m), which is filled
+        codes, rows : as for `write`
+        out : (number of columns, m), which is filled
 
         Returns
         -------
-        (count, m) whether a number is missing or infinite, so that it became 0; None if all are within their bounds
+        (number of columns, m) whether a number is missing or infinite, so that it became 0; None if all are within bounds
         """
+        numbers = [codes.columns[place][rows] for place in self._read]
         # Copying first is faster than one subtraction that also changes the type of the numbers.
         given: CellNumbers = np.stack(numbers, out=out if out.dtype == np.float64 else None)
         absent: NDArray[np.bool_] | None = None

@@ -19,21 +19,23 @@ from __future__ import annotations
 from collections.abc import Set
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.array_types import Array
 from confide.compiled.stored_rows import StoredCodes
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
-from confide.features.cells import CellNumbers, Levels, read_numbers
+from confide.features.cells import Levels, read_numbers
 from confide.features.coded_columns import CodedColumns, StoredColumns
-from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, rows_of
+from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of
 from confide.features.columns import Column, shown_number
 from confide.features.fourier import CurvesAndFeatures
-from confide.features.groups import Group, Layout, Product, write_products
+from confide.features.groups import Group, Product, layout_of, write_products
 from confide.features.schema import Schema
 from confide.features.table import RawTable, RowsPerPerson
 from confide.known_words import listed
@@ -88,12 +90,8 @@ class Encoder:
     """How each column of the schema is encoded, in order."""
     _plain: PlainNumbers = field(init=False, compare=False, repr=False)
     """The plain numbers, which are encoded together."""
-    _kept: tuple[tuple[ColumnEncoding, slice], ...] = field(init=False, compare=False, repr=False)
-    """The encodings of all columns whose numbers are kept as they are, each with the place of its group."""
-    _plain_rows: tuple[int, ...] = field(init=False, compare=False, repr=False)
-    """Which of those are plain numbers."""
-    _others: tuple[tuple[ColumnEncoding, slice], ...] = field(init=False, compare=False, repr=False)
-    """The encodings of the other columns, each with the place of its group."""
+    _others: tuple[tuple[int, ColumnEncoding, slice], ...] = field(init=False, compare=False, repr=False)
+    """The other columns: place in the schema, encoding, and the places of the encoded columns."""
     _coded: CodedColumns | None = field(init=False, compare=False, repr=False)
     """How the columns become coded rows, or None if dense rows are faster or several columns interact."""
     _stored: StoredColumns | None = field(init=False, compare=False, repr=False)
@@ -103,27 +101,26 @@ class Encoder:
 
     def __post_init__(self) -> None:
         encodings = tuple(encoding_of(column) for column in self.schema.columns)
-        layout = Layout.of(self.schema, encodings)
+        names, groups, row_bound, products, beside = layout_of(self.schema, encodings)
         # Interactions come after all columns.
-        placed = tuple(zip(encodings, layout.groups, strict=False))
-        features = self.schema.random_features
-        beside = layout.curves_beside
-        coded = None if len(beside) < len(layout.products) else CodedColumns(len(layout.names), placed, beside)
-        kept = tuple((encoding, group.place) for encoding, group in placed if encoding.is_kept_as_is)
+        placed = tuple(zip(encodings, groups, strict=False))
+        features, n_features = self.schema.random_features, len(names)
+        coded = None if len(beside) < len(products) else CodedColumns(n_features, placed, beside)
+        plain = [(place, pair[0].column, pair[1].start) for place, pair in enumerate(placed) if pair[0].is_plain]
         made = {
             "_coded": coded if coded is not None and coded.pays else None,
-            "n_features": len(layout.names),
-            "feature_names": layout.names,
-            "groups": layout.groups,
-            "row_bound": layout.row_bound,
-            "appended": features and features.appended_to(len(layout.names), layout.row_bound.l2_norm),
+            "n_features": n_features,
+            "feature_names": names,
+            "groups": groups,
+            "row_bound": row_bound,
+            "appended": features and features.appended_to(n_features, row_bound.l2_norm),
             "_encodings": encodings,
-            "_plain": PlainNumbers([(encoding.column, group.start) for encoding, group in placed if encoding.is_plain]),
-            "_kept": kept,
-            "_plain_rows": tuple(row for row, (encoding, _) in enumerate(kept) if encoding.is_plain),
-            "_others": tuple((encoding, group.place) for encoding, group in placed if not encoding.is_kept_as_is),
-            "_stored": None if layout.products else StoredColumns(len(layout.names), placed),
-            "_products": layout.products,
+            "_plain": PlainNumbers(plain),
+            "_others": tuple(
+                (place, encoding, group.place) for place, (encoding, group) in enumerate(placed) if not encoding.is_plain
+            ),
+            "_stored": None if products else StoredColumns(n_features, placed),
+            "_products": products,
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -162,47 +159,35 @@ class Encoder:
             not allow. The message names the column and holds no value.
         """
         table = RawTable.of(frame, self.schema, with_person=rows_per_person is not None)
-        numbers: list[CellNumbers] = []
-        others: list[Any] = []
-        used = set()
 
-        def column(place: int) -> tuple[Any, bool]:
+        def codes_of(place: int) -> tuple[NDArray[Any], bool]:
             values, is_used = table.checked_column(place, refuse=refuse)
-            encoding = self._encodings[place]
-            return values if encoding.is_kept_as_is else encoding.codes(values), is_used
+            codes = self._encodings[place].codes(values)
+            # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
+            return codes if codes.flags.owndata else codes.copy(), is_used
 
-        with closing(made_in_order(column, range(len(self._encodings)), n_threads)) as columns:
-            for name, encoding, (values, is_used) in zip(self.schema.column_names, self._encodings, columns, strict=True):
-                if is_used:
-                    used.add(name)
-                if encoding.is_kept_as_is:
-                    # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
-                    numbers.append(values if values.flags.owndata else values.copy())
-                else:
-                    others.append(values)
+        with closing(made_in_order(codes_of, range(len(self._encodings)), n_threads)) as made:
+            columns, is_used = zip(*made, strict=True)
+        used = frozenset(compress(self.schema.column_names, is_used))
         kept = None
         if rows_per_person is not None and table.person is not None:
             kept = rows_per_person.drawn(table.persons())
         if kept is not None:
             kept.setflags(write=False)
-            numbers, others = [codes[kept] for codes in numbers], [codes[kept] for codes in others]
-        for codes in (*numbers, *others):
+            columns = tuple(codes[kept] for codes in columns)
+        for codes in columns:
             codes.setflags(write=False)
-        return Codes(self.schema, tuple(numbers), tuple(others), kept, frozenset(used))
+        return Codes(self.schema, columns, kept, used)
 
     def levels(self, codes: Codes, name: str) -> Levels:
         """The level of each row (n,) in a column of categories; negative where a category has none."""
-        levels: Levels = codes.others[self._place_in_codes(name)].astype(np.intp)
+        levels: Levels = codes.columns[self.schema.column_names.index(name)].astype(np.intp)
         return levels
 
     def without(self, codes: Codes, name: str, schema: Schema) -> Codes:
-        """The codes of the same rows without a column of categories, as they are for `schema`, which lacks that column."""
-        place = self._place_in_codes(name)
-        return Codes(schema, codes.numbers, codes.others[:place] + codes.others[place + 1 :])
-
-    def _place_in_codes(self, name: str) -> int:
-        pairs = zip(self.schema.column_names, self._encodings, strict=True)
-        return [other for other, encoding in pairs if not encoding.is_kept_as_is].index(name)
+        """The codes of the same rows without a column, as they are for `schema`, which lacks that column."""
+        pairs = zip(self.schema.column_names, codes.columns, strict=True)
+        return Codes(schema, tuple(column for own, column in pairs if own != name))
 
     def refuse_unused(self, used: Set[str]) -> None:
         """Refuse rows that do not use some of the columns, because the weights of these columns would be noise alone.
@@ -285,12 +270,9 @@ class Encoder:
             return self._coded.block(codes, start, stop)
         columns: Array = np.empty((self.n_features, stop - start), dtype)
         rows = slice(start, stop)
-        self._plain.write(rows_of(codes.numbers, self._plain_rows, rows), columns)
-        for row, (encoding, place) in enumerate(self._kept):
-            if not encoding.is_plain:
-                encoding.write(codes.numbers[row][rows], columns[place])
-        for (encoding, place), values in zip(self._others, codes.others, strict=True):
-            encoding.write(values[rows], columns[place])
+        self._plain.write(codes, rows, columns)
+        for place, encoding, own in self._others:
+            encoding.write(codes.columns[place][rows], columns[own])
         write_products(self._products, columns)
         return columns.T
 
@@ -358,16 +340,13 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutsid
     schema : the public description of the columns
     codes : what `Encoder.read` gave for the frame, checked
     """
-    kept, others = iter(codes.numbers), iter(codes.others)
     raw: RawTable | None = None
     outside: list[CellsOutside] = []
-    for place, column in enumerate(schema.columns):
-        is_kept = encoding_of(column).is_kept_as_is
-        read = next(kept if is_kept else others)
+    for place, (column, read) in enumerate(zip(schema.columns, codes.columns, strict=True)):
         if not column.is_number:
             count = int((read < 0).sum())
         else:
-            if not is_kept:
+            if not encoding_of(column).is_kept_as_is:
                 # These codes were clipped already.
                 raw = raw or RawTable.of(frame, schema, with_person=False)
                 read = column.without_codes(read_numbers(f'column "{column.name}"', raw.columns[place]))

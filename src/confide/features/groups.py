@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import accumulate, chain
 from itertools import product as combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -130,86 +131,52 @@ class Group:
         return slice(self.start, self.start + self.size)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where each group of encoded columns is.
+Beside: TypeAlias = tuple[int, NumberEncoding, Group]
+"""A curve beside a line that coded rows may hold: the place of the column, how its hats are encoded, and their group."""
+Layout: TypeAlias = tuple[tuple[str, ...], tuple[Group, ...], GroupBound, tuple[Product, ...], tuple[Beside, ...]]
+"""Where encoded columns are: their names; their groups, one for each column of the schema, in its order, then one for each
+interaction; the bound that every encoded row obeys in exact arithmetic; the interactions; and the curves beside lines."""
+
+
+def layout_of(schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
+    """The layout of the columns of a schema.
 
     Parameters
     ----------
-    names : names of the encoded columns
-    groups : one for each column of the schema, in its order, then one for each interaction
-    row_bound : the bound that every encoded row obeys in exact arithmetic
-    products : the interactions
-    curves_beside : the curves beside lines that coded rows may hold: the place of a column, the encoding of its hats, and
-        their group
+    schema : the public description of the columns
+    encodings : how each column is encoded, in the order of the schema
+
+    Raises
+    ------
+    SchemaError
+        If two encoded columns would have the same name.
     """
-
-    names: tuple[str, ...]
-    groups: tuple[Group, ...]
-    row_bound: GroupBound
-    products: tuple[Product, ...]
-    curves_beside: tuple[tuple[int, NumberEncoding, Group], ...]
-
-    @classmethod
-    def of(cls, schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
-        """The layout of the columns of a schema.
-
-        Parameters
-        ----------
-        schema : the public description of the columns
-        encodings : how each column is encoded, in the order of the schema
-
-        Raises
-        ------
-        SchemaError
-            If two encoded columns would have the same name.
-        """
-        names = [encoding.names for encoding in encodings]
-        sizes = [len(columns) for columns in names]
-        starts = list(accumulate(sizes, initial=0))
-        positions = {name: position for position, name in enumerate(schema.column_names)}
-        products = []
-        for interaction in schema.interact:
-            places = [positions[name] for name in interaction.columns]
-            members = tuple(Member(encodings[i], starts[i], interaction.knots) for i in places)
-            # The columns of the last member run fastest, as in `write_products`.
-            of_members = [member.factor.names for member in members]
-            if interaction.is_curve:
-                # The line has an indicator of missing cells of its own.
-                of_members = [tuple(name.replace("=(missing)", "~(missing)") for name in of_members[0])]
-            names.append(tuple(map(":".join, combinations(*of_members))))
-            sizes.append(len(names[-1]))
-            products.append(Product(members, interaction.scale, slice(starts[-1], starts[-1] + sizes[-1])))
-            starts.append(starts[-1] + sizes[-1])
-        _refuse_repeated(names)
-        titles = [*schema.column_names, *(interaction.title for interaction in schema.interact)]
-        linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
-        scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]
-        groups = tuple(map(Group, titles, starts, sizes))
-        return cls(
-            tuple(chain.from_iterable(names)),
-            groups,
-            GroupBound(tuple(sizes), tuple(scales), tuple(linked)),
-            tuple(products),
-            _curves_beside(schema, products, groups[len(encodings) :]),
-        )
-
-
-def _curves_beside(
-    schema: Schema, products: Sequence[Product], groups: Sequence[Group]
-) -> tuple[tuple[int, NumberEncoding, Group], ...]:
-    """The curves beside lines that coded rows may hold, of the interactions of a schema."""
-    beside = []
-    for interaction, product, group in zip(schema.interact, products, groups, strict=True):
-        hats = product.members[0].factor
+    names = [encoding.names for encoding in encodings]
+    starts = list(accumulate(map(len, names), initial=0))
+    positions = {name: position for position, name in enumerate(schema.column_names)}
+    products, beside = [], []
+    for interaction in schema.interact:
+        places = [positions[name] for name in interaction.columns]
+        members = tuple(Member(encodings[i], starts[i], interaction.knots) for i in places)
+        # The columns of the last member run fastest, as in `write_products`.
+        of_members, hats = [member.factor.names for member in members], members[0].factor
+        if interaction.is_curve:
+            # The line has an indicator of missing cells of its own.
+            of_members = [tuple(name.replace("=(missing)", "~(missing)") for name in of_members[0])]
+        names.append(tuple(map(":".join, combinations(*of_members))))
+        starts.append(starts[-1] + len(names[-1]))
+        products.append(Product(members, interaction.scale, slice(*starts[-2:])))
         # The codes of a line on a linear scale are the numbers as they are.
         is_one = interaction.is_curve and interaction.scale == 1.0
         if is_one and hats.is_number and (hats.is_kept_as_is or hats.column.scale != "linear"):
-            beside.append((schema.column_names.index(interaction.columns[0]), hats, group))
-    return tuple(beside)
-
-
-def _refuse_repeated(names: Sequence[Sequence[str]]) -> None:
-    if len(set(chain.from_iterable(names))) < sum(map(len, names)):
-        name = Counter(chain.from_iterable(names)).most_common(1)[0][0]
+            beside.append((places[0], hats, Group(interaction.title, starts[-2], len(names[-1]))))
+    together = tuple(chain.from_iterable(names))
+    if len(set(together)) < len(together):
+        name = Counter(together).most_common(1)[0][0]
         raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')
+    titles = [*schema.column_names, *(interaction.title for interaction in schema.interact)]
+    sizes = tuple(map(len, names))
+    linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
+    scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]
+    row_bound = GroupBound(sizes, tuple(scales), tuple(linked))
+    return together, tuple(map(Group, titles, starts, sizes)), row_bound, tuple(products), tuple(beside)
