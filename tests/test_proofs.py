@@ -112,7 +112,6 @@ NOT_PROVEN = {
         "erm.row_bounds.CentredRows.dense",
         "data.arrays.most_in_sample",
         "data.arrays.sampled_positions",
-        "data.partitions.Sample.of",
         "solvers.fallback._WITH*_HESSIANS",
         "solvers.proximal._WIDEST_HESSIAN",
         "erm.solver.on_part",

@@ -104,7 +104,7 @@ def test_a_sample_in_memory_is_no_pass(small_blocks):
             ]
         )
 
-    sources = [MemorySource(ArrayBlocks(X), y), PartitionedSource.checked(run, NumericReading(3, (-1, 1))).source]
+    sources = [MemorySource(ArrayBlocks(X), y), PartitionedSource.checked(run, NumericReading(3, (-1, 1)))[0]]
     for source, fetched in zip(sources, ([], [("training", [0, 16_000])]), strict=True):
         seen = []
         with confide.progress(lambda *told, seen=seen: seen.append(told)):
@@ -172,7 +172,7 @@ def test_partitions_tell_their_passes_and_how_long_they_took():
         speeds.append((what, pace.number, n_rows, pace.speed))
 
     with confide.progress(told):
-        source = PartitionedSource.checked(run, NumericReading(3, (-1, 1))).source
+        source = PartitionedSource.checked(run, NumericReading(3, (-1, 1)))[0]
         for _ in range(2):
             clock.now += 50.0  # what the driver does meanwhile
             source.sum_over_rows(ROW_SUM, np.zeros((1, 4)))

@@ -117,7 +117,7 @@ NO_SIZES: dict[str, dict[str, str]] = {
         "_MOST_PROBLEMS": "a refusal; a line search asks for 8 problems at most",
         "MOST_BYTES_BESIDES_NUMBERS": "a refusal",
         "_BYTES_OF_A_NUMBER": "of a double",
-        "_MOST_BYTES_OF_DIRECTORY": "a refusal",
+        "_MOST_ARRAYS": "a refusal",
     },
     "data.spark": {"_MOST_OUTCOMES_TO_DRIVER": "a cluster's, which has tests of its own"},
     "data.streams": {"_WORDS_IN_CHUNK": "length of the keys", "SIZE": "of a digest", "_KEYS": "keys"},

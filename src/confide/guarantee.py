@@ -71,7 +71,7 @@ class Circumstances:
     has_weights : bool
         Whether rows came with weights of their own.
     place : str
-        Where the rows lay, as a name in `confide.data.checked_source.PLACES`.
+        Where the rows lay, as a name in `confide.data.arrays.PLACES`.
     seeded : bool
         Whether the noise came from a fixed seed.
     ledger : NamedLedger or None

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.dask import DaskRows, _on_frame
+from confide.data.dask import DaskRows, outcome_of
 from confide.data.partitions import Task
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
@@ -135,10 +135,10 @@ def test_a_task_that_is_run_again_counts_once(memory, client):
     row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 1.0, 2)
     weights = np.full((1, reading.n_features + 1), 0.1)
     rows = open_rows(dd.from_pandas(frame, npartitions=9), SCHEMA)
-    with rows.checked(reading, 1) as checked:
-        first = checked.source.sum_over_rows(row_sum, weights)
+    with rows.checked(reading, 1) as (source, _):
+        first = source.sum_over_rows(row_sum, weights)
         client.restart_workers([next(iter(client.scheduler_info()["workers"]))])
-        again = checked.source.sum_over_rows(row_sum, weights)
+        again = source.sum_over_rows(row_sum, weights)
     assert np.array_equal(first.hessian, again.hessian)
 
 
@@ -152,7 +152,7 @@ def test_equal_tasks_have_equal_keys(memory):
     def key(weight):
         row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 1.0, 1)
         task = Task(reading, row_sum, np.full((1, reading.n_features + 1), weight))
-        return delayed(_on_frame, pure=True)(delayed(task, pure=True), 0, frame).key
+        return delayed(outcome_of, pure=True)(delayed(task, pure=True), 0, frame).key
 
     assert key(0.5) == key(0.5)
     assert key(0.5) != key(0.25)

@@ -169,11 +169,9 @@ def test_with_a_cache_the_files_are_read_once(tmp_path):
     path = written(made_up(500), tmp_path, "csv")
     reading = Reading(Encoder(SCHEMA), ("no", "yes"))
     row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
-    with open_rows(path, SCHEMA, cache=True).checked(reading, 1) as checked:
+    with open_rows(path, SCHEMA, cache=True).checked(reading, 1) as (source, _):
         path.unlink()
-        assert checked.source.sum_over_rows(row_sum, np.zeros((1, reading.n_features))).value == pytest.approx(
-            500 * np.log(2)
-        )
+        assert source.sum_over_rows(row_sum, np.zeros((1, reading.n_features))).value == pytest.approx(500 * np.log(2))
 
 
 def test_what_contradicts_opened_rows_is_refused(tmp_path):

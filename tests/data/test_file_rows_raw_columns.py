@@ -20,7 +20,7 @@ FRAME = pd.DataFrame({"b": [1.0, 2.0, 3.0], "who": ["x", "y", "x"], "a": [0.5, n
 
 def read(rows, schema=SCHEMA, persons=ONE):
     """All rows, column by column, in the order of the schema."""
-    return [np.concatenate(parts).tolist() for parts in zip(*checked_columns(rows, schema, persons).read(), strict=True)]
+    return [np.concatenate(parts).tolist() for parts in zip(*checked_columns(rows, schema, persons)[0](), strict=True)]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
@@ -64,7 +64,7 @@ def test_a_file_that_changed_since_is_refused(tmp_path):
     later = checked_columns(tmp_path / "a.csv", SCHEMA, ONE)
     (tmp_path / "a.csv").write_text("a,b\nSECRET,1\n")
     with pytest.raises(FileError, match="changed while it was read") as refused:
-        list(later.read())
+        list(later[0]())
     assert "SECRET" not in str(refused.value)
 
 
@@ -85,7 +85,7 @@ def test_a_reader_that_fails_after_the_charge_says_nothing_of_the_rows(tmp_path,
         raise InputError("SECRET")
         yield
 
-    monkeypatch.setattr(file_rows, "_pieces", failing)
+    monkeypatch.setattr(file_rows, "cut_to_size", failing)
     with pytest.raises(FileError) as refused:
-        list(later.read())
+        list(later[0]())
     assert "SECRET" not in str(refused.value)

@@ -12,7 +12,7 @@ from confide.data.spark import SparkRows
 from confide.errors import ParameterError
 from tests.data.tables import SCHEMA
 
-KINDS = [FileRows(SCHEMA, ()), DaskRows(SCHEMA, (), None), SparkRows(SCHEMA, None), FederatedRows(SCHEMA, ())]
+KINDS = [FileRows(SCHEMA, ()), DaskRows(SCHEMA, ()), SparkRows(SCHEMA, None), FederatedRows(SCHEMA, ())]
 
 
 @pytest.mark.parametrize("rows", KINDS, ids=lambda rows: type(rows).__name__)

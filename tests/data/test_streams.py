@@ -29,7 +29,6 @@ from confide.data.streams import (
     HeldPieces,
     KeptSample,
     LabelledCodes,
-    NumberTarget,
     PieceFile,
     Reading,
     StreamedSource,
@@ -38,7 +37,7 @@ from confide.data.streams import (
 )
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
-from confide.features.cells import read_labels
+from confide.features.cells import NumberTarget, read_labels
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
@@ -96,10 +95,10 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
     row_sum = RowSum(LogisticLoss(), encoder.row_bound, 1.0, 2)
     weights = np.random.default_rng(0).normal(size=(k, encoder.n_features + 1))
     expected = memory.sum_over_rows(row_sum, weights)
-    with open_rows(written(frame, tmp_path, kind), SCHEMA, cache=cache).checked(reading, 1) as checked:
-        assert checked.n_rows == checked.source.n_rows == len(frame)
+    with open_rows(written(frame, tmp_path, kind), SCHEMA, cache=cache).checked(reading, 1) as (source, n_rows):
+        assert n_rows == source.n_rows == len(frame)
         for _ in range(2):
-            totals = replace(checked.source, n_threads=n_threads).sum_over_rows(row_sum, weights)
+            totals = replace(source, n_threads=n_threads).sum_over_rows(row_sum, weights)
             for part in ("value", "gradient", "hessian"):
                 np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
 
@@ -140,9 +139,9 @@ def test_rows_that_pass_by_once_give_the_sample_of_rows_in_memory(tmp_path, n, m
     for fourier in (None, FourierMap(encoder.n_features, 6)):
         reading = Reading(encoder, ("no", "yes"), (0.5, 2.0), fourier)
         memory = reading.source(reading.piece(frame, refuse=True))
-        with open_rows(tmp_path / "t.parquet", SCHEMA).checked(reading, 1) as checked:
+        with open_rows(tmp_path / "t.parquet", SCHEMA).checked(reading, 1) as (source, _):
             for wanted in (1, 50, 200, 700, n):
-                found, expected = checked.source.sample(wanted), memory.sample(wanted)
+                found, expected = source.sample(wanted), memory.sample(wanted)
                 assert np.array_equal(found.blocks.rows, expected.blocks.rows)
                 assert np.array_equal(found.labels, expected.labels)
                 assert np.array_equal(found.row_weights, expected.row_weights)
@@ -403,10 +402,10 @@ def test_an_exception_that_is_held_holds_no_thread(tmp_path, n_threads, monkeypa
         raise KeyboardInterrupt
 
     before = threading.active_count()
-    with open_rows(tmp_path / "t.parquet", SCHEMA).checked(reading, 1) as checked:
+    with open_rows(tmp_path / "t.parquet", SCHEMA).checked(reading, 1) as (source, _):
         monkeypatch.setattr(RowSum, "add_block", interrupted)
         with pytest.raises(KeyboardInterrupt) as held:
-            replace(checked.source, n_threads=n_threads).sum_over_rows(row_sum, np.zeros((1, reading.n_features)))
+            replace(source, n_threads=n_threads).sum_over_rows(row_sum, np.zeros((1, reading.n_features)))
         assert threading.active_count() == before
     assert held.value.__traceback__ is not None
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from confide.errors import InputError
-from confide.features.cells import class_positions, positions_of, read_labels, read_targets, targets_at
+from confide.features.cells import NumberTarget, class_positions, positions_of, read_labels, targets_at
 from tests.features.tables import SECRET, SECRET_NUMBER, assert_silent
 
 DOMAINS = {
@@ -138,7 +138,7 @@ def test_after_the_charge_no_label_is_refused():
 @pytest.mark.parametrize("values", [[1, 2.5, -3], np.array([1, 2.5, -3]), pd.Series(["1", "2.5", "-3"])])
 def test_targets_are_numbers(values):
     """They become fresh doubles, however they are held."""
-    targets = read_targets(values, counts=False)
+    targets = NumberTarget(counts=False).read(values)
     assert targets.tolist() == [1.0, 2.5, -3.0]
     assert targets.dtype == np.float64
     assert targets.flags.writeable
@@ -147,11 +147,11 @@ def test_targets_are_numbers(values):
 def test_targets_are_clipped_one_by_one_to_public_bounds():
     """Also after the charge, where a target that is not a number counts as 0 before it is clipped."""
     values = [-3.0, 2.5, 99.0]
-    assert read_targets(values, counts=False, low=1, high=10).tolist() == [1.0, 2.5, 10.0]
+    assert NumberTarget(counts=False, low=1, high=10).read(values).tolist() == [1.0, 2.5, 10.0]
     assert values == [-3.0, 2.5, 99.0]
-    assert read_targets([np.nan, 99.0], counts=True, low=1, high=10, refuse=False).tolist() == [1.0, 10.0]
+    assert NumberTarget(counts=True, low=1, high=10).read([np.nan, 99.0], refuse=False).tolist() == [1.0, 10.0]
     # What is subtracted comes after the clipping, so it moves no number out of the shifted range.
-    assert read_targets([np.nan, 99.0], counts=False, low=1, high=10, shift=5.5, refuse=False).tolist() == [-4.5, 4.5]
+    assert NumberTarget(counts=False, low=1, high=10, shift=5.5).read([np.nan, 99.0], refuse=False).tolist() == [-4.5, 4.5]
 
 
 REFUSED_TARGETS = {
@@ -166,9 +166,9 @@ REFUSED_TARGETS = {
 def test_targets_that_cannot_be_used_are_refused_or_count_as_zero(values, counts, words):
     """Before the charge they are refused without being named. After it, a target that is not a finite number counts as 0."""
     with pytest.raises(InputError, match=words) as refusal:
-        read_targets(values, counts=counts)
+        NumberTarget(counts=counts).read(values)
     assert_silent(refusal.value)
-    assert np.isfinite(read_targets(values, counts=counts, refuse=False)).all()
+    assert np.isfinite(NumberTarget(counts=counts).read(values, refuse=False)).all()
 
 
 @pytest.mark.parametrize(

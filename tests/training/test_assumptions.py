@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from confide import Ledger, LogisticRegression, PureDP, Schema
-from confide.data.checked_source import PLACES
+from confide.data.arrays import PLACES
 from confide.features.encoder import Encoder
 from confide.guarantee import Circumstances, NamedLedger
 from confide.models.prior import Prior

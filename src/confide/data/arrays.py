@@ -3,29 +3,113 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.compiled.loading import kernel
 from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.compiled.sums import ClippedSum, by_kernel, kernel_of, with_kernel
-from confide.data.checked_source import RowsWithDefaults
 from confide.erm.clipped_rows import ClippedRows, clipped_once, joined, scaled_once
 from confide.erm.coded_rows import BLOCKS_IN_JOINED, dense
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum, Totals
-from confide.erm.source import BlockwiseSum, SummableRows, made_for_a_solver, unwritable
-from confide.errors import InputError
+from confide.erm.source import BlockwiseSum, RowSource, SummableRows, made_for_a_solver, unwritable
+from confide.errors import InputError, InputTypeError
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.forms import RowMap
 from confide.threads import Pass, made_in_order, watched_pass
+
+# Rows that passed the check, as a fit uses them.
+
+_ROWS_NOT_READ_HERE = (
+    "These rows stay on a cluster or with other parties, but this step needs rows that this process reads itself. Give rows "
+    "in memory, or files that were opened without a client."
+)
+
+PLACES = {
+    "here": "",
+    "partitions": (
+        "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one that "
+        "differed between two passes would have been refused, and that none was is not protected."
+    ),
+    "parties": "Every row lay at exactly one of the parties, and each party summed the same rows in every pass.",
+}
+"""What a guarantee assumes about each place where rows can lie; nothing where this process reads the rows itself."""
+
+
+class CheckedSource(RowSource, Protocol):
+    """A source whose rows were checked before the budget is charged.
+
+    Beside sums, a source may give rows at chosen positions and whole pieces of rows. A source that cannot do so refuses, and
+    a source that cannot give the sums of a fit refuses them before anything is charged.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where the rows lie: a name in `PLACES`."""
+
+    def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
+        """Refuse a fit that may ask for sums that this source cannot give. Called before anything is charged.
+
+        Parameters
+        ----------
+        row_sums : gives all sums that a plan of this fit may ask for, at order 2
+        with_moments : whether the fit also asks for the second moments from which intervals are computed
+
+        Raises
+        ------
+        ParameterError, InputError
+            If the source cannot give one of these sums.
+        """
+
+    def taken(self, positions: Indices) -> CheckedSource:
+        """A source of the rows at these positions."""
+
+    def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
+        """All rows, one piece after the other. A pass with a purpose is reported to whoever watches the progress."""
+
+    def sum_of_pieces(self, of_piece: Callable[[MemorySource], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
+        """The sum over all pieces of so many integers that are made of each, wherever it lies. One pass over the rows."""
+
+
+class RowsWithDefaults:
+    """The answers of most sources: every sum can be computed, nothing is assumed, and no rows are handed out."""
+
+    __slots__ = ()
+
+    @property
+    def place(self) -> str:
+        return "here"
+
+    def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
+        return
+
+    def taken(self, positions: Indices) -> CheckedSource:
+        raise InputTypeError(_ROWS_NOT_READ_HERE)
+
+    def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
+        raise InputTypeError(_ROWS_NOT_READ_HERE)
+
+    def sum_of_pieces(self, of_piece: Callable[[MemorySource], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
+        sums = np.zeros(n_integers, dtype=np.int64)
+        for piece in self.in_memory("scoring"):
+            sums += of_piece(piece)
+        return sums
+
+
+CheckedPass: TypeAlias = tuple[CheckedSource, int]
+"""What a check gives: the rows that count, and how many were given before those beyond the cap of a person were dropped."""
+
+
+# Blocks of rows in memory, and the order in which they are summed.
 
 _BLOCK_BYTES = 2**20
 """A block of this size stays in the second- or third-level cache while it is used.

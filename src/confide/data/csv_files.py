@@ -148,13 +148,16 @@ def csv_batches(opened: Callable[[], AbstractContextManager[BinaryIO]], form: Cs
         If the file cannot be read. The message may hold cells.
     """
     import pyarrow as pa
+    import pyarrow.csv as arrow_csv
 
     done, has_begun, used = 0, False, deque[bytearray]()
 
     def pieces(stream: BinaryIO) -> Iterator[tuple[memoryview, bool]]:
         nonlocal done, has_begun
         for piece in whole_rows(stream, form.separator.encode(), used):
-            if not _is_blank(piece):
+            # pyarrow passes over empty lines in a file, and refuses them where there is nothing else. The first test looks
+            # at few bytes, and copies no more.
+            if any(bytes(part).strip(b"\r\n") for part in (piece[:100], piece)):
                 yield piece, not has_begun
                 has_begun = True
             done += len(piece)
@@ -174,7 +177,8 @@ def csv_batches(opened: Callable[[], AbstractContextManager[BinaryIO]], form: Cs
         stream.seek(done)
         if stream.read(1):
             stream.seek(done)
-            yield from _rest(stream, form, with_header=not has_begun)
+            options = _options(form, with_header=not has_begun, n_bytes=_ROW_BYTES)
+            yield from arrow_csv.open_csv(_WholeEnds(stream), **options)
 
 
 def whole_rows(stream: BinaryIO, separator: bytes, used: deque[bytearray] | None = None) -> Iterator[memoryview]:
@@ -238,12 +242,6 @@ def _end_of_rows(chunk: bytes, after: bytes, quotes: Any, *, is_within: bool) ->
     return 0
 
 
-def _is_blank(piece: memoryview) -> bool:
-    """Whether there are only empty lines, which pyarrow passes over in a file and refuses where there is nothing else."""
-    # The first test looks at few bytes, and copies no more.
-    return not any(bytes(part).strip(b"\r\n") for part in (piece[:100], piece))
-
-
 def _options(form: CsvForm, *, with_header: bool, n_bytes: int) -> dict[str, Any]:
     import pyarrow.csv as arrow_csv
 
@@ -270,12 +268,6 @@ def _read(piece: memoryview, form: CsvForm, *, with_header: bool) -> Any:
         with suppress(pa.ArrowInvalid):
             return read(_BLOCK_BYTES)
     return read(len(piece) + 1)
-
-
-def _rest(stream: BinaryIO, form: CsvForm, *, with_header: bool) -> Iterator[Any]:
-    import pyarrow.csv as arrow_csv
-
-    yield from arrow_csv.open_csv(_WholeEnds(stream), **_options(form, with_header=with_header, n_bytes=_ROW_BYTES))
 
 
 class _WholeEnds(io.RawIOBase):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from confide.data.checked_source import CheckedPass
+from confide.data.arrays import CheckedPass
 from confide.data.file_rows import FileRows
 from confide.data.files import BATCH_ROWS, FilePart
 from confide.data.partitions import (
@@ -42,7 +42,6 @@ class DaskRows(OpenedRows):
     ----------
     schema : the public description of the columns, or None for numeric arrays
     parts : for each partition, what Dask computes it from
-    run : runs a task on one partition, called with the task, the number of the partition and the partition
     n_inputs : number of columns of numeric arrays
     labels : the labels of numeric arrays, a Dask array
     client : dask.distributed.Client, or None for Dask's default scheduler
@@ -51,7 +50,6 @@ class DaskRows(OpenedRows):
 
     schema: Schema | None
     parts: tuple[Any, ...]
-    run: Callable[[Task, int, Any], Outcome]
     n_inputs: int = 0
     labels: Any = None
     client: Any = None
@@ -91,7 +89,7 @@ class DaskRows(OpenedRows):
         from dask.delayed import delayed
 
         sent_task = delayed(task, pure=True)
-        level = [delayed(self.run, pure=True)(sent_task, number, part) for number, part in enumerate(self.parts)]
+        level = [delayed(outcome_of, pure=True)(sent_task, number, part) for number, part in enumerate(self.parts)]
         while len(level) > 1:
             groups = (level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN))
             level = [delayed(sum_of_outcomes, pure=True)(group) for group in groups]
@@ -107,7 +105,7 @@ def rows_of_frame(frame: Any, schema: Schema, client: Any, target: str | None) -
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise InputTypeError("with a schema, rows from Dask must be a Dask DataFrame.")
     names = columns_to_read(frame.columns, schema, target)
-    return DaskRows(schema, tuple(frame[names].to_delayed()), _on_frame, client=client, target=target)
+    return DaskRows(schema, tuple(frame[names].to_delayed()), client=client, target=target)
 
 
 def rows_of_arrays(rows: Any, labels: Any, client: Any) -> DaskRows:
@@ -122,7 +120,7 @@ def rows_of_arrays(rows: Any, labels: Any, client: Any) -> DaskRows:
         raise InputError("the numbers of rows and labels differ; give one label for each row.")
     whole = rows.rechunk({1: -1})
     pairs = zip(whole.to_delayed().ravel(), labels.rechunk((whole.chunks[0],)).to_delayed().ravel(), strict=True)
-    return DaskRows(None, tuple(pairs), _on_arrays, n_inputs=int(rows.shape[1]), labels=labels, client=client)
+    return DaskRows(None, tuple(pairs), n_inputs=int(rows.shape[1]), labels=labels, client=client)
 
 
 def rows_of_files(files: FileRows, client: Any) -> DaskRows:
@@ -138,7 +136,7 @@ def rows_of_files(files: FileRows, client: Any) -> DaskRows:
         for part in files.parts
         for group in range(part.n_groups())
     )
-    return DaskRows(files.schema, tuple(groups), _on_file, client=client, target=files.target)
+    return DaskRows(files.schema, tuple(groups), client=client, target=files.target)
 
 
 def _n_rows(part: Any, name: str) -> int:
@@ -148,21 +146,16 @@ def _n_rows(part: Any, name: str) -> int:
     return len(part[1]) if isinstance(part, tuple) else len(part)
 
 
-def _on_frame(task: Task, number: int, frame: Any) -> Outcome:
-    reading = task.reading
-    return task.run(number, lambda refuse: (reading.piece(frame, refuse=refuse) for _ in range(len(frame) > 0)))
+def outcome_of(task: Task, number: int, part: Any) -> Outcome:
+    """The outcome of a task for one partition: a frame, a pair of arrays, or a part of a file."""
 
+    def pieces(refuse: bool) -> Iterator[Any]:
+        reading: Any = task.reading
+        if isinstance(part, FilePart):
+            part.stamp.check()
+            yield from reading.pieces(part, refuse=refuse)
+            part.stamp.check()
+        elif _n_rows(part, ""):
+            yield reading.piece(part, refuse=refuse)
 
-def _on_arrays(task: Task, number: int, pair: Any) -> Outcome:
-    reading = task.reading
-    return task.run(number, lambda refuse: (reading.piece(pair, refuse=refuse) for _ in range(len(pair[1]) > 0)))
-
-
-def _on_file(task: Task, number: int, part: FilePart) -> Outcome:
-    return task.run(number, lambda refuse: _pieces_of_file(task.reading, part, refuse))
-
-
-def _pieces_of_file(reading: Any, part: FilePart, refuse: bool) -> Iterator[Any]:
-    part.stamp.check()
-    yield from reading.pieces(part, refuse=refuse)
-    part.stamp.check()
+    return task.run(number, pieces)

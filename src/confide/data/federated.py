@@ -7,7 +7,7 @@ coordinator trusts the parties that no row is held twice. Messages are not encry
 encrypt them.
 
 A connection is one of `multiprocessing.connection`, or any object with the same `send_bytes` and `recv_bytes`. Messages are
-archives of NumPy arrays without pickle, so neither side can run code on the other.
+NumPy arrays without pickle, so neither side can run code on the other.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ import io
 import itertools
 import math
 import re
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, ClassVar, Protocol
-from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 from numpy.lib import format as npy
 
 from confide.array_types import Weights
-from confide.data.checked_source import CheckedPass, RowsWithDefaults
+from confide.data.arrays import CheckedPass, RowsWithDefaults
 from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.streams import Reading
 from confide.erm.linear_sums import SumOfRows
@@ -43,7 +41,7 @@ from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
 from confide.threads import Pass
 
-# Messages between parties: named arrays in a ZIP archive without compression and without pickle, read within bounds.
+# Messages between parties: named arrays in NumPy's format, one after the other, read within bounds.
 #
 # A message may come from somebody who means harm. So nothing of it runs, its length is bounded before it is read, and no
 # part of it is larger in memory than in the message.
@@ -51,11 +49,8 @@ from confide.threads import Pass
 MOST_BYTES_BESIDES_NUMBERS = 2**20
 """Length of names, headers and digests of a message: far more than any message of confide has."""
 _BYTES_OF_A_NUMBER = 8
-_ENDING = ".npy"
-_MOST_BYTES_OF_DIRECTORY = 2**16
-"""Length of the list of the members of an archive: some hundreds of members, and messages of confide have a few."""
-_END, _LONG_END = "<4s4H2LH", "<4sQ2H2L4Q"
-"""The last record of an archive, and the one that stands before it in an archive of more than 2 GB, as in ZIP's APPNOTE."""
+_MOST_ARRAYS = 100
+"""Number of arrays of a message; those of confide have a few."""
 _LEFT = "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
 
 
@@ -70,9 +65,10 @@ class Connection(Protocol):
 
 
 def packed(**arrays: Any) -> bytes:
-    """A message of these arrays."""
+    """A message of these arrays: first their names, and then each of them, as `numpy.save` writes arrays."""
     stream = io.BytesIO()
-    np.savez(stream, **arrays)
+    for array in (np.array(list(arrays), dtype=str), *arrays.values()):
+        np.save(stream, array, allow_pickle=False)
     return stream.getvalue()
 
 
@@ -124,48 +120,29 @@ def received(connection: Connection, *names: str, n_numbers: int, may_end: bool 
 
 
 def _unpacked(message: bytes) -> dict[str, Any]:
-    """The arrays of an archive. Raises one of several errors if it is not one that `packed` makes."""
-    arrays: dict[str, Any] = {}
-    _refuse_long_directory(message)
-    with ZipFile(io.BytesIO(message)) as archive:
-        members = archive.infolist()
-        # Members that lie within each other would together be longer than the message. They are counted before one is read.
-        if sum(member.file_size for member in members) > len(message):
-            raise ValueError
-        for member in members:
-            if member.compress_type != ZIP_STORED or not member.filename.endswith(_ENDING):
-                raise ValueError
-            arrays[member.filename.removesuffix(_ENDING)] = _array(archive.read(member))
-        if len(arrays) != len(members):
-            raise ValueError
+    """The arrays of a message. Raises one of several errors if it is not one that `packed` makes."""
+    stream = io.BytesIO(message)
+    names = _array(stream)
+    if names.dtype.kind != "U" or names.size > _MOST_ARRAYS:
+        raise ValueError
+    arrays = {name: _array(stream) for name in names.ravel().tolist()}
+    if len(arrays) != names.size or stream.read(1):
+        raise ValueError
     return arrays
 
 
-def _refuse_long_directory(message: bytes) -> None:
-    """Raise ValueError or struct.error for a list of members that is longer than that of any message of confide."""
-    end, long_end = struct.calcsize(_END), struct.calcsize(_LONG_END)
-    mark, *_, size, _, _ = struct.unpack(_END, message[-end:])
-    locator = message[-end - 20 : -end]
-    if locator.startswith(b"PK\x06\x07"):
-        size = max(size if size != 2**32 - 1 else 0, struct.unpack(_LONG_END, message[-end - 20 - long_end : -end - 20])[8])
-    if mark != b"PK\x05\x06" or size > _MOST_BYTES_OF_DIRECTORY:
-        raise ValueError
-
-
-def _array(content: bytes) -> Any:
-    """The array of one member. NumPy's own reader would reserve memory for any shape that a header claims."""
-    stream = io.BytesIO(content)
-    version = npy.read_magic(stream)
-    if version != (1, 0):
+def _array(stream: io.BytesIO) -> Any:
+    """The next array. NumPy's own reader would reserve memory for any shape that a header claims."""
+    if npy.read_magic(stream) != (1, 0):
         raise ValueError
     shape, in_columns, dtype = npy.read_array_header_1_0(stream)
-    start = stream.tell()
     if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
         raise ValueError
-    if math.prod(shape) * dtype.itemsize != len(content) - start:
+    content = stream.read(math.prod(shape) * dtype.itemsize)
+    if len(content) != math.prod(shape) * dtype.itemsize:
         raise ValueError
     # A copy, because sums are added up in place.
-    return np.frombuffer(content, dtype, offset=start).reshape(shape, order="F" if in_columns else "C").copy()
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if in_columns else "C").copy()
 
 
 _HIGHEST_ORDER = 2
@@ -227,7 +204,7 @@ class FederatedRows(OpenedRows):
             if not n_rows or min(n_rows) < 1:
                 raise InputError("there must be at least one party, and every party must hold at least one row.")
             source = FederatedSource(self.connections, reading.n_features, tuple(n_rows), frozenset.intersection(*agreed))
-            yield CheckedPass(source, source.n_rows)
+            yield source, source.n_rows
         finally:
             for connection in self.connections:
                 send_end(connection)
@@ -298,42 +275,39 @@ class FederatedSource(RowsWithDefaults, SummableRows):
             raise InputError("parties send no other sums than those of a loss.")
         # An answer says to which request it belongs, and there is one request at a time.
         with self._one_at_a_time:
-            return self._totals_of_parties(row_sum, weights)
-
-    def _totals_of_parties(self, row_sum: RowSum, weights: Weights) -> Totals:
-        passing = Pass("training")
-        # Every party gets the request before the first answer is read, so that all work at the same time.
-        loss, bound = row_sum.loss.constants, row_sum.row_bound
-        asked = next(self._numbers)
-        request = packed(
-            number=np.array(asked),
-            order=np.array(row_sum.order),
-            weights=weights,
-            agreed=np.array(digest_of_sum(row_sum)),
-            joint=np.array([] if loss.joint is None else [loss.joint]),
-            limit=np.array([] if loss.slope_limit is None else [loss.slope_limit]),
-            centre=np.array(bound.centre if isinstance(bound, Centred) else []),
-            radius=np.array(bound.radius if isinstance(bound, Centred) else 0.0),
-        )
-        for connection in self.connections:
-            send(connection, request)
-        start = row_sum.start(weights.shape[0], self.n_features)
-        n_numbers = start.value.size + start.gradient.size + start.hessian.size
-        outcomes = []
-        for party, connection in enumerate(self.connections):
-            answer = received(connection, "number", "value", "gradient", "hessian", n_numbers=n_numbers, may_end=False)
-            if _int(answer["number"]) != asked:
-                raise InputError(
-                    "a party answered another request than the last one, so an answer was lost or came twice. Nothing is "
-                    "released; what was charged stays charged."
-                )
-            totals = Totals(answer["value"], answer["gradient"], answer["hessian"])
-            _refuse_what_rows_cannot_sum_to(totals, start, row_sum, self.n_rows_of_parties[party])
-            outcomes.append(Outcome((), totals, None))
-            passing.used(self.n_rows_of_parties[party])
-        total = sum_of_outcomes(outcomes).totals
-        assert total is not None  # noqa: S101 - every outcome has totals
-        return total
+            passing = Pass("training")
+            # Every party gets the request before the first answer is read, so that all work at the same time.
+            loss, bound = row_sum.loss.constants, row_sum.row_bound
+            asked = next(self._numbers)
+            request = packed(
+                number=np.array(asked),
+                order=np.array(row_sum.order),
+                weights=weights,
+                agreed=np.array(digest_of_sum(row_sum)),
+                joint=np.array([] if loss.joint is None else [loss.joint]),
+                limit=np.array([] if loss.slope_limit is None else [loss.slope_limit]),
+                centre=np.array(bound.centre if isinstance(bound, Centred) else []),
+                radius=np.array(bound.radius if isinstance(bound, Centred) else 0.0),
+            )
+            for connection in self.connections:
+                send(connection, request)
+            start = row_sum.start(weights.shape[0], self.n_features)
+            n_numbers = sum(part.size for part in start)
+            outcomes = []
+            for party, connection in enumerate(self.connections):
+                answer = received(connection, "number", *Totals._fields, n_numbers=n_numbers, may_end=False)
+                if _int(answer["number"]) != asked:
+                    raise InputError(
+                        "a party answered another request than the last one, so an answer was lost or came twice. Nothing "
+                        "is released; what was charged stays charged."
+                    )
+                totals = Totals(*(answer[name] for name in Totals._fields))
+                _refuse_what_rows_cannot_sum_to(totals, start, row_sum, self.n_rows_of_parties[party])
+                outcomes.append(Outcome((), totals, None))
+                passing.used(self.n_rows_of_parties[party])
+            total = sum_of_outcomes(outcomes).totals
+            assert total is not None  # noqa: S101 - every outcome has totals
+            return total
 
 
 def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowSum, n_rows: int) -> None:
@@ -342,8 +316,7 @@ def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowS
     The gradient of the loss of one row is no longer than the slope of the loss times the norm of a clipped row, intercept
     included, times the largest weight of a row. The guarantee rests on gradients; Hessians only help solvers.
     """
-    sums = (totals.value, totals.gradient, totals.hessian)
-    pairs = zip(sums, (start.value, start.gradient, start.hessian), strict=True)
+    pairs = zip(totals, start, strict=True)
     if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
         raise InputError(
             "a party sent sums of another shape than expected; all sides must run the same version of confide with the same "
@@ -394,9 +367,7 @@ def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]
                 "same parameters."
             )
         totals = source.sum_over_rows(row_sum, weights)
-        number = np.array(_int(request["number"]))
-        sums = {"value": totals.value, "gradient": totals.gradient, "hessian": totals.hessian}
-        send(connection, packed(number=number, **sums))
+        send(connection, packed(number=np.array(_int(request["number"])), **totals._asdict()))
 
 
 def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -15,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Indices, Weights
-from confide.data.arrays import MemorySource, most_in_sample
-from confide.data.checked_source import CheckedPass, RowsWithDefaults
+from confide.data.arrays import CheckedPass, MemorySource, RowsWithDefaults, most_in_sample
 from confide.data.files import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.partitions import NumericReading, OpenedRows
 from confide.data.streams import (
@@ -91,9 +89,19 @@ class FileRows(OpenedRows):
         """The rows that count of each person, and the number of all rows; all rows and None without a column of persons."""
         if self.schema.person is None:
             return self, None
+        import pyarrow as pa
+
         self.count()
-        drawn, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
-        return (self if drawn is None else KeptRows(self, drawn)), n_given
+        person = self.schema.person
+        # The identities of all rows are in memory at once. Files may hold the same identifiers in different types.
+        columns = [table[person] for table in self.tables([person])]
+        parts = [
+            pa.chunked_array([chunk for column in run for chunk in getattr(column, "chunks", [column])])
+            for _, run in groupby(columns, key=lambda column: column.type)
+        ]
+        identities = read_identities(f'column "{person}"', *parts)
+        drawn = rows_per_person.drawn(identities)
+        return (self if drawn is None else KeptRows(self, drawn)), identities.size
 
     @property
     def _weight(self) -> tuple[str, ...]:
@@ -153,23 +161,22 @@ class FileRows(OpenedRows):
                 raise self._empty()
             reading.refuse_unused(used)
 
-            def read_again() -> Iterator[LabelledCodes]:
-                return read_after_charge(reading.pieces(rows, refuse=False))
+            def pieces() -> Iterator[LabelledCodes]:
+                if not held.are_all:
+                    yield from read_after_charge(reading.pieces(rows, refuse=False)) if store is None else store.pieces()
+                    return
+                # Pieces stayed in memory. A file that changed is refused all the same.
+                self.check_stamps()
+                yield from held.pieces()
+                self.check_stamps()
 
-            pieces = read_again if store is None else store.pieces
-            if held.are_all:
-                pieces = partial(_held_pieces, self.parts, held)
             source = StreamedSource(pieces, reading, n_rows, kept, n_threads, self.progress)
-            yield CheckedPass(source, n_rows if n_given is None else n_given)
+            yield source, n_rows if n_given is None else n_given
 
-
-def _held_pieces(parts: Sequence[FilePart], held: HeldPieces) -> Iterator[LabelledCodes]:
-    """Pieces that stayed in memory. A file that changed is refused all the same."""
-    for part in parts:
-        part.stamp.check()
-    yield from held.pieces()
-    for part in parts:
-        part.stamp.check()
+    def check_stamps(self) -> None:
+        """Refuse files that changed since they were opened."""
+        for part in self.parts:
+            part.stamp.check()
 
 
 Piece = TypeVar("Piece")
@@ -191,23 +198,6 @@ def read_after_charge(pieces: Iterator[Piece]) -> Iterator[Piece]:
         if piece is None:
             return
         yield piece
-
-
-def _rows_of_persons(rows: RawRows, person: str, rows_per_person: RowsPerPerson) -> tuple[Any, int]:
-    """The positions of the rows that count, or None if all count, and the number of all rows.
-
-    The identities of all rows are in memory at once.
-    """
-    import pyarrow as pa
-
-    columns = [table[person] for table in rows.tables([person], BATCH_ROWS)]
-    # Files may hold the same identifiers in different types.
-    parts = [
-        pa.chunked_array([chunk for column in run for chunk in getattr(column, "chunks", [column])])
-        for _, run in groupby(columns, key=lambda column: column.type)
-    ]
-    identities = read_identities(f'column "{person}"', *parts)
-    return rows_per_person.drawn(identities), identities.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,23 +287,7 @@ ReadColumns: TypeAlias = Callable[[], Iterator[tuple[CellNumbers | Levels, ...]]
 """Gives the rows in pieces: for each column its numbers, NaN where a cell is missing, or its levels, negative for none."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckedColumns:
-    """Columns whose cells were checked.
-
-    Attributes
-    ----------
-    read : function
-        It gives the rows and refuses no cell. Files that changed since they were checked are refused.
-    n_rows : int
-        The number of rows as they were given.
-    """
-
-    read: ReadColumns
-    n_rows: int
-
-
-def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -> CheckedColumns:
+def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -> tuple[ReadColumns, int]:
     """Check every cell of the columns, and say how they are read after the charge.
 
     Parameters
@@ -322,32 +296,33 @@ def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -
     schema : describes the columns, and the column that identifies persons, if there is one
     rows_per_person : which rows of each person count
 
+    Returns
+    -------
+    A function that gives the rows, and the number of rows as they were given. The function refuses no cell, but files that
+    changed since they were checked.
+
     Raises
     ------
     InputError, FileError
         If the columns do not hold what is described. No message holds a value.
     """
-    if isinstance(rows, str | os.PathLike | list | tuple):
-        return _of_files(rows, schema, rows_per_person)
-    table = RawTable.of(rows, schema, with_person=schema.person is not None)
-    kept = None if schema.person is None else rows_per_person.drawn(table.persons())
-    read = tuple(cells for cells, _ in table.checked_columns(refuse=True))
-    held = read if kept is None else tuple(cells[kept] for cells in read)
-    return CheckedColumns(lambda: iter([held]), table.n_rows)
-
-
-def _of_files(paths: Any, schema: Schema, rows_per_person: RowsPerPerson) -> CheckedColumns:
+    if not isinstance(rows, str | os.PathLike | list | tuple):
+        table = RawTable.of(rows, schema, with_person=schema.person is not None)
+        kept = None if schema.person is None else rows_per_person.drawn(table.persons())
+        read = tuple(cells for cells, _ in table.checked_columns(refuse=True))
+        held = read if kept is None else tuple(cells[kept] for cells in read)
+        return lambda: iter([held]), table.n_rows
     kinds = kinds_read(schema)
-    files = FileRows(schema, tuple(FilePart(Stamp.of(path), kinds) for path in files_of(paths)))
+    files = FileRows(schema, tuple(FilePart(Stamp.of(path), kinds) for path in files_of(rows)))
     n_rows = files.count()
-    kept, _ = files.of_persons(rows_per_person)
-    for _ in _pieces(kept, schema, refuse=True):
+    counted, _ = files.of_persons(rows_per_person)
+
+    def pieces(*, refuse: bool) -> Iterator[tuple[CellNumbers | Levels, ...]]:
+        for tables in cut_to_size(counted.tables(schema.column_names, BATCH_ROWS), BATCH_ROWS):
+            for table in tables:
+                raw = RawTable.of(table, schema, with_person=False)
+                yield tuple(cells for cells, _ in raw.checked_columns(refuse=refuse))
+
+    for _ in pieces(refuse=True):
         pass
-    return CheckedColumns(lambda: read_after_charge(_pieces(kept, schema, refuse=False)), n_rows)
-
-
-def _pieces(rows: RawRows, schema: Schema, *, refuse: bool) -> Iterator[tuple[CellNumbers | Levels, ...]]:
-    for tables in cut_to_size(rows.tables(schema.column_names, BATCH_ROWS), BATCH_ROWS):
-        for table in tables:
-            raw = RawTable.of(table, schema, with_person=False)
-            yield tuple(cells for cells, _ in raw.checked_columns(refuse=refuse))
+    return lambda: read_after_charge(pieces(refuse=False)), n_rows

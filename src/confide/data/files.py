@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -128,19 +129,7 @@ class FilePart:
 
     def n_groups(self) -> int:
         """The number of row groups or record batches, which can be read separately; 1 for a CSV file."""
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
-
-        kind = suffix_of(self.path)
-        if kind == ".csv":
-            return 1
-
-        def count(stream: BinaryIO) -> int:
-            if kind == ".parquet":
-                return int(parquet.ParquetFile(stream).metadata.num_row_groups)
-            return int(pa.ipc.open_file(stream).num_record_batches)
-
-        return _read_of(self.path, count)
+        return 1 if suffix_of(self.path) == ".csv" else _facts_of(self.path)[1]
 
     def check(self, unread: Collection[str] = ()) -> None:
         """Refuse a file that lacks columns, or is not of the kind that its name says, before a row is read.
@@ -200,19 +189,23 @@ def arrow_schema(path: Path) -> Any:
     FileError
         If the file cannot be read.
     """
+    return _facts_of(path)[0]
+
+
+def _facts_of(path: Path) -> tuple[Any, int]:
+    """The Arrow schema of a file, and its number of row groups or record batches."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    def read(stream: BinaryIO) -> Any:
-        return parquet.read_schema(stream) if suffix_of(path) == ".parquet" else pa.ipc.open_file(stream).schema
+    def read() -> tuple[Any, int]:
+        if suffix_of(path) == ".parquet":
+            of_parquet = parquet.ParquetFile(stream)
+            return of_parquet.schema.to_arrow_schema(), int(of_parquet.metadata.num_row_groups)
+        of_arrow = pa.ipc.open_file(stream)
+        return of_arrow.schema, int(of_arrow.num_record_batches)
 
-    return _read_of(path, read)
-
-
-def _read_of(path: Path, read: Callable[[BinaryIO], Answer]) -> Answer:
-    """What a function reads of an opened file; a file that it cannot read is damaged."""
     with opened(path) as stream:
-        return attempt(partial(read, stream), partial(_damaged, path))
+        return attempt(read, partial(_damaged, path))
 
 
 def _damaged(path: Path, _: str) -> FileError:
@@ -256,7 +249,12 @@ def files_of(paths: Any) -> tuple[Path, ...]:
             "and give the path, or read it into memory (pyarrow: read_all)."
         )
     elif isinstance(paths, Iterable):
-        files = tuple(_one_file(path) for path in paths)
+        named = list(paths)
+        if not all(map(is_path, named)):
+            raise ParameterError(_NO_PATHS)
+        for path in named:
+            refuse_address(path)
+        files = tuple(map(Path, named))
         if not files:
             raise ParameterError("open_rows was given no file; give at least one.")
     else:
@@ -267,13 +265,6 @@ def files_of(paths: Any) -> tuple[Path, ...]:
     if len({suffix_of(path) for path in files}) > 1:
         raise ParameterError("the files are of several kinds; give files of one kind.")
     return files
-
-
-def _one_file(path: Any) -> Path:
-    if not is_path(path):
-        raise ParameterError(_NO_PATHS)
-    refuse_address(path)
-    return Path(path)
 
 
 def files_named(text: str) -> tuple[Path, ...]:
@@ -371,7 +362,17 @@ def header_of(path: Path, wanted: Collection[str] = ()) -> list[str]:
         # pyarrow would read the rest of the file as one cell.
         raise InputError(_QUOTES.format(path))
     if not plain:
-        _check_quotes(path, separator)
+        # pyarrow would read several rows as one where text stands between a closing quote and the next separator.
+        csv.field_size_limit(sys.maxsize)
+        wrong = False
+        with opened(path) as stream:
+            lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+            try:
+                deque(csv.reader(lines, delimiter=separator, strict=True), maxlen=0)
+            except csv.Error:
+                wrong = True
+        if wrong:
+            raise InputError(_QUOTES.format(path))
     names = _names_in(path, separator)
     if not names:
         raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
@@ -385,22 +386,6 @@ def _names_in(path: Path, separator: str) -> list[str]:
         lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
         return next((row for row in csv.reader(lines, delimiter=separator) if row), [])
     return []
-
-
-def _check_quotes(path: Path, separator: str) -> None:
-    """Refuse text between a closing quote and the next separator: pyarrow would read several rows as one there."""
-    csv.field_size_limit(sys.maxsize)
-    with opened(path) as stream:
-        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-        try:
-            for _ in csv.reader(lines, delimiter=separator, strict=True):
-                pass
-        except csv.Error:
-            wrong = True
-        else:
-            wrong = False
-    if wrong:
-        raise InputError(_QUOTES.format(path))
 
 
 def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -> None:

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +26,30 @@ from numpy.typing import NDArray
 from confide.array_types import Array, Rows, Targets, Weights
 from confide.data.arrays import (
     ArrayBlocks,
+    CheckedPass,
     Group,
     MemorySource,
+    RowsWithDefaults,
     most_in_sample,
     sample_stride,
     sampled_positions,
     sum_over_groups,
 )
-from confide.data.checked_source import CheckedPass, RowsInMemory, RowsWithDefaults
 from confide.data.files import changed
-from confide.data.streams import Fingerprint, NumberTarget, Reading, memory_source, weights_by_class
+from confide.data.streams import Fingerprint, Reading, memory_source, weights_by_class
 from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
 from confide.erm.source import BlockwiseSum, SummableRows
 from confide.errors import ConfideError, FileError, InputError, ParameterError
 from confide.features.canonical_labels import Label
-from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, NOT_FINITE, UNDECLARED_CLASS, class_positions, targets_at
+from confide.features.cells import (
+    DIFFERENT_NUMBERS_OF_ROWS,
+    NOT_FINITE,
+    UNDECLARED_CLASS,
+    NumberTarget,
+    class_positions,
+    targets_at,
+)
 from confide.features.forms import RowMap
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
@@ -51,6 +59,7 @@ from confide.threads import Pass, one_blas_thread
 _SAMPLE_REDUCTION = 4
 """The sample of a cluster may take this many times less memory than a sample of rows in memory, because it travels to the
 driver and each node of the tree copies it."""
+Result = TypeVar("Result")
 NO_ROWS = "the partitions have no rows; at least one row is needed."
 FAN_IN = 8
 """How many outcomes one node of the tree adds up. It adds them in pairs, so the additions have depth 3 on each level, and
@@ -156,7 +165,7 @@ class Task(Unshown):
     row_sum: BlockwiseSum | None = None
     weights: Weights | None = None
     stride: int = 0
-    of_piece: Callable[[RowsInMemory], NDArray[np.int64]] | None = None
+    of_piece: Callable[[MemorySource], NDArray[np.int64]] | None = None
     n_integers: int = 0
 
     def run(self, partition: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
@@ -180,17 +189,22 @@ class Task(Unshown):
             for piece in fingerprinted(False):
                 yield from self.reading.source(piece).groups()
 
-        def sampled() -> Iterator[MemorySource]:
+        def sampled() -> Iterator[Sample]:
             for piece in fingerprinted(False):
                 wanted = sampled_positions(n_rows, n_rows + piece.labels.size, self.stride) - n_rows
-                yield self.reading.source(piece).copied(wanted)
+                some = self.reading.source(piece).copied(wanted)
+                counts = np.empty(0) if some.row_weights is None else some.row_weights
+                yield dense(some.blocks.block(0, some.n_rows)), some.labels, counts
 
-        refusal, totals, sample = None, None, None
+        refusal: str | None = None
+        totals: Totals | None = None
+        sample: Sample | None = None
         # Warnings would depend on the data. A worker has settings of its own, so those of the driver have no effect here.
         with np.errstate(all="ignore"), one_blas_thread():
             try:
                 if self.stride:
-                    sample = Sample.of(list(sampled()))
+                    parts = [np.concatenate(part) for part in zip(*sampled(), strict=True)]
+                    sample = (parts[0], parts[1], parts[2]) if parts else None
                 elif self.of_piece is not None:
                     counted = np.zeros(self.n_integers, dtype=np.int64)
                     for piece in fingerprinted(False):
@@ -206,45 +220,13 @@ class Task(Unshown):
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and clusters log it
                 refusal = f"a worker failed with {type(error).__name__}."
-        record = PartitionRecord(partition, n_rows, fingerprint.digest())
-        return Outcome((record,), totals, refusal, sample, used)
+        return Outcome(((partition, n_rows, fingerprint.digest()),), totals, refusal, sample, used)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Sample(Unshown):
-    """Some encoded rows of partitions, with labels and weights of rows (empty if all rows count 1). It holds data."""
-
-    rows: Array
-    labels: Targets
-    counts: Array
-
-    @classmethod
-    def of(cls, sources: Sequence[MemorySource]) -> Sample | None:
-        """All rows of some sources, or None if there is no source."""
-        if not sources:
-            return None
-        rows = [dense(source.blocks.block(0, source.n_rows)) for source in sources]
-        counts = [np.empty(0) if source.row_weights is None else source.row_weights for source in sources]
-        return cls(np.concatenate(rows), np.concatenate([source.labels for source in sources]), np.concatenate(counts))
-
-    def __add__(self, other: Sample) -> Sample:
-        return Sample(
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.labels, other.labels]),
-            np.concatenate([self.counts, other.counts]),
-        )
-
-
-@dataclass(frozen=True, slots=True, repr=False, order=True)
-class PartitionRecord(Unshown):
-    """What identifies the rows of one partition in one pass: its number, its number of rows and their fingerprint.
-
-    Its repr shows nothing, because clusters write it to logs.
-    """
-
-    partition: int
-    n_rows: int
-    fingerprint: bytes
+Record: TypeAlias = tuple[int, int, bytes]
+"""What identifies the rows of one partition in one pass: its number, its number of rows and their fingerprint."""
+Sample: TypeAlias = tuple[Array, Targets, Array]
+"""Some encoded rows, with labels and weights of rows (empty if all rows count 1)."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -260,27 +242,21 @@ class Outcome(Unshown):
     used : names of the columns that these rows use, if the rows were checked
     """
 
-    partitions: tuple[PartitionRecord, ...]
+    partitions: tuple[Record, ...]
     totals: Totals | None
     refusal: str | None
     sample: Sample | None = None
     used: frozenset[str] = frozenset()
 
     def __add__(self, other: Outcome) -> Outcome:
-        totals = None
-        if self.totals is not None and other.totals is not None:
-            totals = Totals(*(a + b for a, b in zip(_sums(self.totals), _sums(other.totals), strict=True)))
-        return Outcome(
-            self.partitions + other.partitions,
-            totals,
-            self.refusal if other.refusal is None else other.refusal,
-            other.sample if self.sample is None else self.sample if other.sample is None else self.sample + other.sample,
-            self.used | other.used,
-        )
-
-
-def _sums(totals: Totals) -> tuple[Array, Array, Array]:
-    return totals.value, totals.gradient, totals.hessian
+        totals, sample = self.totals, self.sample or other.sample
+        if totals is not None:
+            totals = None if other.totals is None else Totals(*map(np.add, totals, other.totals))
+        if self.sample is not None and other.sample is not None:
+            together: Any = tuple(np.concatenate(parts) for parts in zip(self.sample, other.sample, strict=True))
+            sample = together
+        refusal = self.refusal if other.refusal is None else other.refusal
+        return Outcome(self.partitions + other.partitions, totals, refusal, sample, self.used | other.used)
 
 
 def sum_of_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
@@ -289,9 +265,6 @@ def sum_of_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
     while len(left) > 1:
         left = [left[i] + left[i + 1] if i + 1 < len(left) else left[i] for i in range(0, len(left), 2)]
     return left[0]
-
-
-Result = TypeVar("Result")
 
 
 def computed_by_cluster(compute: Callable[[], Result]) -> Result:
@@ -356,7 +329,7 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
 
     run: Callable[[Task], Outcome]
     reading: Reading | NumericReading
-    partitions: tuple[PartitionRecord, ...]
+    partitions: tuple[Record, ...]
 
     @classmethod
     def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedPass:
@@ -376,7 +349,7 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
             raise InputError(NO_ROWS)
         reading.refuse_unused(outcome.used)
         passing.used(source.n_rows)
-        return CheckedPass(source, source.n_rows)
+        return source, source.n_rows
 
     @property
     def n_features(self) -> int:
@@ -384,7 +357,7 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
 
     @property
     def n_rows(self) -> int:
-        return sum(partition.n_rows for partition in self.partitions)
+        return sum(n_rows for _, n_rows, _ in self.partitions)
 
     @property
     def place(self) -> str:
@@ -393,35 +366,30 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, brought to the driver in one pass. For solvers, which are not trusted."""
         most = most_in_sample(self.n_features) // _SAMPLE_REDUCTION
-        outcome = self._outcome(Task(self.reading, stride=sample_stride(self.n_rows, min(n_rows, most))))
-        sample = outcome.sample
-        if sample is None:
-            raise changed("what the partitions hold")
-        counts = sample.counts if sample.counts.size else None
-        return MemorySource(ArrayBlocks(sample.rows, are_copies=True), sample.labels, counts)
+        stride = sample_stride(self.n_rows, min(n_rows, most))
+        sample = self._outcome(Task(self.reading, stride=stride), "training", lambda outcome: outcome.sample)
+        rows, labels, counts = sample
+        return MemorySource(ArrayBlocks(rows, are_copies=True), labels, counts if counts.size else None)
 
-    def _outcome(self, task: Task, purpose: str = "training") -> Outcome:
+    def _outcome(self, task: Task, purpose: str, wanted: Callable[[Outcome], Result | None]) -> Result:
+        """What is wanted of the outcome of a task over the same rows as in the check."""
         passing = Pass(purpose)
         outcome = self.run(task)
         if outcome.refusal is not None:
             raise FileError(f"{outcome.refusal} Nothing is released; what was charged stays charged.")
         # Every partition must occur once, with the same rows as in the check.
-        if tuple(sorted(outcome.partitions)) != self.partitions:
+        if tuple(sorted(outcome.partitions)) != self.partitions or (made := wanted(outcome)) is None:
             raise changed("what the partitions hold")
         passing.used(self.n_rows)
-        return outcome
+        return made
 
-    def sum_of_pieces(self, of_piece: Callable[[RowsInMemory], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
-        outcome = self._outcome(Task(self.reading, of_piece=of_piece, n_integers=n_integers), "scoring")
-        if outcome.totals is None:
-            raise changed("what the partitions hold")
-        return outcome.totals.gradient.astype(np.int64)
+    def sum_of_pieces(self, of_piece: Callable[[MemorySource], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
+        task = Task(self.reading, of_piece=of_piece, n_integers=n_integers)
+        return self._outcome(task, "scoring", lambda outcome: outcome.totals).gradient.astype(np.int64)
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
-        outcome = self._outcome(Task(self.reading, row_sum, weights))
-        if outcome.totals is None:
-            raise changed("what the partitions hold")
-        return row_sum.completed(outcome.totals)
+        task = Task(self.reading, row_sum, weights)
+        return row_sum.completed(self._outcome(task, "training", lambda outcome: outcome.totals))
 
 
 # The interface of rows that lie outside of the memory of this process and bring their own labels or targets.

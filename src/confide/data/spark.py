@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.data.checked_source import CheckedPass
+from confide.data.arrays import CheckedPass
 from confide.data.partitions import (
     FAN_IN,
     NO_ROWS,
@@ -22,8 +22,6 @@ from confide.data.partitions import (
     OpenedRows,
     Outcome,
     PartitionedSource,
-    PartitionRecord,
-    Sample,
     Task,
     columns_to_read,
     computed_by_cluster,
@@ -44,6 +42,10 @@ _MOST_OUTCOMES_TO_DRIVER = 64
 """At most this many outcomes go to the driver. If there are more, workers first add them up in groups of `FAN_IN`."""
 _OUTCOME_COLUMNS = "number long, outcome binary"
 """Spark's schema of outcomes: the number of a partition or group, and its packed outcome."""
+
+
+_SUMS, _SAMPLED = Totals._fields, ("rows", "labels", "counts")
+"""Names of the arrays of a packed outcome: of its totals, and of its sample."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,30 +145,26 @@ def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
 
 def _packed(outcome: Outcome) -> bytes:
     """An outcome as an archive of NumPy arrays, without pickle."""
-    totals = outcome.totals
-    sums: dict[str, Any] = (
-        {} if totals is None else {"value": totals.value, "gradient": totals.gradient, "hessian": totals.hessian}
-    )
-    if outcome.sample is not None:
-        sums |= {"rows": outcome.sample.rows, "labels": outcome.sample.labels, "counts": outcome.sample.counts}
+    sums: dict[str, Any] = dict(zip(_SUMS, outcome.totals or (), strict=False))
+    sums |= zip(_SAMPLED, outcome.sample or (), strict=False)
     if outcome.refusal is not None:
         sums["refusal"] = np.array(outcome.refusal)
     if outcome.used:
         sums["used"] = np.array(sorted(outcome.used))
     stream = io.BytesIO()
     records = outcome.partitions
-    fingerprints = np.frombuffer(b"".join(record.fingerprint for record in records), np.uint8).reshape(len(records), SIZE)
-    sizes = np.array([(record.partition, record.n_rows) for record in records])
+    fingerprints = np.frombuffer(b"".join(fingerprint for *_, fingerprint in records), np.uint8).reshape(len(records), SIZE)
+    sizes = np.array([(number, n_rows) for number, n_rows, _ in records])
     np.savez(stream, partitions=sizes, fingerprints=fingerprints, **sums)
     return stream.getvalue()
 
 
 def _unpacked(content: bytes) -> Outcome:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        totals = Totals(arrays["value"], arrays["gradient"], arrays["hessian"]) if "value" in arrays else None
+        totals = Totals(*(arrays[name] for name in _SUMS)) if "value" in arrays else None
         refusal = str(arrays["refusal"]) if "refusal" in arrays else None
-        sample = Sample(arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
+        sample = (arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
         pairs = zip(arrays["partitions"].tolist(), arrays["fingerprints"], strict=True)
-        records = tuple(PartitionRecord(number, n_rows, fingerprint.tobytes()) for (number, n_rows), fingerprint in pairs)
+        records = tuple((number, n_rows, fingerprint.tobytes()) for (number, n_rows), fingerprint in pairs)
         used = frozenset(arrays["used"].tolist()) if "used" in arrays else frozenset[str]()
         return Outcome(records, totals, refusal, sample, used)

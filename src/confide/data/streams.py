@@ -11,7 +11,6 @@ missing, or as zero. So no refusal after the charge depends on what a row holds.
 from __future__ import annotations
 
 import hashlib
-import math
 import queue
 import tempfile
 import threading
@@ -33,6 +32,7 @@ from confide.data.arrays import (
     EncodedBlocks,
     MappedBlocks,
     MemorySource,
+    RowsWithDefaults,
     most_in_sample,
     rows_in_block,
     rows_in_group,
@@ -41,13 +41,12 @@ from confide.data.arrays import (
     sampled_positions,
     sum_over_groups,
 )
-from confide.data.checked_source import RowsWithDefaults
 from confide.data.files import changed
 from confide.erm.row_sums import Totals
 from confide.erm.source import BlockwiseSum, SummableRows
 from confide.errors import FileError
 from confide.features.canonical_labels import Label
-from confide.features.cells import positions_of, read_labels, read_targets
+from confide.features.cells import NumberTarget, positions_of, read_labels
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.forms import RowMap
@@ -69,31 +68,6 @@ class RawRows(Protocol):
 
     def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         """Arrow tables or record batches with the named columns, of about `n_rows` rows each where the format allows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class NumberTarget:
-    """The numbers that a regression predicts, which take the place of labels.
-
-    Parameters
-    ----------
-    column : the column that holds them; "" where they are an array of their own
-    counts : whether they are counts, so that a negative number is refused
-    low, high : public bounds, to which each number is clipped by itself
-    shift : a public number that is subtracted then
-    """
-
-    column: str
-    counts: bool = False
-    low: float = -math.inf
-    high: float = math.inf
-    shift: float = 0.0
-
-    def read(self, values: Any, *, refuse: bool) -> Array:
-        """The numbers of some rows. See `read_targets`."""
-        what = f'column "{self.column}"' if self.column else "the targets"
-        limits = {"low": self.low, "high": self.high, "shift": self.shift}
-        return read_targets(values, counts=self.counts, **limits, refuse=refuse, what=what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +145,15 @@ class Reading:
     @property
     def rows_in_block(self) -> int:
         """Rows of one block."""
-        return (rows_in_sparse_block if self._is_coded else rows_in_block)(self.n_features)
-
-    @property
-    def _is_coded(self) -> bool:
-        return self.fourier is None and self.encoder.codes_rows
+        is_coded = self.fourier is None and self.encoder.codes_rows
+        return (rows_in_sparse_block if is_coded else rows_in_block)(self.n_features)
 
     @property
     def rows_in_piece(self) -> int:
         """Rows of one piece: a whole number of groups of blocks, so that pieces cut no block."""
+        is_coded = self.fourier is None and self.encoder.codes_rows
         # The domain stands for the scores of a row, of which there is at most one for each class.
-        step, width = rows_in_group(self.n_features, sparse=self._is_coded), max(len(self.names), len(self.domain))
+        step, width = rows_in_group(self.n_features, sparse=is_coded), max(len(self.names), len(self.domain))
         return step * max(1, _PIECE_BYTES // (8 * width * step))
 
     def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:

@@ -158,9 +158,9 @@ def describe(
     plan = SumPlan.of(Tables(layout.sizes, layout.n_moments, relation, persons), allowed)
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
     described_alone = Schema(layout.columns, person=schema.person)
-    ready = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
+    read, n_given = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
-    n_rows = ready.n_rows if relation is Neighbours.REPLACE_ONE and schema.person is None else None
+    n_rows = n_given if relation is Neighbours.REPLACE_ONE and schema.person is None else None
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
@@ -168,7 +168,7 @@ def describe(
     charge = charge.of_release(plan.event, lambda: deciding)
     interrupted = attempts_sentence(charge.attempt)
     before_charge(charge, allowed, [plan.lattice], wasted=waste)
-    released = charge_and_release(partial(_sums, plan, layout, ready.read), plan.event, relation, charge)
+    released = charge_and_release(partial(_sums, plan, layout, read), plan.event, relation, charge)
     return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void, interrupted)
 
 

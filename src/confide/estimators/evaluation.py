@@ -15,7 +15,7 @@ import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
-from confide.data.checked_source import CheckedSource
+from confide.data.arrays import CheckedSource
 from confide.errors import ParameterError, checked_flag
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model

@@ -225,13 +225,13 @@ def private_bounds(
     release = _release(plan, shares, persons, described, charge.ledger, void)
     _refuse_unusable(described, grids, schema, release)
     person = None if schema is None else schema.person
-    ready = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
-    n_rows = ready.n_rows if relation is Neighbours.REPLACE_ONE and person is None else math.inf
+    read, n_given = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
+    n_rows = n_given if relation is Neighbours.REPLACE_ONE and person is None else math.inf
     waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
     charge = charge.of_release(plan.event, lambda: (described, grids, inner, allowed, relation, persons, person, n_rows))
     release, interrupted = replace(release, attempts=charge.attempt), attempts_sentence(charge.attempt)
     before_charge(charge, allowed, (), wasted=waste)
-    released = charge_and_release(partial(_chosen, plan, ready.read), plan.event, relation, charge)
+    released = charge_and_release(partial(_chosen, plan, read), plan.event, relation, charge)
     return PrivateBounds(described, shares, released, plan, release, schema, interrupted)
 
 

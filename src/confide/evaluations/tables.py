@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices
-from confide.data.arrays import EncodedBlocks, MappedBlocks
-from confide.data.checked_source import CheckedSource, RowsInMemory
+from confide.data.arrays import CheckedSource, EncodedBlocks, MappedBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
 from confide.features.cells import positions_of
 from confide.features.encoder import Encoder
@@ -286,7 +285,7 @@ class Scorer:
     groups: str | None
     n_groups: int
 
-    def scored(self, memory: RowsInMemory) -> ScoredRows:
+    def scored(self, memory: MemorySource) -> ScoredRows:
         """Score the rows of one piece."""
         scores = self.scoring.scores_alone(self._own(memory.blocks))
         labels = memory.labels
@@ -408,7 +407,7 @@ class RowSums:
     layout: Layout
     scorers: tuple[Scorer, ...]
 
-    def of_piece(self, memory: RowsInMemory) -> Sums:
+    def of_piece(self, memory: MemorySource) -> Sums:
         """The sums over one piece of rows, which all models read alike."""
         return self.of_scored([scorer.scored(memory) for scorer in self.scorers])
 
@@ -446,7 +445,7 @@ class ScoreHistogram:
     scoring: LinearModel
     edges: Array
 
-    def of_piece(self, memory: RowsInMemory) -> Sums:
+    def of_piece(self, memory: MemorySource) -> Sums:
         """Rows of a piece by cell: negative rows by bin, then positive ones."""
         n_bins = self.edges.size + 1
         # A score that equals an edge belongs to the bin below it, because a score of 0 predicts the first class.

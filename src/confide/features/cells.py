@@ -14,6 +14,8 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from typing import Any, TypeAlias
@@ -72,39 +74,32 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
         raise InputError(f"{what}: holds {DATES}")
     if arrow is None or not _is_number(arrow.type):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse)
-    pieces = [_numbers_of(piece) for piece in (arrow.chunks if isinstance(arrow, pa.ChunkedArray) else [arrow])]
+    pieces: list[CellNumbers] = []
+    for piece in arrow.chunks if isinstance(arrow, pa.ChunkedArray) else [arrow]:
+        if pa.types.is_integer(piece.type) and piece.null_count == 0:
+            pieces.append(np.asarray(piece.to_numpy().astype(np.float64)))
+        else:
+            # Without a copy where its type is that of the numbers.
+            exact = piece if pa.types.is_floating(piece.type) else piece.cast(pa.float64(), safe=False)
+            pieces.append(np.asarray(exact.to_numpy(zero_copy_only=False)))
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-
-
-def _numbers_of(arrow: Any) -> CellNumbers:
-    """The numbers of an Arrow array, without a copy where its type is that of the numbers."""
-    import pyarrow as pa
-
-    if pa.types.is_integer(arrow.type) and arrow.null_count == 0:
-        return np.asarray(arrow.to_numpy().astype(np.float64))
-    exact = arrow if pa.types.is_floating(arrow.type) else arrow.cast(pa.float64(), safe=False)
-    return np.asarray(exact.to_numpy(zero_copy_only=False))
 
 
 def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Positions], refuse: bool) -> CellNumbers:
     """The number in each cell, from the distinct values and the position of each cell's value among them, in pieces."""
-    read_numbers = [number_in(value) for value in distinct]
+    numbers = [number_in(value) for value in distinct]
     # The last entry stands for missing cells, whose position is -1.
-    unreadable = np.array([number is None for number in read_numbers] + [False])
+    unreadable = np.array([number is None for number in numbers] + [False])
     if refuse and entries_at(positions, unreadable).any():
-        has_date = any(_is_date(value) for value, number in zip(distinct, read_numbers, strict=True) if number is None)
+        others = [value for value, number in zip(distinct, numbers, strict=True) if number is None]
+        has_date = any(
+            isinstance(value, dt.date | dt.time | dt.timedelta)
+            or (isinstance(value, str) and re.match(DATE, value.strip()) is not None)
+            for value in others
+        )
         raise InputError(f"{what}: holds {DATES if has_date else NOT_NUMBERS}")
-    numbers: CellNumbers = entries_at(
-        positions, np.array([math.nan if number is None else number for number in read_numbers] + [math.nan])
-    )
-    return numbers
-
-
-def _is_date(value: object) -> bool:
-    """Whether a cell that is no number is a date or a time."""
-    return isinstance(value, dt.date | dt.time | dt.timedelta) or (
-        isinstance(value, str) and re.match(DATE, value.strip()) is not None
-    )
+    table = [math.nan if number is None else number for number in numbers] + [math.nan]
+    return entries_at(positions, np.array(table))  # type: ignore[no-any-return]
 
 
 def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing: int, unknown: int) -> Levels:
@@ -217,27 +212,27 @@ def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], list[Pos
 
     if arrow is not None and pa.types.is_null(arrow.type):
         return [], [np.full(len(arrow), -1)]
-    pieces = None if arrow is None or not _has_plain_values(arrow.type) else _encoded(arrow)
-    if pieces is not None:
-        return _values(what, pieces[0].dictionary), [
-            _wide(piece.indices).fill_null(-1).to_numpy(zero_copy_only=False) for piece in pieces
-        ]
-    distinct, positions = _distinct_objects(what, _listed(what, cells))
-    return distinct, [positions]
-
-
-def _encoded(arrow: Any) -> list[Any] | None:
-    """Pieces of a column, all with the same dictionary; None where its distinct values are too large for one.
-
-    To make one piece of them would copy the column, which takes long for text.
-    """
-    import pyarrow as pa
-
-    try:
-        encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
-    except pa.ArrowException:
-        return None
-    return list(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else [encoded]
+    encoded = None
+    if arrow is not None and _has_plain_values(arrow.type):
+        with suppress(pa.ArrowException):  # the distinct values are too large for one dictionary
+            encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
+    if encoded is not None:
+        # All pieces have the same dictionary. To make one piece of them would copy the column, which takes long for text.
+        pieces = list(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else [encoded]
+        values = pieces[0].dictionary
+        # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
+        single = pa.types.is_float32(values.type)
+        distinct = list(values.to_numpy(zero_copy_only=False)) if single else _listed(what, values)
+        return distinct, [_wide(piece.indices).fill_null(-1).to_numpy(zero_copy_only=False) for piece in pieces]
+    index: dict[tuple[type, object], int] = {}
+    positions = None
+    with suppress(TypeError):  # a cell that cannot be hashed
+        # The type belongs to the key: 1, 1.0 and True are equal in Python, and different values here.
+        keys = ((type(cell), cell) for cell in _listed(what, cells))
+        positions = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
+    if positions is None:
+        raise _not_labels(what)
+    return [value for _, value in index], [positions]
 
 
 def _wide(indices: Any) -> Any:
@@ -247,27 +242,6 @@ def _wide(indices: Any) -> Any:
     if indices.type in (pa.int32(), pa.int64()):
         return indices
     return indices.cast(pa.int64() if indices.type.bit_width > 16 else pa.int32())
-
-
-def _values(what: str, values: Any) -> list[object]:
-    """The values of a dictionary, as objects of Python or NumPy."""
-    import pyarrow as pa
-
-    # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
-    return list(values.to_numpy(zero_copy_only=False)) if pa.types.is_float32(values.type) else _listed(what, values)
-
-
-def _distinct_objects(what: str, cells: list[object]) -> tuple[list[object], NDArray[np.int64]]:
-    """The distinct Python objects among cells, and for each cell the position of its value."""
-    index: dict[tuple[type, object], int] = {}
-    try:
-        # The type belongs to the key: 1, 1.0 and True are equal in Python, and different values here.
-        positions = np.array([index.setdefault((type(cell), cell), len(index)) for cell in cells], dtype=np.int64)
-    except TypeError:  # a cell that cannot be hashed
-        positions = None
-    if positions is None:
-        raise _not_labels(what)
-    return [value for _, value in index], positions
 
 
 def _not_labels(what: str) -> InputError:
@@ -296,8 +270,15 @@ def _as_arrow(cells: Any) -> Any:
     if not isinstance(array, (pa.Array, pa.ChunkedArray)):
         return None
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return array if is_text or not _holds_objects(cells) else None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return array
+    # Each cell may be an object with a type of its own, in place of one type for the column.
+    native = nw.to_native(cells, pass_through=True)
+    if isinstance(native, (pa.Array, pa.ChunkedArray)):
+        return array
+    dtype = getattr(native, "dtype", None)
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    return None if dtype is None or str(dtype).lower() == "object" else array
 
 
 def _in_pieces(column: Any) -> Any:
@@ -312,20 +293,6 @@ def _in_pieces(column: Any) -> Any:
     except pa.ArrowException:
         # A common dictionary would need larger integers, or one of them holds a null. The values need none.
         return pa.chunked_array([chunk.dictionary_decode() for chunk in chunks])
-
-
-def _holds_objects(cells: Any) -> bool:
-    """Whether each cell is an object with a type of its own, instead of one type for the column."""
-    import narwhals.stable.v1 as nw
-    import pyarrow as pa
-
-    native = nw.to_native(cells, pass_through=True)
-    if isinstance(native, (pa.Array, pa.ChunkedArray)):
-        return False
-    dtype = getattr(native, "dtype", None)
-    categories = getattr(dtype, "categories", None)
-    dtype = getattr(categories, "dtype", dtype)
-    return dtype is None or str(dtype).lower() == "object"
 
 
 def _listed(what: str, cells: Any) -> list[object]:
@@ -452,47 +419,51 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True, what: str = "
     if (levels == _MISSING).any():
         raise InputError(f"{what}: some are missing; give only rows that have a label.")
     if (levels == _UNKNOWN).any():
-        raise InputError(_unknown_label(what, classes))
+        if len(classes) == 2:
+            known, some = f"neither {classes[0]!r} nor {classes[1]!r}", "one of the two"
+        else:
+            known, some = f"none of {', '.join(map(repr, classes))}", "one of the classes"
+        raise InputError(f"{what}: some are {known}; give only rows that have {some}.")
     return targets_at(levels, len(classes))
 
 
-def _unknown_label(what: str, classes: Sequence[Label]) -> str:
-    if len(classes) == 2:
-        return f"{what}: some are neither {classes[0]!r} nor {classes[1]!r}; give only rows that have one of the two."
-    return f"{what}: some are none of {', '.join(map(repr, classes))}; give only rows that have one of the classes."
-
-
-def read_targets(
-    values: Any,
-    *,
-    counts: bool,
-    low: float = -math.inf,
-    high: float = math.inf,
-    shift: float = 0.0,
-    refuse: bool = True,
-    what: str = "the targets",
-) -> Array:
-    """The numbers that a regression predicts, clipped to [low, high], less a public shift: (n,) float64.
+@dataclass(frozen=True, slots=True)
+class NumberTarget:
+    """The numbers that a regression predicts, which take the place of labels.
 
     Parameters
     ----------
-    values : Series, Arrow array, NumPy array or list of numbers, one for each row
-    counts : whether the numbers are counts, which must not be negative
+    column : the column that holds them; "" where they are an array of their own
+    counts : whether they are counts, which must not be negative
     low, high : public bounds, to which each number is clipped by itself
     shift : a public number that is subtracted then
-    refuse : False after the targets were checked and a budget was charged: a target that is not a finite number counts as 0
-    what : how messages call them
-
-    Raises
-    ------
-    InputError
-        If a target is missing, is not a finite number, or is a negative count. The message holds no target.
     """
-    targets = np.array(read_numbers(what, values, refuse), dtype=np.float64)
-    finite = np.isfinite(targets)
-    if refuse and not finite.all():
-        raise InputError(f"{what}: some are missing or infinite; give only rows whose target is a finite number.")
-    if refuse and counts and (targets < 0.0).any():
-        raise InputError(f"{what}: some are negative, but counts must not be. Correct them.")
-    targets[~finite] = 0.0
-    return np.subtract(np.clip(targets, low, high, out=targets), shift, out=targets)
+
+    column: str = ""
+    counts: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+    shift: float = 0.0
+
+    def read(self, values: Any, *, refuse: bool = True) -> Array:
+        """The numbers of some rows, clipped to [low, high], less the shift: (n,) float64.
+
+        Parameters
+        ----------
+        values : Series, Arrow array, NumPy array or list of numbers, one for each row
+        refuse : False after the targets were checked and a budget was charged: one that is not a finite number counts as 0
+
+        Raises
+        ------
+        InputError
+            If a target is missing, is not a finite number, or is a negative count. The message holds no target.
+        """
+        what = f'column "{self.column}"' if self.column else "the targets"
+        targets = np.array(read_numbers(what, values, refuse), dtype=np.float64)
+        finite = np.isfinite(targets)
+        if refuse and not finite.all():
+            raise InputError(f"{what}: some are missing or infinite; give only rows whose target is a finite number.")
+        if refuse and self.counts and (targets < 0.0).any():
+            raise InputError(f"{what}: some are negative, but counts must not be. Correct them.")
+        targets[~finite] = 0.0
+        return np.subtract(np.clip(targets, self.low, self.high, out=targets), self.shift, out=targets)

@@ -12,7 +12,7 @@ in the norm of the form is a function of that row alone, bit for bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Self, TypeAlias
@@ -113,32 +113,23 @@ class QuadraticForm:
 
     def rows(self, rows: Array) -> Array:
         """Rows (m, d or more) in the norm of the form, a fresh array. Columns beyond the form stay as they are."""
-        mapped = np.array(rows, dtype=np.float64, order="C")
-        mapped[:, : self.n_features] *= self.scales
-        if not self.blocks:
-            return mapped
-        bits = 53 - _MAP_BITS - (max(len(part) for _, part in self.blocks) - 1).bit_length()
-        for start, part in self.blocks:
-            place = slice(start, start + len(part))
-            mapped[:, place] = on_grid(mapped[:, place], bits) @ part.T
-        return mapped
+        bits = 53 - _MAP_BITS - (max((len(part) for _, part in self.blocks), default=1) - 1).bit_length()
+        return self._mapped(np.array(rows, dtype=np.float64, order="C"), lambda block, part: on_grid(block, bits) @ part.T)
 
     def weights_of(self, coef: Array) -> Array:
         """Weights (o, d or more) of columns, from weights of rows in the norm of the form."""
-        mapped = coef.copy()
-        mapped[:, : self.n_features] *= self.scales
-        for start, part in self.blocks:
-            place = slice(start, start + len(part))
-            mapped[:, place] = mapped[:, place] @ part
-        return mapped
+        return self._mapped(coef.copy(), lambda block, part: block @ part)
 
     def sums_in_norm(self, sums: Array) -> Array:
         """Sums (m, d or more) of multiples of rows in the norm of the form, from the same sums of rows as they are."""
-        mapped = sums.copy()
+        return self._mapped(sums.copy(), lambda block, part: block @ part.T)
+
+    def _mapped(self, mapped: Array, of_block: Callable[[Array, Array], Any]) -> Array:
+        """An array (m, d or more) in place: columns times their scales, and those of each block by this function."""
         mapped[:, : self.n_features] *= self.scales
         for start, part in self.blocks:
             place = slice(start, start + len(part))
-            mapped[:, place] = mapped[:, place] @ part.T
+            mapped[:, place] = of_block(mapped[:, place], part)
         return mapped
 
     def weights_in_norm(self, coef: Array) -> Array:

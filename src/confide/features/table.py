@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -75,7 +75,7 @@ def read_identities(what: str, *columns: Any) -> Indices:
             f"{what}: holds floating-point numbers so large, or with so many digits, that their type rounds them, so two "
             f"persons may have become one. Write them as integers or as text."
         )
-    if n_respelled(index):
+    if len(set(map(spelling_of, index))) < len(index):
         raise InputError(
             f"{what}: some identifiers differ in spelling alone, as 7, 7.0 and 007 do, or A1 and a1, or letters that are "
             f"composed in another way. One person could count several times. Write each identifier in one way in all rows; "
@@ -106,27 +106,17 @@ def identity_in(value: object) -> str | None:
     text = str(value)  # the shortest decimal of a float; exact for a Decimal
     if isinstance(value, (bool, np.bool_)):
         return text
-    if isinstance(value, (float, np.floating)) and _is_rounded(value):
-        return ROUNDED
+    if isinstance(value, (float, np.floating)):
+        # Its type must hold all whole numbers up to it or, if it is narrow, all decimals of so many digits.
+        size, kind = abs(float(value)), np.finfo(type(value))
+        if size % 1.0 and kind.bits < 64:
+            rounded = len(re.sub(r"e.*|\D", "", text).strip("0")) > kind.precision
+        else:
+            rounded = size >= _LEAST_ROUNDED and size >= 2.0 ** (kind.nmant + 1)
+        if rounded:
+            return ROUNDED
     exact = Fraction(text)
     return str(exact) if exact.denominator == 1 else text
-
-
-def _is_rounded(number: float | np.floating[Any]) -> bool:
-    """Whether its type does not hold all whole numbers up to it, or, if it is narrow, all decimals of so many digits."""
-    size, kind = abs(float(number)), np.finfo(type(number))
-    if size % 1.0 and kind.bits < 64:
-        return len(re.sub(r"e.*|\D", "", str(number)).strip("0")) > kind.precision
-    return size >= _LEAST_ROUNDED and size >= 2.0 ** (kind.nmant + 1)
-
-
-def n_respelled(identities: Iterable[str]) -> int:
-    """How many of different identities are another one in another spelling."""
-    seen: set[str] = set()
-    count = 0
-    for count, identity in enumerate(identities, start=1):  # noqa: B007 - counted
-        seen.add(spelling_of(identity))
-    return count - len(seen)
 
 
 def spelling_of(identity: str) -> str:
@@ -290,17 +280,29 @@ def column_of(frame: Any, name: str) -> Any:
 def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
     """The named columns of a frame, in the order of the names."""
     import narwhals.stable.v1 as nw
+    import pyarrow as pa
 
-    if (columns := _columns_of_arrow(frame, names)) is not None:
-        return columns
+    if isinstance(frame, pa.Table) and frame.num_rows:
+        # The usual form of a piece of a file, of which a fit reads many.
+        places = {name: place for place, name in enumerate(frame.column_names)}
+        if len(places) == frame.num_columns and all(name in places for name in names):
+            return tuple(frame.column(places[name]) for name in names)
     frame = _named_by_position(_with_rows_again(frame), names)
     try:
         table = nw.from_native(frame, pass_through=True)
         present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
     except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated names
         table, present, n_rows = None, set(), 0
+    if isinstance(table, nw.LazyFrame):
+        raise InputError(
+            "a schema needs a frame in memory; call .collect() (Polars), .compute() (Dask) or .df() (DuckDB) on it first."
+        )
+    if table is None and hasattr(frame, "columns"):
+        repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
+        which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
+        raise InputError(f"the frame cannot be read: the names of its columns must all be different{which}.")
     if not isinstance(table, nw.DataFrame):
-        raise InputError(_why_no_table(frame, table, names))
+        raise InputError("a schema needs a pandas or Polars frame, whose columns have names.")
     absent = [name for name in names if name not in present]
     if absent:
         raise InputError(f"the frame lacks columns that the schema describes: {listed_absent(absent, present)}.")
@@ -348,34 +350,6 @@ def _named_by_position(frame: Any, names: Sequence[str]) -> Any:
     return pd.DataFrame(frame, columns=list(names), copy=False)
 
 
-def _columns_of_arrow(frame: Any, names: Sequence[str]) -> tuple[Any, ...] | None:
-    """The named columns of an Arrow table; None if it is not one, or lacks something.
-
-    This is the usual form of a piece of a file, of which a fit reads many.
-    """
-    import pyarrow as pa
-
-    if not isinstance(frame, pa.Table) or not frame.num_rows:
-        return None
-    places = {name: place for place, name in enumerate(frame.column_names)}
-    if len(places) < frame.num_columns or any(name not in places for name in names):
-        return None
-    return tuple(frame.column(places[name]) for name in names)
-
-
-def _why_no_table(frame: Any, table: Any, names: Sequence[str]) -> str:
-    """Why a frame cannot be read; `table` is what narwhals makes of it, or None if that failed."""
-    import narwhals.stable.v1 as nw
-
-    if isinstance(table, nw.LazyFrame):
-        return "a schema needs a frame in memory; call .collect() (Polars), .compute() (Dask) or .df() (DuckDB) on it first."
-    if table is None and hasattr(frame, "columns"):
-        repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
-        which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
-        return f"the frame cannot be read: the names of its columns must all be different{which}."
-    return "a schema needs a pandas or Polars frame, whose columns have names."
-
-
 def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumbers, bool]:
     """The numbers of a column, NaN for missing ones, and whether one of them lies within the bounds."""
     what = f'column "{column.name}"'
@@ -397,16 +371,11 @@ def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumber
                 f"that does not depend on the data."
             )
         numbers = np.where(infinite, np.nan, numbers).astype(numbers.dtype)
-    return numbers, refuse and _some_within(column, numbers, ends)
-
-
-def _some_within(column: NumberColumn, numbers: CellNumbers, ends: tuple[Any, Any]) -> bool:
-    """Whether a number lies within the bounds of its column; `ends` are the least and the greatest one, or NaN."""
-    if any(column.low <= float(end) <= column.high for end in ends):
-        return True
+    if not refuse or any(column.low <= float(end) <= column.high for end in ends):
+        return numbers, refuse
     # Some numbers may lie within the bounds although both ends do not, or are NaN.
     # As numbers of Python the bounds would be rounded to the precision of the column.
-    return bool(((numbers >= np.float64(column.low)) & (numbers <= np.float64(column.high))).any())
+    return numbers, bool(((numbers >= np.float64(column.low)) & (numbers <= np.float64(column.high))).any())
 
 
 def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, bool]:

@@ -18,8 +18,7 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.budget_warnings import warn
-from confide.data.arrays import MappedBlocks, MemorySource
-from confide.data.checked_source import CheckedSource
+from confide.data.arrays import CheckedSource, MappedBlocks, MemorySource
 from confide.data.file_rows import ArrayRows, FileRows, StampedSource, kinds_read
 from confide.data.files import FilePart, Stamp, files_of
 from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows
@@ -270,8 +269,8 @@ class _RowsElsewhere:
         else:
             reading = Reading(encoder, target.domain, counts, row_map, target.numbers, weighs)
             columns = Columns.of_schema(encoder)
-        with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
-            yield _checked_rows(specification, checked.source, checked.n_rows, target, columns, fourier, has_weights=weighs)
+        with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as (source, n_rows):
+            yield _checked_rows(specification, source, n_rows, target, columns, fourier, has_weights=weighs)
 
 
 GivenRows: TypeAlias = _RowsInMemory | _RowsElsewhere

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Indices, Names
-from confide.data.checked_source import CheckedSource
+from confide.data.arrays import CheckedSource
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.features.canonical_labels import Label

@@ -17,10 +17,16 @@ from sklearn.utils.validation import column_or_1d
 from confide.array_types import Array, Targets
 from confide.budget_warnings import UNDECLARED_LABELS, warn
 from confide.data.partitions import OpenedRows
-from confide.data.streams import NumberTarget
 from confide.errors import InputError, InputTypeError, ParameterError
 from confide.features.canonical_labels import Label
-from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, UNDECLARED_CLASS, class_positions, read_labels, targets_at
+from confide.features.cells import (
+    DIFFERENT_NUMBERS_OF_ROWS,
+    UNDECLARED_CLASS,
+    NumberTarget,
+    class_positions,
+    read_labels,
+    targets_at,
+)
 from confide.features.schema import Schema
 
 MOST_CLASSES = 100

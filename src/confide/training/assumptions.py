@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from confide.callers import learned_before
-from confide.data.checked_source import PLACES
+from confide.data.arrays import PLACES
 from confide.effects.monotone import monotone_sentence
 from confide.erm.row_bounds import BallBound
 from confide.expected_noise import l1_ratio

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from confide.accounting.ledger import Ledger
-from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.checked_source import PLACES, CheckedPass, RowsWithDefaults
+from confide.data.arrays import PLACES, ArrayBlocks, MemorySource, RowsWithDefaults
 from confide.data.federated import FederatedSource, digest_of_sum
 from confide.data.partitions import PartitionedSource
 from confide.erm.losses import LogisticLoss
@@ -84,10 +83,3 @@ def test_a_fit_asks_its_source_for_moments_before_the_charge(monkeypatch):
     assert [moments for _, moments in asked] == [False, True]
     assert min(number for number, _ in asked) >= 1
     assert len(ledger.entries()) == 0
-
-
-def test_a_checked_pass_counts_the_rows_that_were_given():
-    """Its source may have fewer, because rows beyond the cap of a person were dropped."""
-    source = MemorySource(ArrayBlocks(np.eye(2)), np.array([1, -1], dtype=np.int8))
-    assert CheckedPass(source, 5).n_rows == 5
-    assert CheckedPass(source, 5).source.n_rows == 2
