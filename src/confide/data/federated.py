@@ -28,7 +28,7 @@ from numpy.lib import format as npy
 
 from confide.array_types import Weights
 from confide.data.arrays import CheckedPass, RowsWithDefaults
-from confide.data.partitions import NO_MOMENTS, NumericReading, OpenedRows, Outcome, refuse_persons, sum_of_outcomes
+from confide.data.partitions import NO_MOMENTS, SUMS, NumericReading, OpenedRows, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.streams import Reading
 from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import Loss
@@ -295,13 +295,13 @@ class FederatedSource(RowsWithDefaults, SummableRows):
             n_numbers = sum(part.size for part in start)
             outcomes = []
             for party, connection in enumerate(self.connections):
-                answer = received(connection, "number", *Totals._fields, n_numbers=n_numbers, may_end=False)
+                answer = received(connection, "number", *SUMS, n_numbers=n_numbers, may_end=False)
                 if _int(answer["number"]) != asked:
                     raise InputError(
                         "a party answered another request than the last one, so an answer was lost or came twice. Nothing "
                         "is released; what was charged stays charged."
                     )
-                totals = Totals(*(answer[name] for name in Totals._fields))
+                totals = Totals(*(answer[name] for name in SUMS))
                 _refuse_what_rows_cannot_sum_to(totals, start, row_sum, self.n_rows_of_parties[party])
                 outcomes.append(Outcome((), totals, None))
                 passing.used(self.n_rows_of_parties[party])
@@ -367,7 +367,7 @@ def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]
                 "same parameters."
             )
         totals = source.sum_over_rows(row_sum, weights)
-        send(connection, packed(number=np.array(_int(request["number"])), **totals._asdict()))
+        send(connection, packed(number=np.array(_int(request["number"])), **dict(zip(SUMS, totals, strict=True))))
 
 
 def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:

@@ -60,6 +60,8 @@ _SAMPLE_REDUCTION = 4
 """The sample of a cluster may take this many times less memory than a sample of rows in memory, because it travels to the
 driver and each node of the tree copies it."""
 Result = TypeVar("Result")
+SUMS = ("value", "gradient", "hessian")
+"""Names of the arrays of `Totals` where they travel."""
 NO_ROWS = "the partitions have no rows; at least one row is needed."
 FAN_IN = 8
 """How many outcomes one node of the tree adds up. It adds them in pairs, so the additions have depth 3 on each level, and

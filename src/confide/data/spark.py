@@ -18,6 +18,7 @@ from confide.data.arrays import CheckedPass
 from confide.data.partitions import (
     FAN_IN,
     NO_ROWS,
+    SUMS,
     NumericReading,
     OpenedRows,
     Outcome,
@@ -44,8 +45,8 @@ _OUTCOME_COLUMNS = "number long, outcome binary"
 """Spark's schema of outcomes: the number of a partition or group, and its packed outcome."""
 
 
-_SUMS, _SAMPLED = Totals._fields, ("rows", "labels", "counts")
-"""Names of the arrays of a packed outcome: of its totals, and of its sample."""
+_SAMPLED = ("rows", "labels", "counts")
+"""Names of the arrays of a sample in a packed outcome."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +146,7 @@ def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
 
 def _packed(outcome: Outcome) -> bytes:
     """An outcome as an archive of NumPy arrays, without pickle."""
-    sums: dict[str, Any] = dict(zip(_SUMS, outcome.totals or (), strict=False))
+    sums: dict[str, Any] = dict(zip(SUMS, outcome.totals or (), strict=False))
     sums |= zip(_SAMPLED, outcome.sample or (), strict=False)
     if outcome.refusal is not None:
         sums["refusal"] = np.array(outcome.refusal)
@@ -161,7 +162,7 @@ def _packed(outcome: Outcome) -> bytes:
 
 def _unpacked(content: bytes) -> Outcome:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        totals = Totals(*(arrays[name] for name in _SUMS)) if "value" in arrays else None
+        totals = Totals(*(arrays[name] for name in SUMS)) if "value" in arrays else None
         refusal = str(arrays["refusal"]) if "refusal" in arrays else None
         sample = (arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
         pairs = zip(arrays["partitions"].tolist(), arrays["fingerprints"], strict=True)
