@@ -12,7 +12,7 @@ import typer
 import confide
 from confide.cli.application import app
 from confide.cli.option_values import OPTION_OF, classes_of_kinds
-from confide.cli.options import ModelOptions
+from confide.cli.options import OPTIONS, ModelOptions
 from tests.cli.commands import PRICES, fit, refused, run, spent
 
 WITHOUT_OPTION = {
@@ -226,3 +226,16 @@ def test_a_norm_of_rows_is_refused_for_kernels():
     with pytest.raises(confide.ParameterError, match="--row-norm"):
         ModelOptions(kind="kernel-svm", row_norm=2.0).estimator(confide.PureDP(1.0), None)
     assert ModelOptions(kind="svm", row_norm=2.0).estimator(confide.PureDP(1.0), None).row_norm == 2.0
+
+
+def test_every_row_of_the_table_of_options_is_an_option_of_some_command():
+    """And each option of a command is as its row says: a row that nobody takes would be read as documentation."""
+    commands = dict(typer.main.get_command(app).commands)
+    commands |= commands.pop("ledger").commands
+    taken = {parameter.name: parameter for command in commands.values() for parameter in command.params}
+    assert set(OPTIONS) <= set(taken)
+    for parameter in commands["fit"].params:
+        usage, _, words = OPTIONS.get(parameter.name, "").partition("  ")
+        if usage.startswith("--"):
+            assert parameter.opts[0] == re.split("[ />]", usage)[0]
+            assert parameter.help.startswith(words[:60])

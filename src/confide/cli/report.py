@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import typer
 
-from confide.blocks import text as sentence
-from confide.blocks import verbatim
+from confide.blocks import text, verbatim
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.options import Adjust, options_of_command
 from confide.errors import FileError, ParameterError
@@ -71,7 +70,7 @@ def report(
         inputs.append(Path(ledger))
     output.check_path(place, inputs, (".zip",) if as_zip else tuple(endings), overwrite=force)
     model = load(model_file)
-    text = model_file.read_text(encoding="utf-8")
+    model_text = model_file.read_text(encoding="utf-8")
     with output.working("simulating fits") if error is not None else output.working("writing the report"):
         forecasts = () if error is None else forecasts_of(model, error, positive_rate)
     contents = contents_of(
@@ -79,12 +78,12 @@ def report(
         ledger_name=place_without_password(ledger or ""), analyst=analyst, data_name=data_name, forecasts=forecasts,
         fingerprint="" if fingerprint is None else sha256_of(fingerprint),
         evaluation=None if evaluation is None else _json_of(evaluation), sha256=sha256_of(model_file),
-        written_by=str(json.loads(text.removeprefix("\ufeff"))["content"]["version"]), model_name=model_file.name,
+        written_by=str(json.loads(model_text.removeprefix("\ufeff"))["content"]["version"]), model_name=model_file.name,
     )  # fmt: skip
-    names = f": {', '.join(write_bundle(contents, place, model_text=text, overwrite=force))}" if as_zip else ""
+    names = f": {', '.join(write_bundle(contents, place, model_text=model_text, overwrite=force))}" if as_zip else ""
     if not as_zip:
         write_contents(contents, place, kind, overwrite=force)
-    output.Screen().show([verbatim(f"Wrote {place}{names}"), sentence(contents.verdict.headline)])
+    output.Screen().show([verbatim(f"Wrote {place}{names}"), text(contents.verdict.headline)])
     if not contents.is_sound:
         raise typer.Exit(NO_GUARANTEE)
 
