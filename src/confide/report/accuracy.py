@@ -6,8 +6,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
+
+import numpy as np
 
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
 from confide.displays.plans import budgets_around, first_amount
@@ -261,19 +264,16 @@ def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
     width, bottom = _WIDTH - _LEFT - _RIGHT, _TOP + _HEIGHT
     first, last = math.log(amounts[0]), math.log(amounts[-1])
 
-    def x_of(amount: float) -> float:
-        return _LEFT + 10 + (width - 20) * ((math.log(amount) - first) / (last - first) if last > first else 0.5)
-
-    def y_of(accuracy: float) -> float:
-        return _TOP + _HEIGHT * (high - accuracy) / (high - low)
-
+    y_of = partial(np.interp, xp=(low, high), fp=(bottom, _TOP))
     marks = []
     for accuracy, name in ((best, "without privacy"), (least, "without a model")):
         y = y_of(accuracy)
         marks.append(f'<line class="even" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"/>')
         marks.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{accuracy:.1%}</text>')
         marks.append(f'<text x="{_WIDTH - _RIGHT}" y="{y - 4:.1f}" text-anchor="end" class="quiet">{name}</text>')
-    places = list(map(x_of, amounts))
+    places = [_LEFT + width / 2]
+    if last > first:
+        places = np.interp(np.log(amounts), (first, last), (_LEFT + 10, _WIDTH - _RIGHT - 10)).tolist()
     above = [f"{x:.1f},{y_of(1.0 - forecast.low):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
     below = [f"{x:.1f},{y_of(1.0 - forecast.high):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
     line = [f"{x:.1f},{y_of(1.0 - forecast.error):.1f}" for x, forecast in zip(places, forecasts, strict=True)]
@@ -335,18 +335,11 @@ def odds_picture(lines: Sequence[tuple[str, float]]) -> str:
     """Bars from 0% to 100% for what was seen, each with its number. The first line is what the attacker knew before."""
     height = _ODDS_TOP + _LINE * len(lines)
     width = _ODDS_WIDTH - _ODDS_LEFT - _ODDS_RIGHT
-
-    def x_of(probability: float) -> float:
-        return _ODDS_LEFT + width * probability
-
-    even = x_of(0.5)
-    marks = [
-        f'<line class="even" x1="{even:.1f}" y1="0" x2="{even:.1f}" y2="{height}"/>',
-        *(
-            f'<text x="{x_of(tick):.1f}" y="{height + 15}" text-anchor="middle" class="quiet">{tick:.0%}</text>'
-            for tick in (0.0, 0.5, 1.0)
-        ),
-    ]
+    even = _ODDS_LEFT + width * 0.5
+    marks = [f'<line class="even" x1="{even:.1f}" y1="0" x2="{even:.1f}" y2="{height}"/>']
+    for tick in (0.0, 0.5, 1.0):
+        x, y = f"{_ODDS_LEFT + width * tick:.1f}", height + 15
+        marks.append(f'<text x="{x}" y="{y}" text-anchor="middle" class="quiet">{tick:.0%}</text>')
     for place, (name, probability) in enumerate(lines):
         y, known, gained = _ODDS_TOP + _LINE * place, width * min(0.5, probability), width * max(0.0, probability - 0.5)
         marks += [

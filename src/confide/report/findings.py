@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any, TypeVar
 
@@ -68,9 +69,7 @@ def _bars(
     margin = 0.03 * (high - low) or 1.0
     low, high = low - margin, high + margin
     unit, height = _PLOT_WIDTH / (high - low), len(rows) * _LINE_HEIGHT
-
-    def x_of(value: float) -> float:
-        return _LEFT_MARGIN + (value - low) * unit
+    x_of = partial(np.interp, xp=(low, high), fp=(_LEFT_MARGIN, _LEFT_MARGIN + _PLOT_WIDTH))
 
     def upright(value: float, colour: str, ends: tuple[Any, Any] = (0, height + 4), more: str = "") -> str:
         x, (top, bottom) = f"{x_of(value):.1f}", ends
@@ -148,15 +147,9 @@ def effect_drawings(
 def _curve(effect: Effect, limits: tuple[float, float]) -> str:
     points, absent = effect.points[0], [value for value in effect.levels if value.value == MISSING]
     width = (_WIDTH - _LEFT - _RIGHT) * (1.0 - _PART_FOR_MISSING * bool(absent))
-    low, high = limits
-    bottom = _TOP + _HEIGHT
-
-    def y_of(number: float) -> float:
-        return _TOP + _HEIGHT * (high - min(max(number, low), high)) / (high - low)
-
-    def x_of(place: float) -> float:
-        return _LEFT + width * (place + 1.0) / 2.0
-
+    (low, high), bottom = limits, _TOP + _HEIGHT
+    y_of = partial(np.interp, xp=limits, fp=(bottom, _TOP))
+    x_of = partial(np.interp, xp=(-1.0, 1.0), fp=(_LEFT, _LEFT + width))
     marks = [_line(_LEFT, y_of(tick), _WIDTH - _RIGHT, y_of(tick), "grid") for tick in even_ticks(low, high, 7)]
     marks += [_text(_LEFT - 5, y_of(tick) + 4, f"{tick:g}", "end") for tick in even_ticks(low, high, 7)]
     marks.append(_line(_LEFT, y_of(0.0), _WIDTH - _RIGHT, y_of(0.0), "zero"))
@@ -184,12 +177,8 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
 
 
 def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float]) -> str:
-    low, high = limits
-    width, bottom = _WIDTH - _NAMES - _RIGHT, _TOP + _LINE * len(shown)
-
-    def x_of(number: float) -> float:
-        return _NAMES + width * (min(max(number, low), high) - low) / (high - low)
-
+    (low, high), bottom = limits, _TOP + _LINE * len(shown)
+    x_of = partial(np.interp, xp=limits, fp=(_NAMES, _WIDTH - _RIGHT))
     marks = [_line(x_of(tick), _TOP, x_of(tick), bottom, "grid") for tick in even_ticks(low, high, 6)]
     marks += [_text(x_of(tick), bottom + 16, f"{tick:g}", "middle") for tick in even_ticks(low, high, 6)]
     marks.append(_line(x_of(0.0), _TOP, x_of(0.0), bottom, "zero"))
@@ -237,7 +226,7 @@ def _point(x: float, y: float) -> str:
     return f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="3.6"/>'
 
 
-def _path(corners: list[tuple[float, float]]) -> str:
+def _path(corners: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
 
 
