@@ -404,28 +404,22 @@ def verdict_of(
         f"at most {percent(guess_probability(guarantee.budget))} after seeing the model."
     )
     of_more = [f"{listed(supposed)}: {SUPPOSED_NOTE}"] if supposed else []
-    doubts = list(unusual_of(guarantee))
-    if ledger is None:
-        doubts.append(_NO_LEDGER)
-    elif not ledger.holds_the_charge:
-        doubts.append(ledger.sentence())
-    elif ledger.unit_note is not None:
-        doubts.append(ledger.unit_note)
-    if doubts_of_rates and not doubts:
+    unusual, of_ledger = unusual_of(guarantee), _NO_LEDGER
+    if ledger is not None:
+        of_ledger = (ledger.unit_note or "") if ledger.holds_the_charge else ledger.sentence()
+    if ledger is not None and not (unusual or of_ledger or doubts_of_rates or supposed):
+        headline = "Private, and charged. Ready to sign once the points below are confirmed."
+        return Verdict("private", headline, (meaning, ledger.sentence()))
+    if unusual:
+        headline = "Private in form, but the budget is so large that it promises little."
+    elif of_ledger:
+        headline = "Private by itself. What all releases cost together is not shown."
+    elif doubts_of_rates:
         headline = "Private, and charged; but the rates shown with it are not private, or were charged to no known ledger."
-        return Verdict("caution", headline, (meaning, *of_more, *doubts_of_rates))
-    if supposed and not doubts:
+    else:
         headline = "Private, and charged. The noise hides what the rows tell about a named coefficient."
-        return Verdict("caution", headline, (meaning, *of_more))
-    doubts += [*of_more, *doubts_of_rates]
-    if not doubts:
-        sentence = "" if ledger is None else ledger.sentence()
-        return Verdict(
-            "private", "Private, and charged. Ready to sign once the points below are confirmed.", (meaning, sentence)
-        )
-    if unusual_of(guarantee):
-        return Verdict("caution", "Private in form, but the budget is so large that it promises little.", (meaning, *doubts))
-    return Verdict("caution", "Private by itself. What all releases cost together is not shown.", (meaning, *doubts))
+    doubts = [of_ledger] if of_ledger else []
+    return Verdict("caution", headline, (meaning, *unusual, *doubts, *of_more, *doubts_of_rates))
 
 
 def unusual_of(guarantee: Guarantee) -> tuple[str, ...]:
