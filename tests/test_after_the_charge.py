@@ -84,7 +84,6 @@ HOLDING = {
         "_chosen",
         "_chosen.trained",
         "_chosen.noisy",
-        "_Training.model_of",
         "PrivateSearchCV._hold",
     },
     "confide.estimators.parts": {"intervals_from_parts", "_coefficients"},

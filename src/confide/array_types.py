@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Names: TypeAlias = NDArray[np.object_]
 """(d,): names of columns, text in an array of Python objects, as scikit-learn has them."""
+ClassLabels: TypeAlias = NDArray[Any]
+"""(n_classes,): the labels of classes, sorted."""
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 """Positions: of rows, of classes, or of some of k problems."""

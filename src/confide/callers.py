@@ -39,24 +39,24 @@ _in_calls: WeakKeyDictionary[Any, tuple[int, dict[str, int]]] = WeakKeyDictionar
 """For each object of scikit-learn the frame of its last call of `fit`, and what was counted there."""
 
 
+def calls(frame: FrameType | None = None) -> Iterator[tuple[FrameType, str, str]]:
+    """The calls that led to a frame, or here, the innermost first; of each the names of its module and its package."""
+    frame = sys._getframe(1) if frame is None else frame
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        yield frame, module, module.split(".")[0]
+        frame = frame.f_back
+
+
 def steps_outside(frame: FrameType) -> int:
     """Number of calls between a frame and the first code outside of confide and scikit-learn, where a warning points."""
-    steps = 0
-    while frame.f_back is not None and module_of(frame).split(".")[0] in _PASSING_ON:
-        frame, steps = frame.f_back, steps + 1
-    return steps
-
-
-def module_of(frame: FrameType) -> str:
-    """The name of the module whose code a frame runs."""
-    return str(frame.f_globals.get("__name__"))
+    return next(n for n, (f, _, package) in enumerate(calls(frame)) if f.f_back is None or package not in _PASSING_ON)
 
 
 def asked_again_by(what: str, *, counts_places: bool) -> str | None:
     """Who asks for the second time for a release, or for a clone, which comes before one. It is said once.
 
-    What confide does by itself, as in a search or an audit, is no matter of the caller's, and neither is what scikit-learn's
-    `model_selection` does, which is told of elsewhere.
+    What confide does by itself, as in a search or an audit, is no matter of the caller's.
 
     Parameters
     ----------
@@ -69,43 +69,45 @@ def asked_again_by(what: str, *, counts_places: bool) -> str | None:
         The class of scikit-learn of whose `fit` the call comes for the second time; "" if a place in the caller's code asks
         for the second time; None otherwise.
     """
-    has_left, place, fit = False, None, None
-    for frame, module, package in _frames():
-        if place is None:
-            if package == "confide" and (has_left or not module.startswith(_ON_BEHALF_OF_USERS)):
-                return None
-            if module.startswith("sklearn.model_selection"):
-                return None
-            has_left = has_left or package != "confide"
-            place = None if package in _PASSING_ON else frame
-        # The outermost call of `fit` of a class of scikit-learn that is no pipeline and no search.
-        is_fit = module.startswith("sklearn.") and "fit" in frame.f_code.co_name
-        owner = frame.f_locals.get("self") if is_fit and not module.startswith("sklearn.model_selection") else None
-        if owner is not None and not isinstance(getattr(owner, "steps", None), list):
-            fit = frame
-    if fit is not None:
-        owner = fit.f_locals["self"]
-        number, counts = _in_calls.get(owner, (0, {}))
-        counts = counts if number == id(fit) else {}
-        _in_calls[owner] = (id(fit), counts)
-        counts[what] = counts.get(what, 0) + 1
-        if counts[what] > 1:
-            counts["told"] = counts.get("told", 0) + 1
-            return type(owner).__name__ if counts["told"] == 1 else None
+    stack, has_left, place = list(calls()), False, None
+    for frame, module, package in stack:
+        if package not in _PASSING_ON:
+            place = frame
+            break
+        if package == "confide" and (has_left or not module.startswith(_ON_BEHALF_OF_USERS)):
+            return None
+        if module.startswith("sklearn.model_selection"):
+            return None  # it is told of elsewhere
+        has_left = has_left or package != "confide"
+    for frame, module, _ in reversed(stack):
+        owner = frame.f_locals.get("self")
+        # The outermost `fit` of a class of scikit-learn that is no pipeline and no search.
+        is_fit = module.startswith("sklearn.") and "fit" in frame.f_code.co_name and owner is not None
+        is_search = module.startswith("sklearn.model_selection")
+        if is_fit and not is_search and not isinstance(getattr(owner, "steps", None), list):
+            number, counts = _in_calls.get(owner, (0, {}))
+            counts = counts if number == id(frame) else {}
+            _in_calls[owner] = (id(frame), counts)
+            counts[what] = counts.get(what, 0) + 1
+            if counts[what] > 1:
+                counts["told"] = counts.get("told", 0) + 1
+                return type(owner).__name__ if counts["told"] == 1 else None
+            break
     if not counts_places or place is None:
         return None
-    # Whether the first instruction outside of such packages asks for the second time.
-    places = _asked.setdefault(place.f_code, {})
-    places[place.f_lasti] = places.get(place.f_lasti, 0) + 1
-    return "" if places[place.f_lasti] == 2 else None
+    times = _asked.setdefault(place.f_code, {})
+    times[place.f_lasti] = times.get(place.f_lasti, 0) + 1
+    return "" if times[place.f_lasti] == 2 else None
 
 
 def labels_are_encoded() -> bool:
     """Whether the call comes from a part of scikit-learn that hands over positions in place of labels."""
-    for frame, module, package in _frames():
-        if package not in ("confide", "contextlib") and module not in ("sklearn.base", "sklearn.pipeline"):
-            selects = module.startswith("sklearn.model_selection") and frame.f_code.co_name == _ENCODING_CALL
-            return selects or module.startswith(_ENCODING)
+    for frame, module, package in calls():
+        if package in ("confide", "contextlib") or module in ("sklearn.base", "sklearn.pipeline"):
+            continue
+        return module.startswith(_ENCODING) or (
+            module.startswith("sklearn.model_selection") and frame.f_code.co_name == _ENCODING_CALL
+        )
     return False
 
 
@@ -116,13 +118,13 @@ def learned_before(names_of_columns: Iterable[str] = ()) -> tuple[str, ...]:
     """
     names: dict[str, None] = {}
     positions: dict[int, int] = {}
-    for frame, _, package in _frames():
+    for frame, _, package in calls():
+        owner = frame.f_locals.get("self")
         if package not in ("sklearn", "imblearn") or "fit" not in frame.f_code.co_name:
             continue
-        owner = frame.f_locals.get("self")
         steps = getattr(owner, "steps", None)
         if isinstance(steps, list):
-            # Where a loop of scikit-learn counts its steps, an earlier one is fitted, and otherwise the last one.
+            # Inside of its method _fit an earlier step is fitted, and otherwise the last one.
             position = positions.setdefault(id(owner), int(frame.f_locals.get("step_idx", len(steps) - 1)))
             names |= dict.fromkeys(name for _, step in steps[:position] for name in _learning(step))
         elif hasattr(owner, "regressor"):
@@ -152,12 +154,3 @@ def _learning(step: Any) -> Iterator[str]:
     is_own = type(step).__module__.split(".")[0] == "confide"
     if not (is_own or is_told or name in _LEARN_NOTHING or (tags is not None and not tags().requires_fit)):
         yield name
-
-
-def _frames() -> Iterator[tuple[FrameType, str, str]]:
-    """The calls that led here, the innermost first, each with its module and its package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        module = module_of(frame)
-        yield frame, module, module.split(".")[0]
-        frame = frame.f_back

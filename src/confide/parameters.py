@@ -243,7 +243,7 @@ _ROWS = (
         help="For erm with --loss quantile: the share of targets below the predictions.  [default: 0.5]",
     ),
     Parameter(
-        "l1_ratio", float, group="SparsityParameter", default=0.0,
+        "l1_ratio", float, group="StraightLineParameters", default=0.0,
         low=0.0, high=_BELOW_ONE,
         must="a number of at least 0 and below 1: the guarantee rests on the ridge, which has the rest",
         option="--l1-ratio R",
@@ -438,7 +438,7 @@ _ROWS = (
         help="The same for a model without a guarantee, which was fitted to public rows alone.",
     ),
     Parameter(
-        "row_norm", float, group="RowNormParameter",
+        "row_norm", float, group="StraightLineParameters",
         option="--row-norm R",
         help="Rows are clipped to this L2 norm; without a schema the default is 1.",
         text="""float, row bound or None

@@ -108,7 +108,7 @@ def test_interactions_are_learned_that_no_sum_of_effects_can_have():
 def test_parts_keep_the_interactions_of_all_rows():
     """What was chosen for all rows is the schema of every part, and nothing is chosen anew."""
     model = AdditiveClassifier(1.0, schema=SCHEMA, interactions="pairs")
-    model._take_schema(model.chosen_schema(500))
+    model._take_choices(model.chosen_schema(500), lambda: 500)
     assert model.chosen_schema(7) == model.schema
     assert len(model.schema.interact) == 1
 

@@ -12,9 +12,7 @@ import confide
 from confide import InputError, Ledger, LogisticRegression, ParameterError, Ridge, Schema
 from confide.estimators.linear_model import (
     document_of_model,
-    may_have_map,
     released_model,
-    restore,
     sample_weight_of,
 )
 from confide.features.encoder import Encoder
@@ -120,16 +118,21 @@ def test_only_a_file_that_is_asked_for_is_replaced(tmp_path):
     model.save(tmp_path / "m.json", overwrite=True)
 
 
-def test_a_restored_model_is_the_fitted_one_and_warns_before_another_private_fit():
+def test_a_restored_model_is_the_fitted_one_and_warns_before_another_private_fit(tmp_path):
     """It scores alike. Its next fit without a ledger says so once."""
     model = LogisticRegression(1.0).fit(X, Y)
-    again = LogisticRegression(1.0)
-    restore(again, released_model(model))
+    model.save(tmp_path / "model.json")
+    again = confide.load(tmp_path / "model.json")
     assert np.array_equal(again.decision_function(X), model.decision_function(X))
     assert again.guarantee_ == model.guarantee_
     with pytest.warns(confide.BudgetWarning, match="read from a file"):
         again.fit(X, Y)
     again.fit(X, Y)
+
+
+def may_have_map(model, fourier, n_inputs, encoder):
+    """Whether a file with these parameters and this schema may hold this map."""
+    return fourier == model._with_features_of(fourier)._fourier_map(n_inputs, encoder)
 
 
 def test_machines_with_kernels_and_schemas_with_random_features_have_a_map():

@@ -59,7 +59,7 @@ ENCODER = parameters.checked_schema(Schema(columns={"x": {"low": 0, "high": 1}, 
 INF = float("inf")
 READ = [
     (parameters.checked_schema, None, None), (parameters.checked_target_bound, 3, 3.0),
-    (parameters.checked_target_bound, INF, INF), (parameters.checked_class_weight, None, None),
+    (parameters.checked_target_bound, INF, INF),
     (parameters.checked_class_weight, {"b": 2, "a": np.float64(0.5)}, (("b", 2.0), ("a", 0.5))),
     (parameters.checked_ledger, None, None),
 ]  # fmt: skip
@@ -119,18 +119,10 @@ def test_a_row_bound_of_ones_own_has_a_float_for_its_norm(norm):
 
 def test_privacy_needs_bounds_on_rows_and_targets():
     """An infinite bound goes with an infinite budget alone."""
-    everywhere, ball, private, plain = (
-        confide.BallBound(INF),
-        confide.BallBound(1.0),
-        confide.PureDP(1.0),
-        confide.PureDP(INF),
-    )
-    for bound, target_bound, name in ((everywhere, None, "row_norm"), (ball, INF, "target_bound")):
-        with pytest.raises(ParameterError, match=f"{name}=inf needs budget=inf"):
-            parameters.refuse_unbounded(private, bound, target_bound)
-        parameters.refuse_unbounded(plain, bound, target_bound)
-    parameters.refuse_unbounded(private, ball, 1.0)
-    parameters.refuse_unbounded(private, ball, None)
+    for model, bounds in ((LogisticRegression, {"row_norm": INF}), (confide.Ridge, {"target_bound": INF})):
+        with pytest.raises(ParameterError, match=f"{next(iter(bounds))}=inf needs budget=inf"):
+            model(1.0, **bounds).plan(100, 2)
+        assert not model(INF, **bounds).plan(100, 2).budget.is_private
 
 
 def test_bounds_on_the_number_of_rows_go_with_add_or_remove_one():

@@ -12,7 +12,7 @@ import pytest
 import confide
 from confide import ApproxDP, LogisticRegression, ParameterError
 from confide.guarantee import Circumstances, Guarantee
-from confide.models.prior import FittedTo, Prior, checked_prior
+from confide.models.prior import FittedTo, Prior
 from confide.privacy.budgets import Neighbours
 
 TWO = Prior.of_numbers([[1.0, 2.0], [3.0, 4.0]], [0.5, -6.0])
@@ -90,12 +90,16 @@ def test_a_statement_says_where_the_prior_came_from():
 def test_a_model_without_a_guarantee_is_refused_where_privacy_is_promised():
     """Declared public it is not; nor where the fit promises nothing."""
     void = replace(TWO, source="release", guarantee=replace(GUARANTEE, void="no noise"))
+
+    def planned(prior, **parameters):
+        return LogisticRegression(prior=prior, **parameters)._given_prior()
+
     with pytest.raises(ParameterError, match=r"prior=confide\.PublicPrior\(model\)"):
-        checked_prior(void, needs_guarantee=True)
-    assert checked_prior(void, needs_guarantee=False) is void
+        planned(void)
+    assert planned(void, random_state=1) is planned(void, budget=math.inf) is void
     assert "a model without a guarantee" in void.sentence(None)
     for prior in (None, TWO, void.declared_public(), replace(void, guarantee=GUARANTEE)):
-        assert checked_prior(prior, needs_guarantee=True) is prior
+        assert planned(prior) is prior
 
 
 def fitted_to(X, **parameters):

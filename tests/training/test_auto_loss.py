@@ -21,7 +21,6 @@ from confide.training.auto_loss import (
     loss_at_noise,
     share_at,
     squared_losses,
-    usual_loss,
 )
 from confide.training.auto_mechanism import plan_of_weights, problem_of
 from confide.training.plan import make_plan
@@ -31,9 +30,9 @@ from tests.training.examples import settings
 BUDGETS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)]
 
 
-def automatic(thresholds):
+def automatic(losses):
     """What an estimator minimises with these losses."""
-    return ScoreLoss(usual_loss(thresholds), thresholds=thresholds, score_size=1.0)
+    return replace(losses, score_size=1.0)
 
 
 def chosen(thresholds, n_rows, n_features=10, **facts):
@@ -117,12 +116,13 @@ def test_a_threshold_that_was_given_stays():
 
 def test_the_losses_differ_in_their_threshold_alone_and_are_all_announced():
     """Whoever sums over rows agrees to each beforehand: `Settings.row_sums` has every loss that may be chosen."""
-    for thresholds in (squared_losses(3.0, aim="mean", by_length=True), count_losses(3.0)):
+    for minimised in (squared_losses(3.0, aim="mean", by_length=True), count_losses(3.0)):
+        thresholds = minimised.thresholds
         shares = [loss.threshold / 3.0 for loss in thresholds.losses]
         assert shares == sorted(shares)
         assert shares == pytest.approx(list(thresholds.shares))
         assert {replace(loss, threshold=1.0) for loss in thresholds.losses} == {replace(thresholds.losses[0], threshold=1.0)}
-        facts = settings(minimised=automatic(thresholds), row_bound=BallBound(1.0))
+        facts = settings(minimised=automatic(minimised), row_bound=BallBound(1.0))
         announced = {row_sum.loss for row_sum in facts.row_sums(0)}
         assert announced >= set(thresholds.losses)
         for n_rows in (200, 20_000, 10**9):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from confide.array_types import Array
 from confide.effects.effects import Contrast, Effect
 from confide.effects.monotone import checked_monotone
 from confide.effects.picture import Display, draw_effects
-from confide.erm.losses import LogisticHinge, LogisticLoss, Loss
+from confide.erm.losses import LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError, SchemaError, is_whole
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel
+from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel, names_of_plan
 from confide.estimators.parameters import AdditiveParameters, IntervalsParameter, MeanParameter, PenaltyParameter, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.estimators.released import effects_of
@@ -38,8 +39,8 @@ from confide.training.auto_features import (
     with_interactions,
     with_knots,
 )
-from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, squared_error
-from confide.training.settings import ScoreLoss, Settings, SquaredError, Thresholds
+from confide.training.auto_loss import MECHANISMS_OF_LEAST_SQUARES, is_automatic, squared_error
+from confide.training.settings import ScoreLoss, Settings, SquaredError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,6 +221,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
     schema_: Schema | None
 
     _accepts_sparse = False  # a sparse matrix has no bounds for its columns
+    _written_in_schema: ClassVar[dict[str, object]] = {"bounds": None, "interactions": ()}
 
     def chosen_schema(self, n_rows: int | None = None, n_features: int | None = None) -> Schema:
         """The schema in which everything that a fit would choose is written out. Reads no data and charges nothing.
@@ -243,28 +245,26 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         """
         if n_rows is None and self.n_rows_bounds is None:
             raise ParameterError("give n_rows, the number of rows: the number of knots depends on it.")
-        schema = self._schema_of_plan(n_rows, n_features)
-        if schema is None:
-            raise ParameterError(_NO_COLUMNS)
-        return schema
+        count = partial(parameters.checked_count, "n_rows", n_rows)
+        return self._schema_of(lambda schema: schema, partial(names_of_plan, n_features), count)
 
-    def _own_schema(self, names: Callable[[int | None], tuple[str, ...]]) -> Schema | None:
-        if self.bounds is None:
-            return super()._own_schema(names)
-        if self.schema is not None:
+    def _schema_of(
+        self,
+        read_by: Callable[[Schema | None], Schema | None],
+        names: Callable[[int | None], tuple[str, ...]],
+        count: Callable[[], int],
+    ) -> Schema:
+        if self.bounds is not None and self.schema is not None:
             raise ParameterError("give a schema or bounds, not both: a schema has the bounds of its columns.")
-        return _schema_of_bounds(self.bounds, names)
-
-    def _chosen_in(self, schema: Schema | None, count: Callable[[], int]) -> Schema | None:
+        schema = read_by(self.schema if self.bounds is None else _schema_of_bounds(self.bounds, names))
         if parameters.checked_schema(schema) is None or schema is None:
             raise ParameterError(_NO_COLUMNS)
-        automatic = isinstance(self.knots, str) and self.knots == "auto"
-        described = schema if automatic else with_knots(schema, _checked_knots(self.knots, schema))
+        described = schema if is_automatic(self.knots) else with_knots(schema, _checked_knots(self.knots, schema))
         refuse_too_many(described)
         prior = self._given_prior()
         fitted_to = None if prior is None else prior.fitted_to
         if fitted_to is not None and fitted_to.encoder is not None:
-            takes_all = isinstance(self.interactions, str) and self.interactions == "auto"
+            takes_all = is_automatic(self.interactions)
             described = with_choices_of(described, fitted_to.encoder.schema, interactions=takes_all)
             if takes_all:
                 return described
@@ -290,9 +290,6 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
         monotone = checked_monotone(self.monotone, None if encoder is None else encoder.schema)
         return replace(super()._settings(encoder, set_aside=set_aside, names=names), monotone=tuple(monotone.items()))
-
-    def _take_schema(self, schema: Schema | None) -> None:
-        self.set_params(schema=schema, bounds=None, interactions=())
 
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
@@ -413,20 +410,16 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         name = checked_choice("loss", self.loss, ("auto", "logistic", "logistic_hinge"))
-        score_loss = self._loss_named(name, encoder)
+        hinge, score_loss = LogisticHinge(1.0 / MARGIN), ScoreLoss(LogisticLoss(), one_vs_rest=LogisticLoss(), softmax=True)
+        if name == "logistic_hinge":
+            score_loss = ScoreLoss(hinge, one_vs_rest=hinge)
+        elif name == "auto":
+            usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
+            score_loss = ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
         if not self.monotone:
             return score_loss
         # Each of several classes has a score, and none of them speaks for the order of the others.
         return replace(score_loss, one_vs_rest=None, softmax=False, only_two=_MONOTONE_FOR_TWO)
-
-    def _loss_named(self, name: str, encoder: Encoder | None) -> ScoreLoss:
-        if name == "logistic":
-            return ScoreLoss(LogisticLoss(), one_vs_rest=LogisticLoss(), softmax=True)
-        hinge = LogisticHinge(1.0 / MARGIN)
-        if name == "logistic_hinge":
-            return ScoreLoss(hinge, one_vs_rest=hinge)
-        usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
-        return ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
 
     @property
     def _link(self) -> Link:
@@ -558,7 +551,7 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
             return squared_error(self._target_range(encoder).bound)
         return super()._minimised(encoder)
 
-    def _loss(self, target_bound: float) -> Loss | Thresholds:
+    def _loss(self, target_bound: float) -> ScoreLoss:
         if self._has_counts:
             return poisson_loss(target_bound, self.threshold, SHARE_OF_COUNTS * target_bound)
         return squared_loss("huber", target_bound, self.threshold)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from confide.array_types import Array
+from confide.array_types import Array, ClassLabels, Names
+from confide.data.arrays import Blocks
 from confide.effects.effects import INTERCEPT, checked_units, encoded_units, in_original_units, members_of_groups
-from confide.erm.class_losses import Softmax
+from confide.erm.coded_rows import dense
+from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError, checked_flag
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
+from confide.guarantee import Guarantee
 from confide.inference.debiased import Combination, InterestEvidence, supposed_of, uncertainty_of_interest, with_known_zeros
 from confide.inference.intervals import (
     Evidence,
     JointUncertainty,
     Uncertainty,
+    checked_level,
+    checked_target,
     joint_uncertainty,
     of_all_scores,
     uncertainty,
 )
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
+from confide.inference.predictions import SCORES_AT_ONCE, ends_of_log_odds, ends_of_scores, scores_of
 from confide.inference.risk_differences import uncertainty_of_risks
 from confide.inference.table import CoefficientTable, NamedUnit, checked_method, margins_of_family
-from confide.known_words import listed, listed_unknown
+from confide.known_words import listed, listed_unknown, with_suggestions
+from confide.models.model import Link
 from confide.training.settings import ScoreLoss
 
 if TYPE_CHECKING:
@@ -58,7 +68,7 @@ def ratio_of_scores(model: Any) -> str:
 
 def depends_on_differences(model: Any) -> bool:
     """Whether a model of several classes depends only on differences between their scores, as with softmax."""
-    return hasattr(model, "classes_") and len(model.classes_) > 2 and isinstance(_loss_of(model), Softmax)
+    return hasattr(model, "classes_") and len(model.classes_) > 2 and not _loss_of(model).constants.separable
 
 
 def _loss_of(model: Any) -> Any:
@@ -82,15 +92,15 @@ class CoefficientIntervals:
     """How sure a linear model is of its coefficients: standard errors, intervals and a table."""
 
     coef_: Array
-    classes_: Any
+    classes_: ClassLabels
     alpha_: float
-    coefficient_names_: Any
-    guarantee_: Any
+    coefficient_names_: Names
+    guarantee_: Guarantee
     _evidence: Evidence | SumsEvidence | None = None
     _interest: InterestEvidence | None = None
     _encoder: Encoder | None = None
     _fourier: PublicMap | None = None
-    _row_bound: Any
+    _row_bound: RowBound
 
     def uncertainty(self, target: str | None = None) -> Uncertainty:
         """Estimate how far the released coefficients may lie from those of the population.
@@ -121,7 +131,8 @@ class CoefficientIntervals:
             If nothing was released for intervals, or the target is unknown or not available.
         """
         if self._interest is not None:
-            _refuse_other_target(target)
+            if target not in (None, "unregularised"):
+                raise ParameterError("intervals for interest are for coefficients without a ridge: leave target out.")
             return uncertainty_of_interest(self._interest)
         self._refuse_single_weights()
         evidence, target = self._known_evidence(), target or _USUAL_TARGET
@@ -215,16 +226,17 @@ class CoefficientIntervals:
         if self._interest is None:
             self._refuse_single_weights()
         sign, outcome = self._shown_outcome()
+        number = None if outcome or self._encoder is None else self._encoder.schema.target
+        shown_number = "" if number is None else with_unit(number.column, number.unit and f"in {number.unit}")
         shown = checked_units(units, self._encoder)
         if self._interest is not None:
             return self._summary_of_interest(level, target, shown, sign, outcome, adjust)
         target = target or _USUAL_TARGET
-        if shown == "original":
-            named, known = self._in_original_units(target)
+        named, combinations = self._combinations(shown)
+        if shown == "encoded" and adjust is None:
+            known = self.uncertainty(target)
         else:
-            known = self.uncertainty(target) if adjust is None else self._joint_uncertainty(target)
-            named = self._encoded_coefficients()
-            named = named if len(known.estimates) == self._n_scores * len(named) else named[:-1]
+            known = self._errors_of_all(combinations, target)
         if self._n_scores > 1:
             named = [
                 replace(coefficient, name=f"{label}: {coefficient.name}")
@@ -242,10 +254,10 @@ class CoefficientIntervals:
             ratio=ratio_of_scores(self),
             shortens_rows=self._encoder is not None and self._row_bound != self._encoder.row_bound,
             **self._facts_of_table(outcome),
-            predicted="" if outcome else self._shown_number(),
+            predicted=shown_number,
             assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
             design=self._known_evidence().design,
-            is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
+            is_centred=self._n_scores > 1 and not self._known_evidence().separable,
         )
 
     def _summary_of_interest(
@@ -363,54 +375,114 @@ class CoefficientIntervals:
         self._refuse_single_weights()
         if self._n_scores > 1:
             raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
-        if checked_units(units, self._encoder) == "original":
-            assert self._encoder is not None  # noqa: S101 - `checked_units`
-            each_weight = np.eye(self._encoder.n_features + 1)
-            named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
-            shown = list(named)
-        else:
-            shown = self._encoded_coefficients()
-            combinations = np.eye(len(shown))
-            if self._known_evidence().intercept == 0.0:
-                shown, combinations = shown[:-1], combinations[:-1]
-        names = [coefficient.name for coefficient in shown]
+        named, combinations = self._combinations(checked_units(units, self._encoder))
+        names = [coefficient.name for coefficient in named]
         return pd.DataFrame(self._errors_of(combinations, target or _USUAL_TARGET)[0].covariance, index=names, columns=names)
+
+    @with_suggestions
+    def predict_interval(self, X: Any, level: float = 0.95, target: str = "regularised") -> Array:
+        """Compute confidence intervals of the means that the model predicts for rows, on the scale of the target.
+
+        An interval is for the mean that the population's model predicts for such a row: the probability of a class, the
+        mean of a number or of a count, or the score if the model has no probabilities. It accounts for the rows of the fit
+        being a sample, and for the noise. It is not an interval for a single new target, which also varies about its mean,
+        and it does not account for a model of the wrong form. It costs no privacy, because it uses only what was released.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1.
+        target : {"regularised", "unregularised"}, default "regularised"
+            Whose predictions are meant, as in `uncertainty`. With "unregularised", intervals are about predictions without
+            the bias of the ridge, which differ from those of `predict`.
+
+        Returns
+        -------
+        array (n, 2)
+            Lower and upper ends. For two classes, of the probability of `classes_[1]`; without probabilities, of the score
+            in its favour. For three or more classes (n, n_classes, 2). Where the noise hides what the rows tell, the ends
+            are the smallest and largest possible values.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If nothing was released for intervals, the level is out of range, or the target is unknown or not available.
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+
+        Notes
+        -----
+        With three or more classes and one vector of weights against all others for each, it is not known how the sampling
+        errors of the scores depend on each other. Their sizes are added up there, so intervals of probabilities are wider
+        than they need be.
+        """
+        checked_level(level), checked_target(target)
+        self._known_evidence()
+        blocks = self._blocks_to_score(X)
+        ends = np.empty((blocks.n_rows, *(() if self._n_scores == 1 else (self._n_scores,)), 2))
+        step = max(1, min(blocks.rows_in_block, SCORES_AT_ONCE // self._n_scores))
+        for start in range(0, blocks.n_rows, step):
+            stop = min(start + step, blocks.n_rows)
+            rows = dense(self._row_bound.clip(blocks.block(start, stop)))
+            rows = np.asarray(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
+            ends[start:stop] = self._ends_of_means(np.column_stack([rows, np.ones(len(rows))]), level, target)
+        return ends
+
+    def _ends_of_means(self, rows: Array, level: float, target: str) -> Array:
+        """The intervals of rows as they enter the score, the constant 1 of the intercept last."""
+        errors, link = self._errors_of(rows, target), self._link
+        if len(errors) == 1:
+            return link.mean(ends_of_scores(errors[0], level))
+        if not link.has_probabilities:
+            return np.stack([ends_of_scores(errors_of_class, level) for errors_of_class in errors], axis=1)
+        evidence = self._known_evidence()
+        depend = not evidence.separable
+        log_odds, derivatives = link.log_odds(scores_of(errors))
+        answer: Array = expit(ends_of_log_odds(errors, log_odds, derivatives, depend=depend, level=level))
+        return answer
+
+    @property
+    @abstractmethod
+    def _link(self) -> Link:
+        """How scores become predictions."""
+
+    @abstractmethod
+    def _blocks_to_score(self, X: Any) -> Blocks:
+        """The rows in the form in which the model scores them: checked, encoded and mapped."""
 
     @property
     def _n_scores(self) -> int:
         return len(np.atleast_2d(self.coef_))
 
-    def _encoded_coefficients(self) -> list[NamedUnit]:
-        """The coefficients of one score as they entered the fit, the intercept last."""
+    def _combinations(self, units: str) -> tuple[list[NamedUnit], Array]:
+        """The coefficients of one score in these units, the intercept last, and the combination of weights that each is."""
+        if units == "original":
+            assert self._encoder is not None  # noqa: S101 - `checked_units`
+            each_weight = np.eye(self._encoder.n_features + 1)
+            named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
+            return list(named), combinations
         names = list(map(str, self.coefficient_names_))
-        units = ("per 1, as given",) * len(names) if self._encoder is None else encoded_units(self._encoder)
-        return [
-            *(NamedUnit(name, unit, (name,)) for name, unit in zip(names, units, strict=True)),
-            NamedUnit(INTERCEPT, "", ()),
-        ]
-
-    def _in_original_units(self, target: str) -> tuple[list[NamedUnit], Uncertainty]:
-        """The coefficients of one score in the units of the table, and the errors of those of all scores."""
-        assert self._encoder is not None  # noqa: S101 - `checked_units`
-        each_weight = np.eye(self._encoder.n_features + 1)
-        named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
-        return list(named), self._errors_of_all(combinations, target)
+        of_columns = ("per 1, as given",) * len(names) if self._encoder is None else encoded_units(self._encoder)
+        shown = [NamedUnit(name, unit, (name,)) for name, unit in zip(names, of_columns, strict=True)]
+        if self._known_evidence().intercept != 0.0:
+            shown.append(NamedUnit(INTERCEPT, "", ()))
+        return shown, np.eye(len(names) + 1)[: len(shown)]
 
     def _errors_of_all(self, combinations: Array, target: str) -> Uncertainty:
         """The errors of combinations of the weights of each score, one score after the other."""
         evidence = self._known_evidence()
-        together = isinstance(evidence, SumsEvidence) or not evidence.separable
-        return of_all_scores(self._errors_of(combinations, target), released_together=together)
+        return of_all_scores(self._errors_of(combinations, target), released_together=not evidence.separable)
 
     def _joint_uncertainty(self, target: str | None) -> Uncertainty:
         """As `uncertainty`, with the joint law of the errors where it was released."""
         if self._interest is not None:
             return self.uncertainty(target)
         self._refuse_single_weights()
-        # The last weight is the intercept, if there is one.
-        width = np.atleast_2d(self.coef_).shape[1] + 1
-        each_weight = np.eye(width)[: width - (self._known_evidence().intercept == 0.0)]
-        return self._errors_of_all(each_weight, target or _USUAL_TARGET)
+        return self._errors_of_all(self._combinations("encoded")[1], target or _USUAL_TARGET)
 
     def _errors_of(self, combinations: Array, target: str) -> list[JointUncertainty]:
         """For each score, the errors of combinations of its weights; the last weight is the intercept, if there is one."""
@@ -443,20 +515,9 @@ class CoefficientIntervals:
         """The message of the error that is raised where nothing was released for intervals."""
         return "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
 
-    def _shown_number(self) -> str:
-        """The number that a regression predicts, in words; "" if no schema names it."""
-        target = None if self._encoder is None else self._encoder.schema.target
-        return "" if target is None else with_unit(target.column, target.unit and f"in {target.unit}")
-
     def _shown_outcome(self) -> tuple[float, str]:
         """The factor, 1 or -1, that makes coefficients speak for the outcome shown, and its name; "" for a number."""
         return 1.0, ""
-
-
-def _refuse_other_target(target: str | None) -> None:
-    """Refuse what is no target of intervals for named coefficients."""
-    if target not in (None, "unregularised"):
-        raise ParameterError("intervals for interest are for coefficients without a ridge: leave target out.")
 
 
 # The parameter `interest`: which combinations of weights the named columns stand for.

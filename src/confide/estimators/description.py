@@ -55,19 +55,19 @@ class _Layout:
     tables: tuple[CategoryTable | NumberTable, ...]
     cross: tuple[tuple[int, int], ...]
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of cells of each table."""
+    def query(self, neighbours: Neighbours, persons: int) -> Tables:
+        """The numbers of cells of all tables, and how many columns are numbers."""
         single = [
             len(table.levels) if isinstance(table, CategoryTable) else len(table.edges) - 1 + table.has_missing
             for table in self.tables
         ]
-        return (*single, *(single[first] * single[second] for first, second in self.cross))
-
-    @property
-    def n_moments(self) -> int:
-        """The number of columns of numbers."""
-        return sum(isinstance(table, NumberTable) for table in self.tables)
+        sizes = (*single, *(single[first] * single[second] for first, second in self.cross))
+        if sum(sizes) > _MOST_CELLS:
+            raise ParameterError(
+                f"the tables have {sum(sizes):,} cells together, more than {_MOST_CELLS:,}; describe fewer columns or cross "
+                f"tables."
+            )
+        return Tables(sizes, sum(line is not None for line in self.lines), neighbours, persons)
 
 
 @with_suggestions
@@ -155,7 +155,7 @@ def describe(
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
     charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "describe")
     persons = checked("max_rows_per_person", max_rows_per_person)
-    plan = SumPlan.of(Tables(layout.sizes, layout.n_moments, relation, persons), allowed)
+    plan = SumPlan.of(layout.query(relation, persons), allowed)
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
     described_alone = Schema(layout.columns, person=schema.person)
     read, n_given = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
@@ -184,15 +184,18 @@ def plan_of_description(
     """The plan that `describe` makes of the same arguments, from public facts alone."""
     layout = _layout(schema, columns, cross_tables)
     persons = checked("max_rows_per_person", max_rows_per_person)
-    return SumPlan.of(Tables(layout.sizes, layout.n_moments, Neighbours.parse(neighbours), persons), budget)
+    return SumPlan.of(layout.query(Neighbours.parse(neighbours), persons), budget)
 
 
 def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
     if not isinstance(schema, Schema):
         raise ParameterError("schema must be a Schema: the public description of the columns.")
     known = {column.name: column for column in schema.columns}
-    if schema.target is not None:
-        known[schema.target.column] = _column_of_target(schema)
+    target = schema.target
+    if target is not None and target.bounds is not None:
+        known[target.column] = NumberColumn(target.column, *target.bounds, unit=target.unit)
+    elif target is not None:
+        known[target.column] = CategoryColumn(target.column, target.labels)
     names = list(known) if columns is None else columns
     if not is_list(names) or not all(isinstance(name, str) for name in names):
         raise ParameterError("columns must list names of columns of the schema, or its target.")
@@ -205,22 +208,13 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
     if not names or len(set(names)) < len(names):
         raise ParameterError("columns must name at least one column, and each once.")
     chosen = tuple(known[name] for name in names)
-    cross = tuple(_pair(pair, chosen, names) for pair in _listed_pairs(cross_tables))
-    if len({frozenset(pair) for pair in cross}) < len(cross):
-        raise ParameterError("cross_tables must name each pair of columns once.")
-    layout = _Layout(chosen, tuple(map(_line_of, chosen)), tuple(map(_table_of, chosen)), cross)
-    if sum(layout.sizes) > _MOST_CELLS:
-        raise ParameterError(
-            f"the tables have {sum(layout.sizes):,} cells together, more than {_MOST_CELLS:,}; describe fewer columns or "
-            f"cross tables."
-        )
-    return layout
-
-
-def _listed_pairs(cross_tables: Any) -> list[Any]:
     if not is_list(cross_tables):
         raise ParameterError('cross_tables must list pairs of columns, such as [("sex", "education")].')
-    return list(cross_tables)
+    cross = tuple(_pair(pair, chosen, names) for pair in cross_tables)
+    if len({frozenset(pair) for pair in cross}) < len(cross):
+        raise ParameterError("cross_tables must name each pair of columns once.")
+    lines = tuple(NumberColumn(column.name, column.low, column.high) if column.is_number else None for column in chosen)
+    return _Layout(chosen, lines, tuple(map(_table_of, chosen)), cross)
 
 
 def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int, int]:
@@ -231,19 +225,6 @@ def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int,
         if chosen[place].is_number:
             raise ParameterError(f'column "{chosen[place].name}" is a number; cross tables count rows by categories.')
     return positions[0], positions[1]
-
-
-def _column_of_target(schema: Schema) -> Column:
-    target = schema.target
-    if target is None:
-        raise ParameterError("the schema has no target.")
-    if target.bounds is not None:
-        return NumberColumn(target.column, *target.bounds, unit=target.unit)
-    return CategoryColumn(target.column, target.labels)
-
-
-def _line_of(column: Column) -> NumberColumn | None:
-    return NumberColumn(column.name, column.low, column.high) if column.is_number else None
 
 
 def _table_of(column: Column) -> CategoryTable | NumberTable:
@@ -258,14 +239,13 @@ def _sums(plan: SumPlan[Tables], layout: _Layout, read: ReadColumns, entropy: En
     counts = [np.zeros(size, dtype=np.int64) for size in plan.query.sizes]
     moments = np.zeros((plan.query.n_moments, 2), dtype=np.int64)
     for piece in read():
-        cells = []
-        place = 0
+        cells, of_numbers = [], iter(moments)
         for table, line, values in zip(layout.tables, layout.lines, piece, strict=True):
             cells.append(_cells(table, values))
             if line is not None:
                 # In units of half the range, whatever the scale of the column.
-                moments[place] += moments_of(line.stretched(values.astype(np.float64)))
-                place += 1
+                total = next(of_numbers)
+                total += moments_of(line.stretched(values.astype(np.float64)))
         pairs = [cells[first] * plan.query.sizes[second] + cells[second] for first, second in layout.cross]
         for totals, of_rows in zip(counts, (*cells, *pairs), strict=True):
             totals += counted(of_rows, totals.size)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, OneMargin, SmoothHinge
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, OneMargin, SmoothHinge
 from confide.erm.target_losses import TiltedLoss
 from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
+from confide.estimators.parameters import PenaltyParameter, StraightLineParameters, estimator
 from confide.estimators.regression import LossRegressor, poisson_loss, squared_loss
 from confide.features.encoder import Encoder
 from confide.intake.user_losses import declared_loss, loss_with_slopes
 from confide.known_words import words_of
 from confide.parameters import checked
 from confide.privacy.budgets import as_budget
-from confide.training.settings import ScoreLoss, Thresholds
+from confide.training.settings import ScoreLoss
 
 MARGIN_LOSSES: dict[str, type[Any]] = {
     "logistic": LogisticLoss,
@@ -38,7 +38,7 @@ def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -
 
 
 @estimator
-class ERMClassifier(RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
+class ERMClassifier(StraightLineParameters, PenaltyParameter, LinearClassifier):
     """A linear classifier with a loss of the margin, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -106,7 +106,7 @@ class ERMClassifier(RowNormParameter, SparsityParameter, PenaltyParameter, Linea
     True
     """
 
-    loss: Any = "logistic"
+    loss: object = "logistic"
     intercept_scaling: float = 1.0
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
@@ -123,7 +123,7 @@ class ERMClassifier(RowNormParameter, SparsityParameter, PenaltyParameter, Linea
 
 
 @estimator
-class ERMRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
+class ERMRegressor(StraightLineParameters, PenaltyParameter, LossRegressor):
     """A linear regressor with a loss of the score and the target, released under differential privacy.
 
     Minimises mean loss(w . x, y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights are
@@ -184,7 +184,7 @@ class ERMRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRe
     True
     """
 
-    loss: Any = "huber"
+    loss: object = "huber"
     threshold: str | float | None = "auto"
     quantile: float = 0.5
     intercept_scaling: float | str = "auto"
@@ -198,15 +198,16 @@ class ERMRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRe
         # A loss of the user's own may be no function of residuals.
         return isinstance(self.loss, str) and super()._may_shift
 
-    def _loss(self, target_bound: float) -> Loss | Thresholds:
+    def _loss(self, target_bound: float) -> ScoreLoss:
         if self._has_counts:
             return poisson_loss(target_bound, self.threshold)
-        if isinstance(self.loss, str) and self.loss in ("huber", "clipped_squared"):
-            return squared_loss(self.loss, target_bound, self.threshold)
+        name = self.loss if isinstance(self.loss, str) else ""
+        if name in ("huber", "clipped_squared"):
+            return squared_loss(name, target_bound, self.threshold)
         if target_bound == float("inf"):
             raise ParameterError("this loss needs a finite target_bound, also without privacy; it is inf.")
-        if isinstance(self.loss, str) and self.loss == "absolute":
-            return TiltedLoss.absolute(target_bound)
-        if isinstance(self.loss, str) and self.loss == "quantile":
-            return TiltedLoss.of_quantile(checked("quantile", self.quantile), target_bound)
-        return _user_loss(self, _TARGET_LOSSES, target_bound)
+        if name == "absolute":
+            return ScoreLoss(TiltedLoss.absolute(target_bound))
+        if name == "quantile":
+            return ScoreLoss(TiltedLoss.of_quantile(checked("quantile", self.quantile), target_bound))
+        return ScoreLoss(_user_loss(self, _TARGET_LOSSES, target_bound))

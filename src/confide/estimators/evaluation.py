@@ -16,7 +16,7 @@ import numpy as np
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
 from confide.data.arrays import CheckedSource
-from confide.errors import ParameterError, checked_flag
+from confide.errors import ParameterError, checked_flag, is_number, is_whole
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model
 from confide.estimators.linear_regressor import LinearRegressor
@@ -172,11 +172,13 @@ def specification_of(model: PrivateLinearModel, scorer: Scorer | None, persons: 
     known = released_model(model)
     # Where rows are read with more columns than the model has, its own part is taken, and mapped, when they are scored.
     wider = scorer.read_by if scorer is not None and scorer.reads_more else None
+    # Predictions are of targets as they are: a fit subtracts a public number from them, and adds it to the intercept.
+    target = classes_of(model) if isinstance(model, LinearClassifier) else model._target(known.encoder)
     return RowSpecification(
         columns_of=model,
         is_fit=False,
         encoder=_encoder_for_scores(known) if wider is None else wider,
-        target=_target_of(model),
+        target=target if isinstance(target, Classes) else replace(target, shift=0.0),
         row_bound=known.scoring.row_bound if wider is None else wider.row_bound,
         rows_per_person=persons,
         fourier_map=lambda _: known.fourier if wider is None else None,
@@ -192,17 +194,9 @@ def _encoder_for_scores(known: ReleasedModel) -> Encoder | None:
     return None if known.encoder is None else replace(known.encoder, of_part=True)
 
 
-def _target_of(model: PrivateLinearModel) -> Any:
-    """What is predicted, as predictions are: a fit subtracts a public number from targets, and adds it to the intercept."""
-    if isinstance(model, LinearClassifier):
-        return classes_of(model)
-    target: Any = model._target(model._encoder)
-    return replace(target, shift=0.0)
-
-
 def checked_bins(n_bins: Any) -> int:
     """The number of bins of the histogram, or a refusal."""
-    if not _is_whole(n_bins) or not LEAST_BINS <= n_bins <= MOST_BINS or n_bins % 2:
+    if not is_whole(n_bins) or not LEAST_BINS <= n_bins <= MOST_BINS or n_bins % 2:
         raise ParameterError(f"n_bins must be an even whole number from {LEAST_BINS} to {MOST_BINS}.")
     return int(n_bins)
 
@@ -214,15 +208,11 @@ def _bins_of_tables(n_bins: Any, *, is_pair: bool, has_groups: bool) -> int:
         return 0
     if n_bins is None:
         return 0 if has_groups else USUAL_BINS_OF_TABLES
-    if not _is_whole(n_bins) or not (n_bins == 0 or LEAST_BINS <= n_bins <= MOST_BINS):
+    if not is_whole(n_bins) or not (n_bins == 0 or LEAST_BINS <= n_bins <= MOST_BINS):
         raise ParameterError(
             f"n_bins must be a whole number from {LEAST_BINS} to {MOST_BINS}, or 0 for no calibration, which has less noise."
         )
     return int(n_bins)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _checked_model(model: Any) -> PrivateLinearModel:
@@ -308,8 +298,7 @@ def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: 
 def _checked_clip(model: PrivateLinearModel, clip: Any) -> float | None:
     if clip is None:
         return None
-    is_number = isinstance(clip, (int, float, np.number)) and not isinstance(clip, bool)
-    if not is_number or not 0.0 < clip < math.inf:
+    if not is_number(clip) or not 0.0 < clip < math.inf:
         raise ParameterError("clip must be a positive number: the largest loss or absolute error of a row that counts.")
     if isinstance(model, LinearClassifier) and not model._link.has_probabilities:
         raise ParameterError("this model gives no probabilities, so it has no log loss to be clipped; leave clip out.")

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.array_types import Array
 from confide.callers import labels_are_encoded
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_whole
 from confide.estimators.linear_model import PrivateLinearModel, WeightsOfRows, released_model, sample_weight_of
 from confide.estimators.parameters import ClassParameters, SampleWeightParameter
 from confide.features.cells import positions_of
 from confide.features.encoder import Encoder
 from confide.intake.arrays import weights_of
-from confide.intake.parameters import as_schema
+from confide.intake.parameters import checked_schema
 from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
 from confide.known_words import with_suggestions
 from confide.models.model import Link, ReleasedModel, ShownClass
@@ -31,11 +31,9 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     """A linear classifier, released under differential privacy. A subclass says which loss it minimises."""
 
     # `fit` does not spell out `sample_weight` (see its notes), so scikit-learn's metadata routing is told of it here.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+    __metadata_request__fit: ClassVar[dict[str, None]] = {"sample_weight": None}
 
-    coef_: Array
     intercept_: Array
-    classes_: Any
 
     _gives_positions = False
     """Whether `classes_` are the positions of the declared labels, as scikit-learn's ensembles want them."""
@@ -65,23 +63,23 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         ParameterError
             If a parameter cannot be used, or there is no private fit with these parameters.
         """
-        plan: Plan = self._plan_one_of_several(n_rows, n_features, n_classes, set_aside=0.0)
-        return plan
+        return self._plan_one_of_several(n_rows, n_features, n_classes, set_aside=0.0)
 
     def _plan_one_of_several(
         self, n_rows: int | None, n_features: int | None, n_classes: int | None, *, set_aside: float
-    ) -> Any:
+    ) -> Plan:
         """The plan of one fit of several, of which all or one are released. `set_aside` is explained in `Problem`."""
-        domain = declared_domain(self.classes, as_schema(self.schema))
+        domain = self._target(checked_schema(self.schema)).domain
         declared = 2 if domain is None else len(domain)
         n_classes = declared if n_classes is None else n_classes
-        whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
-        if not whole or not 2 <= n_classes <= MOST_CLASSES or (domain is not None and n_classes != declared):
+        is_wrong = not is_whole(n_classes) or not 2 <= n_classes <= MOST_CLASSES
+        if is_wrong or (domain is not None and n_classes != declared):
             raise ParameterError(
                 f"n_classes must be a whole number from 2 to {MOST_CLASSES}. If classes are declared, it must be their "
                 f"number, or be left out."
             )
-        return self._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)
+        plan: Plan = self._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)  # type: ignore[assignment]  # of a loss
+        return plan
 
     def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
         """Train on the rows, charge the ledger, and release the model.
@@ -213,10 +211,6 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _target(self, encoder: Encoder | None) -> Classes:
         return Classes.declared(self.classes, None if encoder is None else encoder.schema)
 
-    def _has_two_classes(self, encoder: Encoder | None) -> bool:
-        domain = self._target(encoder).domain
-        return domain is not None and len(domain) == 2
-
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
         self.intercept_ = released.scoring.intercept
@@ -225,14 +219,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _released_labels(self) -> tuple[Any, ...]:
         if not self._gives_positions:
             return tuple(self.classes_.tolist())
-        return declared_domain(self.classes, self.schema if self._encoder is None else self._encoder.schema) or ()
-
-    def _parameters_of_refit(self) -> dict[str, Any]:
-        # New rows need not hold every class.
-        is_declared = (
-            declared_domain(self.classes, self.schema if self._encoder is None else self._encoder.schema) is not None
-        )
-        return {} if is_declared else {"classes": self.classes_.tolist()}
+        return self._target(self._encoder).domain or ()
 
     def _shown_outcome(self) -> tuple[float, str]:
         shown = ShownClass.of(released_model(self))
@@ -252,7 +239,7 @@ def labels_given(y: Any, classes: Any, schema: Any) -> tuple[Any, bool]:
     is_array = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iu"
     if not is_array or not labels_are_encoded():
         return y, False
-    labels = np.asarray(declared_domain(classes, as_schema(schema)))
+    labels = np.asarray(declared_domain(classes, schema))
     if labels.dtype.kind != "U" or any(label.lstrip("+-").isdecimal() for label in labels.tolist()):
         return y, False  # numbers are labels themselves
     return (labels[y], True) if np.isin(y, np.arange(len(labels))).all() else (y, False)

@@ -28,7 +28,6 @@ from confide.training.plan import AnyPlan, make_plan
 class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear regressor, released under differential privacy. A subclass says what it minimises."""
 
-    coef_: Array
     intercept_: float
 
     @with_suggestions

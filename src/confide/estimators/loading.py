@@ -10,11 +10,10 @@ from typing import Any
 
 from confide.errors import FileError
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.linear_model import PrivateLinearModel, document_of_model, may_have_map, restore
+from confide.estimators.linear_model import PrivateLinearModel, document_of_model
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.files import read_document
 from confide.models.files import DO_NOT_FIT, NOT_PARAMETERS_OF_THE_FILE, WRONG_KIND, check_keys, released_of, understood
-from confide.models.model import ReleasedModel
 from confide.privacy.budgets import budget_from_dict
 
 _PARAMETERS_OF_EVERY_VERSION = {
@@ -75,25 +74,7 @@ def _is_reproduced(written: Any, read: Any, name: str = "") -> bool:
 
 
 def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
-    kind, released = _kind(content["estimator"]), released_of(content)
-    known = set(kind().get_params(deep=False)) - NOT_PARAMETERS_OF_THE_FILE
-    parameters = dict(content["parameters"])
-    check_keys(parameters, known, optional=known - _PARAMETERS_OF_EVERY_VERSION)
-    model: LinearClassifier | LinearRegressor = kind(**_read_parameters(parameters), **_other_parameters(kind, released))
-    if issubclass(kind, LinearClassifier) == (not released.domain):
-        raise FileError(WRONG_KIND)
-    fourier, encoder = released.fourier, released.encoder
-    n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
-    if not may_have_map(model, fourier, n_inputs, encoder):
-        raise FileError(DO_NOT_FIT)
-    if fourier is not None and not fourier.may_have(released.scoring.row_bound):
-        raise FileError(DO_NOT_FIT)
-    restore(model, released)
-    return model
-
-
-def _kind(name: Any) -> type[Any]:
-    """The public estimator with this name."""
+    name, released = content["estimator"], released_of(content)
     package = importlib.import_module("confide")
     kind = getattr(package, name) if isinstance(name, str) and name in package.__all__ else None
     if not isinstance(kind, type) or not issubclass(kind, PrivateLinearModel):
@@ -101,7 +82,27 @@ def _kind(name: Any) -> type[Any]:
             "the file holds a kind of model that this version of confide does not know. Use the version that wrote the "
             "file, or a newer one."
         )
-    return kind
+    known = set(kind().get_params(deep=False)) - NOT_PARAMETERS_OF_THE_FILE
+    written, schema, is_classifier = dict(content["parameters"]), released.schema, issubclass(kind, LinearClassifier)
+    check_keys(written, known, optional=known - _PARAMETERS_OF_EVERY_VERSION)
+    # Schema, prior, bound on rows, and classes have their own parts in the file.
+    others: dict[str, Any] = {"schema": schema, "prior": released.prior}
+    if released.fourier is None and "row_norm" in kind().get_params(deep=False):
+        others["row_norm"] = released.scoring.row_bound if schema is None else None
+    if is_classifier:
+        others["classes"] = None if schema is not None and schema.target is not None else list(released.domain)
+    model: LinearClassifier | LinearRegressor = kind(**_read_parameters(written), **others)
+    if is_classifier == (not released.domain):
+        raise FileError(WRONG_KIND)
+    fourier, encoder = released.fourier, released.encoder
+    n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
+    # What was chosen from public facts may have been chosen by the rule of another version.
+    has_map = fourier == model._with_features_of(fourier)._fourier_map(n_inputs, encoder)
+    if not has_map or (fourier is not None and not fourier.may_have(released.scoring.row_bound)):
+        raise FileError(DO_NOT_FIT)
+    model._hold(released)
+    model._was_loaded = True  # its next private fit warns if it has no ledger
+    return model
 
 
 def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:
@@ -115,14 +116,3 @@ def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:
         if written.get(name) is not None:
             read[name] = dict(written[name])
     return read
-
-
-def _other_parameters(kind: type[Any], released: ReleasedModel) -> dict[str, Any]:
-    """The parameters that have their own parts in the file: schema, prior, bound on rows, and classes."""
-    schema = released.schema
-    others: dict[str, Any] = {"schema": schema, "prior": released.prior}
-    if released.fourier is None and "row_norm" in kind().get_params(deep=False):
-        others["row_norm"] = released.scoring.row_bound if schema is None else None
-    if issubclass(kind, LinearClassifier):
-        others["classes"] = None if schema is not None and schema.target is not None else list(released.domain)
-    return others

@@ -15,8 +15,7 @@ from confide.estimators.parameters import (
     InterestParameter,
     IntervalsParameter,
     PenaltyParameter,
-    RowNormParameter,
-    SparsityParameter,
+    StraightLineParameters,
     estimator,
 )
 from confide.features.encoder import Encoder
@@ -27,9 +26,7 @@ from confide.training.settings import ScoreLoss
 
 
 @estimator
-class LogisticRegression(
-    InterestParameter, IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier
-):
+class LogisticRegression(InterestParameter, IntervalsParameter, StraightLineParameters, PenaltyParameter, LinearClassifier):
     """Logistic regression released under differential privacy.
 
     Minimises mean log(1 + exp(-y w . x)) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are

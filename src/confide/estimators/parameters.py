@@ -7,17 +7,20 @@ keyword arguments, as scikit-learn requires, and they need not be repeated in ea
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.erm.penalties import StronglyConvex
+from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
+from confide.features.canonical_labels import Label
 from confide.features.schema import Schema
 from confide.known_words import closest
 from confide.parameters import PARAMETERS
@@ -211,17 +214,18 @@ class ModelParameters(AdviceOnParameters):
     neighbours: str | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
-    prior: Any = None
+    prior: object = None
     ledger: Ledger | Batch | None = None
     n_jobs: int | None = None
     random_state: int | None = None
 
 
 @estimator
-class SparsityParameter:
-    """The share of an l1 penalty, for models of the columns as they are given or encoded."""
+class StraightLineParameters:
+    """The share of an l1 penalty and the bound on rows, for models of the columns as they are given or encoded."""
 
     l1_ratio: float = 0.0
+    row_norm: float | RowBound | None = None
 
     @property
     def support_(self) -> NDArray[np.bool_]:
@@ -235,25 +239,18 @@ class SparsityParameter:
 
 
 @estimator
-class RowNormParameter:
-    """The bound on rows, for models in which the user chooses it."""
-
-    row_norm: Any = None
-
-
-@estimator
 class PenaltyParameter:
     """What is penalised in place of |w|^2, for models whose columns have a meaning."""
 
-    penalty: Any = None
+    penalty: str | Mapping[str, object] | ArrayLike | StronglyConvex | None = None
 
 
 @estimator
 class ClassParameters:
     """Parameters of every classifier."""
 
-    classes: Any = None
-    class_weight: Mapping[Any, float] | None = None
+    classes: ArrayLike | None = None
+    class_weight: Mapping[Label, float] | str | None = None
 
 
 @estimator
@@ -284,17 +281,17 @@ class MeanParameter:
 class AdditiveParameters:
     """The columns of additive models, their knots and their interactions."""
 
-    knots: Any = "auto"
-    interactions: Any = ()
-    monotone: Any = None
-    bounds: Any = None
+    knots: str | int | Mapping[str, object] = "auto"
+    interactions: str | Sequence[Sequence[str]] = ()
+    monotone: Mapping[str, str] | None = None
+    bounds: Sequence[object] | Mapping[str, object] | None = None
 
 
 @estimator
 class InterestParameter:
     """The columns whose coefficients have intervals of their own, for models with one score."""
 
-    interest: Any = None
+    interest: Sequence[str] | None = None
     risk_differences: bool = False
 
 

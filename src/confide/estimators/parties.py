@@ -49,14 +49,14 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     try:
         given = checked_input(X, y)
         schema = given.schema_for(estimator.schema)
-        if schema is not None and estimator._chosen_in(schema, rows_of_parties_are_not_counted) != schema:
-            # The choice depends on the budget, which is the coordinator's alone.
-            rows_of_parties_are_not_counted()
         if schema is None:
             raise ParameterError(
                 "parties need a schema, and this estimator has none: without a schema, parties could read the same columns "
                 "in different ways. Give every party and the coordinator the same schema."
             )
+        if estimator._schema_of(lambda _: schema, lambda _: given.column_names(), rows_of_parties_are_not_counted) != schema:
+            # The choice depends on the budget, which is the coordinator's alone.
+            rows_of_parties_are_not_counted()
         refuse_persons(schema)
         encoder = Encoder(schema, of_part=True)
         if estimator._with_chosen_features(encoder, rows_of_parties_are_not_counted) is not estimator:

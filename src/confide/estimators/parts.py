@@ -19,7 +19,7 @@ from sklearn.base import clone
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
 from confide.budget_warnings import cautions, tell_of_unknown_size
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_whole
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.svm import KernelSVC
@@ -176,7 +176,7 @@ def intervals_from_parts(
     refuse_undivided(given)
     if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
         raise ParameterError(f"{type(estimator).__name__} does not take weights of rows; leave sample_weight out.")
-    schema = estimator._schema_of(given)
+    schema = estimator._schema_of(given.schema_for, lambda _: given.column_names(), given.n_rows_given)
     refuse_persons(schema, "intervals from parts need")
     estimator = clone(estimator)
     estimator._take_choices(schema, given.n_rows_given)
@@ -192,65 +192,49 @@ def intervals_from_parts(
         # Intervals are for least squares itself, without clipped slopes.
         settings = replace(settings, mechanism="sufficient-statistics")
     with given.checked([estimator._specification(settings, encoder, charge.seed)]) as (rows,):
-        plans = _plans(settings, rows, n_parts)
-        event = plans.whole.problem.event(plans.whole.budget)
+        part_sizes, plans = _plans(settings, rows, n_parts)
+        # Each row is in one part, so all fits together cost as much as one of them (proofs/selection.md, section 3).
+        largest = plans[part_sizes[0]]
+        whole = of_all_rows(largest, rows.n_rows)
+        event = whole.problem.event(whole.budget)
         unusual = cautions(event.budget, rows.n_rows, rows.n_rows)
-        guarantee = _guarantee(plans, rows, settings, charge, unusual)
-        names = _names(rows, has_intercept=settings.intercept > 0.0)
+        guarantee = _guarantee(whole, n_parts, rows, settings, charge, unusual)
+        names = [*map(str, rows.coefficient_names), *(["(intercept)"] if settings.intercept > 0.0 else [])]
+        if len(rows.domain) > 2:
+            names = [f"{label}: {name}" for label in rows.domain for name in names]
 
         def release(entropy: Entropy) -> Array:
-            parts = divided(plans.part_sizes, entropy)
-            return np.array([_coefficients(plans.by_size[part.size], rows.part(part), settings, entropy) for part in parts])
+            parts = divided(part_sizes, entropy)
+            return np.array([_coefficients(plans[part.size], rows.part(part), settings, entropy) for part in parts])
 
-        noises = [noise for plan in plans.by_size.values() for noise in lattices_of(plan)]
-        waste = min((wasted(plan) or "" for plan in plans.by_size.values()), key=len)
+        noises = [noise for plan in plans.values() for noise in lattices_of(plan)]
+        waste = min((wasted(plan) or "" for plan in plans.values()), key=len)
         learned = () if guarantee.circumstances is None else guarantee.circumstances.learned_steps
         before_charge(charge, event.budget, noises, unusual, learned, waste or None)
         of_parts = charge_and_release(release, event, Neighbours.REPLACE_ONE, charge)
-    return PartIntervals(names, of_parts, plans.alpha, guarantee)
+    return PartIntervals(tuple(names), of_parts, largest.alpha, guarantee)
 
 
-@dataclass(frozen=True, slots=True)
-class _PlansOfParts:
-    """The plans of fits to parts of the rows.
-
-    Attributes
-    ----------
-    part_sizes : numbers of rows of the parts, which differ by one at most
-    by_size : the plan for each of these numbers
-    whole : the plan of the largest part with the number of all rows in place of its own, for the guarantee and the ledger
-    alpha : the alpha of the fit to the largest part
-    """
-
-    part_sizes: tuple[int, ...]
-    by_size: dict[int, AnyPlan]
-    whole: AnyPlan
-    alpha: float
-
-
-def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> _PlansOfParts:
+def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> tuple[tuple[int, ...], dict[int, AnyPlan]]:
+    """The numbers of rows of the parts, which differ by one at most, the largest first; and the plan for each number."""
     n_rows = rows.n_rows
     if n_rows < n_parts:
         raise ParameterError(f"{n_parts} parts need as many rows; there are {n_rows}. Use fewer parts.")
     sizes = tuple(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))
-    by_size = {size: plan_for(settings, replace(rows, n_rows=size)) for size in sorted(set(sizes), reverse=True)}
-    # Each row is in one part, so all fits together cost as much as one of them (proofs/selection.md, section 3).
-    largest = by_size[sizes[0]]
-    return _PlansOfParts(sizes, by_size, of_all_rows(largest, n_rows), largest.alpha)
+    return sizes, {size: plan_for(settings, replace(rows, n_rows=size)) for size in sorted(set(sizes), reverse=True)}
 
 
 def _guarantee(
-    plans: _PlansOfParts, rows: CheckedRows, settings: Settings, charge: Charge, unusual: tuple[str, ...]
+    whole: AnyPlan, n_parts: int, rows: CheckedRows, settings: Settings, charge: Charge, unusual: tuple[str, ...]
 ) -> Guarantee:
-    """The guarantee for all parts together."""
+    """The guarantee for all parts together, by the plan of the largest with the number of all rows in place of its own."""
     released_together = (
-        f"What is released are the coefficients of {len(plans.part_sizes)} models, each trained at the whole budget on a "
-        f"part of the rows that no other model uses. The rows were divided by a secret random draw that depends only on "
-        f"their public number."
+        f"What is released are the coefficients of {n_parts} models, each trained at the whole budget on a part of the rows "
+        f"that no other model uses. The rows were divided by a secret random draw that depends only on their public number."
     )
-    facts = circumstances_of(plans.whole.problem, rows, settings.prior, charge)
+    facts = circumstances_of(whole.problem, rows, settings.prior, charge)
     of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
-    return guarantee_of(plans.whole, (*of_rows, released_together), rows.encoder, facts, unusual)
+    return guarantee_of(whole, (*of_rows, released_together), rows.encoder, facts, unusual)
 
 
 def _coefficients(plan: AnyPlan, part: CheckedRows, settings: Settings, entropy: Entropy) -> Array:
@@ -285,14 +269,5 @@ def _check_parameters(estimator: Any, n_parts: Any) -> None:
         )
     if len(getattr(estimator, "interest", None) or ()):
         raise ParameterError("intervals from parts are for all coefficients: leave out interest.")
-    whole = isinstance(n_parts, (int, np.integer)) and not isinstance(n_parts, bool)
-    if not whole or n_parts < _FEWEST_PARTS:
+    if not is_whole(n_parts) or n_parts < _FEWEST_PARTS:
         raise ParameterError(f"n_parts must be a whole number of at least {_FEWEST_PARTS}, chosen without the rows.")
-
-
-def _names(rows: CheckedRows, *, has_intercept: bool) -> tuple[str, ...]:
-    """Names of the coefficients, the intercept last; for three or more classes "class: column"."""
-    names = [*map(str, rows.coefficient_names), *(["(intercept)"] if has_intercept else [])]
-    if len(rows.domain) < 3:
-        return tuple(names)
-    return tuple(f"{label}: {name}" for label in rows.domain for name in names)

@@ -20,7 +20,6 @@ from sklearn.svm import LinearSVC
 from confide.array_types import Array
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.estimators.transformers import SchemaEncoder
-from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.intake.arrays import numeric_blocks
 from confide.models.model import Link, ReleasedModel
@@ -137,7 +136,10 @@ def pipeline_of(released: ReleasedModel, link: Link) -> Pipeline:
     """
     encoder, bound, steps = released.encoder, released.scoring.row_bound, []
     if encoder is not None:
-        steps.append(("encode", _fitted_encoder(encoder)))
+        first_step: Any = SchemaEncoder(encoder.schema)
+        names = encoder.schema.column_names
+        first_step.n_features_in_, first_step.feature_names_in_ = len(names), np.array(names, dtype=object)
+        steps.append(("encode", first_step))
         n_columns, is_within = encoder.n_features, bound == encoder.row_bound
     else:
         # Rows with random features are clipped after these.
@@ -150,13 +152,6 @@ def pipeline_of(released: ReleasedModel, link: Link) -> Pipeline:
     if not is_within:
         steps.append(("clip", RowsWithinBound(bound).fit(np.zeros((1, n_columns)))))
     return Pipeline([*steps, ("model", _last_step(released, link))])
-
-
-def _fitted_encoder(encoder: Encoder) -> SchemaEncoder:
-    made: SchemaEncoder = SchemaEncoder(encoder.schema)
-    names = encoder.schema.column_names
-    made.n_features_in_, made.feature_names_in_ = len(names), np.array(names, dtype=object)
-    return made
 
 
 def _made_up_rows(released: ReleasedModel) -> Any:
@@ -180,7 +175,11 @@ def _last_step(released: ReleasedModel, link: Link) -> Any:
     if link.margin:
         return _with_weights(LogisticHingeClassifier(link.margin), classes, coef, intercept)
     if link.kind == "one-vs-rest":
-        return _one_against_rest(classes, coef, intercept)
+        # A logistic regression for each class against all others. Their probabilities are divided by their sum.
+        several = OneVsRestClassifier(LogisticRegression()).fit(np.zeros((len(classes), coef.shape[1])), classes)
+        for estimator, weights, constant in zip(several.estimators_, coef, intercept, strict=True):
+            estimator.coef_, estimator.intercept_ = weights[None].copy(), np.array([constant])
+        return several
     # Without probabilities a support vector machine, whose predictions need nothing but scores.
     kind = LogisticRegression if link.has_probabilities else LinearSVC
     return _with_weights(kind(), classes, coef, intercept)
@@ -191,11 +190,3 @@ def _with_weights(classifier: Any, classes: Any, coef: Array, intercept: Array) 
     classifier.fit(np.zeros((len(classes), coef.shape[1])), classes)
     classifier.coef_, classifier.intercept_ = coef.copy(), intercept.copy()
     return classifier
-
-
-def _one_against_rest(classes: Any, coef: Array, intercept: Array) -> Any:
-    """A logistic regression for each class against all others. Their probabilities are divided by their sum."""
-    made = OneVsRestClassifier(LogisticRegression()).fit(np.zeros((len(classes), coef.shape[1])), classes)
-    for estimator, weights, constant in zip(made.estimators_, coef, intercept, strict=True):
-        estimator.coef_, estimator.intercept_ = weights[None].copy(), np.array([constant])
-    return made

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self, Unpack
 
-from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError, checked_flag
@@ -17,9 +17,8 @@ from confide.estimators.parameters import (
     IntervalsParameter,
     MeanParameter,
     PenaltyParameter,
-    RowNormParameter,
     SampleWeightParameter,
-    SparsityParameter,
+    StraightLineParameters,
     estimator,
 )
 from confide.features.encoder import Encoder
@@ -32,13 +31,12 @@ from confide.training.auto_loss import (
     is_automatic,
     squared_error,
     squared_losses,
-    usual_loss,
 )
-from confide.training.settings import ScoreLoss, SquaredError, Thresholds
+from confide.training.settings import ScoreLoss, SquaredError
 
 
 @estimator
-class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParameter, LinearRegressor):
+class Ridge(DesignParameters, StraightLineParameters, PenaltyParameter, LinearRegressor):
     """Ridge regression (least squares with a ridge), released under differential privacy.
 
     Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, or nearly so. The intercept is a
@@ -145,10 +143,6 @@ class Ridge(DesignParameters, RowNormParameter, SparsityParameter, PenaltyParame
             parameters.refuse_uncounted_rows(encoder)
         return squared_error(self._target_range(encoder).bound, with_square=has_intervals)
 
-    @property
-    def _asks_for_intervals(self) -> bool:
-        return checked_flag("intervals", self.intervals)
-
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."
 
@@ -170,7 +164,7 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
     """A linear regressor that minimises a mean loss plus a ridge. A subclass says which loss."""
 
     # `fit` does not spell out `sample_weight` (see its notes), so scikit-learn's metadata routing is told of it here.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+    __metadata_request__fit: ClassVar[dict[str, None]] = {"sample_weight": None}
 
     def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
         """Train on the rows, charge the ledger, and release the model.
@@ -208,20 +202,17 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         target_bound = self._target_range(encoder).bound
         # For counts the scores are logarithms of means, so they are of about the same size in any units of the target.
         score_size = _SIZE_OF_LOG_COUNTS if self._has_counts else target_bound
-        loss = self._loss(target_bound)
-        if isinstance(loss, Thresholds):
-            return ScoreLoss(usual_loss(loss), thresholds=loss, score_size=score_size, raises_alpha=self._has_counts)
-        return ScoreLoss(loss, score_size=score_size, raises_alpha=self._has_counts)
+        return replace(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
 
     def _constant_of(self, row_bound: RowBound) -> Any:
-        if not (isinstance(self.intercept_scaling, str) and self.intercept_scaling == "auto"):
+        if not is_automatic(self.intercept_scaling):
             return self.intercept_scaling
         longest = row_bound.l2_norm if self._has_counts and math.isfinite(row_bound.l2_norm) else 1.0
         return max(1.0, _CONSTANT_OF_COUNTS * longest)
 
     @abstractmethod
-    def _loss(self, target_bound: float) -> Loss | Thresholds:
-        """The loss from checked parameters, or the losses of which the plan takes one."""
+    def _loss(self, target_bound: float) -> ScoreLoss:
+        """The loss from checked parameters."""
 
     def _why_no_intervals(self) -> str:
         if "inference_share" not in self.get_params(deep=False):
@@ -234,16 +225,16 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         return tags
 
 
-def squared_loss(name: str, target_bound: float, threshold: Any) -> SquaredLoss | Thresholds:
+def squared_loss(name: str, target_bound: float, threshold: Any) -> ScoreLoss:
     """Half the squared residual with a clipped derivative: at the threshold, or at a threshold that grows for short rows."""
     by_length = name == "clipped_squared"
     if is_automatic(threshold):
         return squared_losses(target_bound, aim="robust", by_length=by_length)
     given = SHARE_OF_RESIDUALS * target_bound if threshold is None else threshold
-    return SquaredLoss(target_bound, checked("threshold", given), by_length=by_length)
+    return ScoreLoss(SquaredLoss(target_bound, checked("threshold", given), by_length=by_length))
 
 
-def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> PoissonLoss | Thresholds:
+def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> ScoreLoss:
     """The loss for counts. `default` is the threshold that None means."""
     if not math.isfinite(target_bound):
         raise ParameterError(
@@ -252,11 +243,11 @@ def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> P
         )
     if is_automatic(threshold):
         return count_losses(target_bound)
-    return PoissonLoss(target_bound, checked("threshold", default if threshold is None else threshold))
+    return ScoreLoss(PoissonLoss(target_bound, checked("threshold", default if threshold is None else threshold)))
 
 
 @estimator
-class HuberRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
+class HuberRegressor(IntervalsParameter, StraightLineParameters, PenaltyParameter, LossRegressor):
     """Linear regression that is robust to outliers, released under differential privacy.
 
     Minimises mean loss(w . x - y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights
@@ -307,15 +298,13 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, Pe
     threshold: str | float | None = "auto"
     loss: str = "huber"
 
-    def _loss(self, target_bound: float) -> Loss | Thresholds:
+    def _loss(self, target_bound: float) -> ScoreLoss:
         name = checked_choice("loss", self.loss, ("huber", "clipped_squared"))
         return squared_loss(name, target_bound, self.threshold)
 
 
 @estimator
-class PoissonRegressor(
-    MeanParameter, IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor
-):
+class PoissonRegressor(MeanParameter, IntervalsParameter, StraightLineParameters, PenaltyParameter, LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are
@@ -367,5 +356,5 @@ class PoissonRegressor(
     def _has_counts(self) -> bool:
         return True
 
-    def _loss(self, target_bound: float) -> Loss | Thresholds:
+    def _loss(self, target_bound: float) -> ScoreLoss:
         return poisson_loss(target_bound, self.threshold)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, NoReturn, Self, Unpack
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -31,7 +31,6 @@ from confide.intake.rows import checked_input
 from confide.intake.specification import CheckedRows
 from confide.intake.targets import declared_domain
 from confide.known_words import with_suggestions
-from confide.models.model import ReleasedModel
 from confide.parameters import checked, checked_choice
 from confide.plan_text import search_text
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
@@ -54,6 +53,9 @@ from confide.training.charge import (
 from confide.training.fit import Fit, lattices_of, model_of, released
 from confide.training.plan import of_all_rows
 from confide.training.settings import Settings
+
+PublicNumbers: TypeAlias = tuple[int | None, int | None]
+"""Numbers of columns and of classes, as the `plan` of a classifier takes them."""
 
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
@@ -95,19 +97,6 @@ _ABSENT = {
 _ABSENT["best_score_deviation_"] = _ABSENT["best_score_"]
 _DOWNWARDS = 1.0 - 2.0**-40
 """Factor on a part of a budget, so that rounding cannot make the parts larger than the whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """Numbers of columns and of classes, as the `plan` of a classifier takes them."""
-
-    n_features: int | None
-    n_classes: int | None
-
-    @classmethod
-    def of(cls, rows: CheckedRows) -> _Facts:
-        """The facts of checked rows. With a schema, the number of columns follows from it."""
-        return cls(rows.columns.n_features_in if rows.encoder is None else None, len(rows.domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +235,10 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
     """
 
     # As in its classifiers: `fit` does not spell out `sample_weight`, so metadata routing is told of it here.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+    __metadata_request__fit: ClassVar[dict[str, None]] = {"sample_weight": None}
 
-    estimator: Any = field(kw_only=False)
-    param_grid: Any = field(kw_only=False)
+    estimator: LinearClassifier = field(kw_only=False)
+    param_grid: Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]] = field(kw_only=False)
     budget: float | Budget = 1.0
     method: str = "auto"
     held_out: float | None = None
@@ -298,12 +287,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             model._take_choices(model._schema_of_plan(n_rows, n_features), count)
         # If the schema was made of bounds, the number of columns was used for it.
         is_used = not has_schema and candidates[0].schema is not None
-        return self._plan(budget, candidates, n_rows, _Facts(None if is_used else n_features, n_classes))
+        return self._plan(budget, candidates, n_rows, (None if is_used else n_features, n_classes))
 
-    def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
+    def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
         method = checked_choice("method", self.method, METHODS)
-        if not isinstance(n_rows, (int, np.integer)) or isinstance(n_rows, bool) or n_rows < 1:
-            raise ParameterError("n_rows must be a whole number of at least 1.")
+        parameters.checked_count("n_rows", n_rows)
         least = len(candidates) + 1 if method in METHODS[1:3] else 2
         if n_rows < least:
             # scikit-learn's checks look for the words "1 sample" in a refusal of a single row.
@@ -342,14 +330,14 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         for model in candidates:
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
             model.set_params(budget=budget)
-        schemas = [model._schema_of(given) for model in candidates]
+        names, count = lambda _: given.column_names(), given.n_rows_given
+        schemas = [model._schema_of(given.schema_for, names, count) for model in candidates]
         schema = schemas[0]
         refuse_persons(schema, "a search needs")
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
         tell_of_unknown_size(candidates[0], has_schema=schema is not None)
         for model, its_schema in zip(candidates, schemas, strict=True):
-            model._take_choices(its_schema, given.n_rows_given)
-            model._take_names(its_schema, given.column_names)
+            model._take_choices(its_schema, given.n_rows_given, given.column_names)
         encoders = list(map(parameters.checked_schema, schemas))
         settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]
         specifications = [
@@ -364,46 +352,43 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             if declared_domain(candidates[0].classes, schema) is None:
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
-            plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
+            # With a schema, the number of columns follows from it.
+            n_features = rows.columns.n_features_in if rows.encoder is None else None
+            plan = self._plan(budget, candidates, rows.n_rows, (n_features, len(rows.domain)))
             facts = plan.method, plan.n_rows, plan.part_sizes, grid, [candidate.to_dict() for candidate in plan.plans]
             charge = charge.of_release(plan.event, lambda: (*facts, *map(deciding_fit, settings, rows_of_all)))
             warn(of_many_classes(*plan.plans), AccuracyWarning)
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
-            trainings = [
-                _Training(
-                    its_rows,
-                    its_settings,
-                    its_plan,
-                    self._guarantee(plan, its_rows, its_settings, its_plan, charge, unusual),
-                )
-                for its_rows, its_plan, its_settings in zip(rows_of_all, plan.plans, settings, strict=True)
+            # The guarantee that holds if a candidate is chosen.
+            guarantees = [
+                _guarantee(plan, *candidate, charge, unusual)
+                for candidate in zip(rows_of_all, settings, plan.plans, strict=True)
             ]
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
             noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
             best = min((wasted(its_plan) or "" for its_plan in plan.plans), key=len)
-            stated = trainings[0].guarantee.circumstances
+            stated = guarantees[0].circumstances
             learned = () if stated is None else stated.learned_steps
             before_charge(charge, plan.event.budget, noises, unusual, learned, best or None)
-            choice = charge_and_release(partial(_chosen, plan, trainings), plan.event, Neighbours.REPLACE_ONE, charge)
-            chosen = trainings[choice.index].model_of(choice.fit)
-        model = candidates[choice.index]
+            release = partial(_chosen, plan, rows_of_all)
+            index, fit, noisy_mistakes = charge_and_release(release, plan.event, Neighbours.REPLACE_ONE, charge)
+            chosen = model_of(fit, plan.plans[index].alpha, guarantees[index], rows_of_all[index], settings[index])
+        model = candidates[index]
         model._hold(chosen)
         if are_positions:
             model._give_positions()
-        self._hold(choice, chosen.guarantee, model, grid[choice.index], plan)
+        self.best_index_, self.best_params_, self.best_estimator_ = index, grid[index], model
+        self._hold(noisy_mistakes, chosen.guarantee, model, plan)
         return self
 
-    def _hold(
-        self, choice: _Choice, guarantee: Guarantee, model: LinearClassifier, values: dict[str, Any], plan: SearchPlan
-    ) -> None:
+    def _hold(self, noisy_mistakes: float | None, guarantee: Guarantee, model: LinearClassifier, plan: SearchPlan) -> None:
         """Keep what was released, and the public facts that came with it, as attributes."""
-        self.best_index_, self.best_params_, self.best_estimator_ = choice.index, values, model
         self.plan_, self.guarantee_ = plan, guarantee
         for name in ("best_score_", "best_score_deviation_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        if choice.noisy_mistakes is not None and plan.score_noise is not None:
-            self.best_score_ = 1.0 - choice.noisy_mistakes / plan.part_sizes[-1]
+        if noisy_mistakes is not None and plan.score_noise is not None:
+            self.best_score_ = 1.0 - noisy_mistakes / plan.part_sizes[-1]
             self.best_score_deviation_ = plan.score_noise.deviation / plan.part_sizes[-1]
         self.classes_, self.n_features_in_ = model.classes_, model.n_features_in_
         if hasattr(model, "feature_names_in_"):
@@ -612,7 +597,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             )
         return [clone(estimator).set_params(**clone(point, safe=False)) for point in grid]
 
-    def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
+    def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
         """The plan to train each candidate once, on a part of its own, and to choose privately."""
         n_held, m = self._held_out(n_rows, 1.0 / (len(candidates) + 1), len(candidates)), len(candidates)
         sizes = tuple((n_rows - n_held) // m + (part < (n_rows - n_held) % m) for part in range(m))
@@ -624,7 +609,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         selection = Selection.of_budget("auto" if self.method == "auto" else self.method, _part_of(row, 1.0 - share))
         return SearchPlan(budget, plans, n_rows, (*sizes, n_held), selection, None, noise, problem.event(budget))
 
-    def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
+    def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
         """The plan to train random candidates on all rows that are not held out, each with a noisy score."""
         persons = checked("max_rows_per_person", self.estimator.max_rows_per_person)
         tries = max(1.01, float(self.expected_tries or _TRIES_OF_A_CANDIDATE * len(candidates)))
@@ -644,43 +629,31 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         return min(max(1, round(share * n_rows)), n_rows - others)
 
     def _plans(
-        self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: _Facts, set_aside: float
+        self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: PublicNumbers, set_aside: float
     ) -> tuple[Plan, ...]:
         pairs = zip(candidates, sizes, strict=True)
         return tuple(
-            clone(model)
-            .set_params(budget=budget)
-            ._plan_one_of_several(size, facts.n_features, facts.n_classes, set_aside=set_aside)
+            clone(model).set_params(budget=budget)._plan_one_of_several(size, *facts, set_aside=set_aside)
             for model, size in pairs
         )
-
-    def _guarantee(
-        self,
-        plan: SearchPlan,
-        rows: CheckedRows,
-        settings: Settings,
-        its_plan: Plan,
-        charge: Charge,
-        unusual: tuple[str, ...],
-    ) -> Guarantee:
-        """The guarantee of the search if this candidate is chosen: the sentences of its model and those of the search."""
-        search = Search(
-            plan.method,
-            len(plan.plans),
-            its_plan.problem.n_rows_high,
-            None if plan.repetition is None else plan.repetition.mean,
-            its_plan.budget,
-        )
-        whole = _of_the_search(its_plan, plan.budget, plan.n_rows)
-        facts = circumstances_of(whole.problem, rows, settings.prior, charge, search)
-        of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
-        return guarantee_of(whole, (*of_rows, *sentences_of_search(facts)), rows.encoder, facts, unusual)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
         return tags
+
+
+def _guarantee(
+    plan: SearchPlan, rows: CheckedRows, settings: Settings, its_plan: Plan, charge: Charge, unusual: tuple[str, ...]
+) -> Guarantee:
+    """The guarantee of the search if this candidate is chosen: the sentences of its model and those of the search."""
+    mean_tries = None if plan.repetition is None else plan.repetition.mean
+    search = Search(plan.method, len(plan.plans), its_plan.problem.n_rows_high, mean_tries, its_plan.budget)
+    whole = _of_the_search(its_plan, plan.budget, plan.n_rows)
+    facts = circumstances_of(whole.problem, rows, settings.prior, charge, search)
+    of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
+    return guarantee_of(whole, (*of_rows, *sentences_of_search(facts)), rows.encoder, facts, unusual)
 
 
 def _of_the_search(plan: Plan, budget: Budget, n_rows: int) -> Plan:
@@ -751,40 +724,15 @@ def _set_aside(total: Budget, base: Budget, repetition: Repetition) -> float:
     return max(0.0, whole - one) + math.log(repetition.mean)
 
 
-@dataclass(frozen=True, slots=True)
-class _Training:
-    """One candidate: the rows as it uses them, its plan, and the guarantee that holds if it is chosen."""
+def _chosen(plan: SearchPlan, rows_of_all: Sequence[CheckedRows], entropy: Entropy) -> tuple[int, Fit, float | None]:
+    """Divide the rows, train, count mistakes and choose. Everything was charged before this call.
 
-    rows: CheckedRows
-    settings: Settings
-    plan: Plan
-    guarantee: Guarantee
-
-    def model_of(self, fit: Fit) -> ReleasedModel:
-        """The candidate as the released model."""
-        return model_of(fit, self.plan.alpha, self.guarantee, self.rows, self.settings)
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """What a search releases."""
-
-    fit: Fit
-    index: int
-    noisy_mistakes: float | None
-
-
-def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _Choice:
-    """Divide the rows, train, count mistakes and choose. Everything was charged before this call."""
+    What is released is the position of the chosen candidate, its fit, and its noisy number of mistakes if that was paid for.
+    """
     *parts, held_out = divided(plan.part_sizes, entropy)
-    if plan.selection is not None:
-        tries = list(range(len(trainings)))
-    else:
-        assert plan.repetition is not None  # noqa: S101 - one of the two is there
-        tries = [entropy.below(len(trainings)) for _ in range(plan.repetition.draw(entropy))]
 
     def trained(index: int) -> tuple[Fit, int]:
-        rows = trainings[index].rows
+        rows = rows_of_all[index]
         fit = released(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy)
         return fit, mistakes(fit[0], rows.part(held_out))
 
@@ -793,16 +741,18 @@ def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _
         return float(plan.score_noise.release(np.array([[float(number)]]), entropy)[0, 0])
 
     if plan.selection is not None:
-        fits, numbers = zip(*map(trained, tries), strict=True)
+        fits, numbers = zip(*map(trained, range(len(rows_of_all))), strict=True)
         index = plan.selection.choose(numbers, entropy)
-        return _Choice(fits[index], index, None if plan.score_noise is None else noisy(numbers[index]))
-    best: _Choice | None = None
+        return index, fits[index], None if plan.score_noise is None else noisy(numbers[index])
+    assert plan.repetition is not None  # noqa: S101 - one of the two is there
+    tries = [entropy.below(len(rows_of_all)) for _ in range(plan.repetition.draw(entropy))]
+    best: tuple[int, Fit, float] | None = None
     for index in tries:
         fit, number = trained(index)
         score = noisy(number)
         # Of tries with equal scores the first is kept: tries are exchangeable, so this breaks ties without using data.
-        if best is None or best.noisy_mistakes is None or score < best.noisy_mistakes:
-            best = _Choice(fit, index, score)
+        if best is None or score < best[2]:
+            best = index, fit, score
     assert best is not None  # noqa: S101 - there is at least one try
     return best
 

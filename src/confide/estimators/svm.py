@@ -17,8 +17,7 @@ from confide.estimators.linear_model import NamesOfColumns
 from confide.estimators.parameters import (
     IntervalsParameter,
     PenaltyParameter,
-    RowNormParameter,
-    SparsityParameter,
+    StraightLineParameters,
     estimator,
 )
 from confide.features.encoder import Encoder
@@ -30,6 +29,7 @@ from confide.parameters import checked_choice
 from confide.privacy.budgets import Neighbours
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.auto_features import feature_norm, length_scale, number_of_features
+from confide.training.auto_loss import is_automatic
 from confide.training.settings import ScoreLoss, Settings
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
@@ -76,7 +76,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
 
 
 @estimator
-class LinearSVC(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
+class LinearSVC(IntervalsParameter, StraightLineParameters, PenaltyParameter, LinearClassifier):
     """A linear support vector machine with the hinge or a smoothed hinge, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -243,7 +243,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         """The norm of the features of a row whose encoded columns stand beside them; None if the features are alone."""
         if self._has_columns_alone(encoder):
             return 0.0
-        if _is_automatic(self.feature_norm):
+        if is_automatic(self.feature_norm):
             return None if encoder is None else feature_norm(encoder)
         if self.feature_norm is not None and encoder is None:
             raise ParameterError(
@@ -254,7 +254,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
 
     def _has_columns_alone(self, encoder: Encoder | None) -> bool:
         """Whether the model has no features."""
-        if _is_automatic(self.n_features) or isinstance(self.n_features, bool) or self.n_features != 0:
+        if is_automatic(self.n_features) or isinstance(self.n_features, bool) or self.n_features != 0:
             return False
         if encoder is None:
             raise ParameterError(
@@ -269,28 +269,24 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
     def _map_of(self, number: Any, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
         if self._has_columns_alone(encoder):
             return None
-        features, norm = self._features_of(number, n_inputs, encoder), self._norm_beside_columns(encoder)
-        if norm is None or encoder is None:
-            return features
-        return CurvesAndFeatures(features, norm, encoder.row_bound.l2_norm)
-
-    def _features_of(self, number: Any, n_inputs: int, encoder: Encoder | None) -> FourierMap:
         if encoder is not None and encoder.appended is not None:
             raise ParameterError(
                 "the schema has random_features, and a kernel has its own: take random_features out, or use LinearSVC."
             )
+        norm = self._norm_beside_columns(encoder)
         length: Any = self.length_scale
-        if _is_automatic(length):
+        if is_automatic(length):
             kernel = FourierMap(1, 2, self.kernel).kernel  # refuses what is no kernel
             length = length_scale(kernel, n_inputs, encoder)
-        orthogonal: Any = self.orthogonal
-        if _is_automatic(orthogonal):
-            orthogonal = self.kernel == "rbf" and self._norm_beside_columns(encoder) is not None
-        return FourierMap(n_inputs, number, self.kernel, length, self.map_seed, orthogonal)
+        orthogonal: Any = (self.kernel == "rbf" and norm is not None) if is_automatic(self.orthogonal) else self.orthogonal
+        features = FourierMap(n_inputs, number, self.kernel, length, self.map_seed, orthogonal)
+        if norm is None or encoder is None:
+            return features
+        return CurvesAndFeatures(features, norm, encoder.row_bound.l2_norm)
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         # The map itself is made when the number of features is chosen; here its other parameters are checked.
-        feature_map = self._map_of(2 if _is_automatic(self.n_features) else self.n_features, 1, encoder)
+        feature_map = self._map_of(2 if is_automatic(self.n_features) else self.n_features, 1, encoder)
         return super()._bound_of_rows(encoder) if feature_map is None else feature_map.row_bound
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
@@ -300,8 +296,8 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         return replace(settings, random_features=True, usual_norm=self._usual_norm(encoder))
 
     def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
-        is_chosen = _is_automatic(self.n_features)
-        of_prior = any(map(_is_automatic, (self.length_scale, self.feature_norm, self.orthogonal)))
+        is_chosen = is_automatic(self.n_features)
+        of_prior = any(map(is_automatic, (self.length_scale, self.feature_norm, self.orthogonal)))
         if not is_chosen and (self.prior is None or not of_prior):
             return self
         settings = self._settings(encoder)
@@ -320,16 +316,16 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         features = _features_in(fourier)
         if features is None:
             # Without a schema there is no model without features.
-            if _is_automatic(self.n_features) and self.schema is not None:
+            if is_automatic(self.n_features) and self.schema is not None:
                 named.n_features = 0
             return named
-        if _is_automatic(self.feature_norm):
+        if is_automatic(self.feature_norm):
             named.feature_norm = fourier.feature_norm if isinstance(fourier, CurvesAndFeatures) else None
-        if _is_automatic(self.n_features):
+        if is_automatic(self.n_features):
             named.n_features = features.n_features
-        if _is_automatic(self.length_scale):
+        if is_automatic(self.length_scale):
             named.length_scale = features.length_scale
-        if _is_automatic(self.orthogonal):
+        if is_automatic(self.orthogonal):
             named.orthogonal = features.orthogonal
         return named
 
@@ -375,8 +371,3 @@ def _features_in(fourier: PublicMap | None) -> FourierMap | None:
     if isinstance(fourier, CurvesAndFeatures):
         return fourier.features
     return fourier if isinstance(fourier, FourierMap) else None
-
-
-def _is_automatic(parameter: Any) -> bool:
-    """Whether a parameter is the word "auto". An array is compared with no word."""
-    return isinstance(parameter, str) and parameter == "auto"

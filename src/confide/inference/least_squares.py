@@ -85,6 +85,8 @@ class SumsEvidence(CheckedEvidence):
     prior: Array | None = None
     design: SamplingDesign = INDEPENDENT
     shift: float = 0.0
+    separable: ClassVar[bool] = False
+    """There is one score, of which all errors are known together."""
     _matrices: ClassVar[tuple[str, ...]] = ("products",)
 
     def _has_consistent_shapes(self) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError, SchemaWarning
 from confide.features.cells import looks_like_number, positions_of
-from confide.features.encoder import CellsOutside, Encoder, cells_outside
+from confide.features.encoder import Encoder, cells_outside
 from confide.intake.specification import Columns, RowSpecification
 from confide.known_words import names_by_position
 from confide.threads import made_in_order
@@ -123,24 +123,17 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
     if encoder is not None:
         rows = X if _has_names(X, encoder) else _array_to_encode(X, estimator, is_fit=False)
         codes = encoder.read(rows)
-        _warn_of_cells_outside(cells_outside(rows, encoder.schema, codes), codes.n_rows)
+        if outside := cells_outside(rows, encoder.schema, codes):
+            which = "the row" if codes.n_rows == 1 else f"the {codes.n_rows:,} rows"
+            text = (
+                f"{which} to be predicted hold{'s' * (codes.n_rows == 1)} cells that the schema does not describe: "
+                f"{'; '.join(map(str, outside))}. Correct the rows, for example their spelling or unit, or do not rely on "
+                f"these predictions."
+            )
+            warning = SchemaWarning(text, {cells.column.name: cells.count for cells in outside})
+            warnings.warn(warning, stacklevel=1 + steps_outside(sys._getframe()))
         return EncodedBlocks(encoder, codes)
     return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
-
-
-def _warn_of_cells_outside(outside: tuple[CellsOutside, ...], n_rows: int) -> None:
-    if not outside:
-        return
-    rows = "the row" if n_rows == 1 else f"the {n_rows:,} rows"
-    warnings.warn(
-        SchemaWarning(
-            f"{rows} to be predicted hold{'s' * (n_rows == 1)} cells that the schema does not describe: "
-            f"{'; '.join(map(str, outside))}. Correct the rows, for example their spelling or unit, or do not rely on these "
-            f"predictions.",
-            {cells.column.name: cells.count for cells in outside},
-        ),
-        stacklevel=1 + steps_outside(sys._getframe()),
-    )
 
 
 def _has_names(X: Any, encoder: Encoder) -> bool:
@@ -232,13 +225,15 @@ def _all_finite(rows: Any, n_threads: int) -> bool:
     """Whether all numbers of an array are finite, looked at in the order in which they lie in memory, without a copy."""
     rows = rows.T if abs(rows.strides[0]) < abs(rows.strides[1]) else rows
     step = max(1, _NUMBERS_AT_ONCE // max(1, rows.shape[1]))
-    corners = product(range(0, rows.shape[0], step), range(0, rows.shape[1], _NUMBERS_AT_ONCE))
-    parts = (rows[row : row + step, column : column + _NUMBERS_AT_ONCE] for row, column in corners)
+    corners = list(product(range(0, rows.shape[0], step), range(0, rows.shape[1], _NUMBERS_AT_ONCE)))
 
-    def are_finite(some: tuple[Any, ...]) -> bool:
-        return all(np.isfinite(part).all() for part in some)
+    def are_finite(first: int) -> bool:
+        for row, column in corners[first : first + _PARTS_AT_ONCE]:
+            if not np.isfinite(rows[row : row + step, column : column + _NUMBERS_AT_ONCE]).all():
+                return False
+        return True
 
-    with closing(made_in_order(are_finite, iter(lambda: tuple(islice(parts, _PARTS_AT_ONCE)), ()), n_threads)) as answers:
+    with closing(made_in_order(are_finite, range(0, len(corners), _PARTS_AT_ONCE), n_threads)) as answers:
         return all(answers)
 
 
@@ -312,7 +307,12 @@ def _refuse_unusable(X: Any) -> None:
     array = _array(X)
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: X must hold real numbers.")
-    if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and _holds_text_or_objects(array)):
+    is_number = array.dtype.kind in "fiub"
+    if array.dtype.kind == "O":
+        with suppress(TypeError, ValueError, OverflowError):
+            array.astype(np.float64)
+            is_number = True
+    if not is_number:
         raise InputTypeError(
             # scikit-learn's checks look for the words "argument must be a string ... number".
             "X must hold real numbers: every argument must be a string or a number that reads as a float. For text columns "
@@ -325,14 +325,6 @@ def _refuse_unusable(X: Any) -> None:
             f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be (rows, features); use "
             f"X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single row."
         )
-
-
-def _holds_text_or_objects(array: Any) -> bool:
-    try:
-        array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return True
-    return False
 
 
 # How much each row counts: its own weight, which is given with the rows, times the public weight of its class.

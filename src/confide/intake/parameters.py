@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_number, is_whole
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
 from confide.known_words import listed, listed_unknown
@@ -25,15 +22,9 @@ _LARGEST_SAMPLE_WEIGHT = 1e9
 
 def checked_schema(schema: Any) -> Encoder | None:
     """The encoder of a schema, or None."""
-    known = as_schema(schema)
-    return None if known is None else Encoder(known)
-
-
-def as_schema(schema: Any) -> Schema | None:
-    """The parameter `schema` as it is; refused if it is neither a schema nor None."""
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError("schema must be a confide.Schema, for example Schema.from_toml('columns.toml').")
-    return schema
+    return None if schema is None else Encoder(schema)
 
 
 def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
@@ -49,63 +40,92 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
         norm = bound.l2_norm
         if type(norm) is not float or not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
             raise ParameterError("the l2_norm of a row bound must be a float between 2^-300 and 2^300.")
-    elif isinstance(row_norm, Real) and not isinstance(row_norm, bool):
-        bound = BallBound(row_norm)  # type: ignore[arg-type]  # any real number; BallBound checks it
+    elif is_number(row_norm):
+        bound = BallBound(row_norm)
     else:
         raise ParameterError("row_norm must be a positive number, a row bound, or None for 1.")
     return bound
 
 
-def refuse_intervals_of_features(inference_share: float | str, encoder: Encoder | None) -> None:
-    """Refuse intervals for a schema with random features: they would need the moments of all features."""
-    if inference_share != 0.0 and encoder is not None and encoder.appended is not None:
-        raise ParameterError(
-            "there are no intervals with random features of all columns. Leave inference_share at 0; or leave out "
-            'random_features in the schema and interactions="all".'
-        )
-
-
-def refuse_with_interest(*, has_share: bool, has_prior: bool, has_penalty: bool, has_features: bool) -> None:
-    """Refuse what intervals for named coefficients do not go with."""
-    if has_share:
-        raise ParameterError(
-            "give interest or inference_share, not both: interest has intervals for the columns that it names, and "
-            "inference_share for all coefficients."
-        )
-    refused = {"a prior": has_prior, "a penalty of your own": has_penalty, "random features": has_features}
-    for name, is_given in refused.items():
-        if is_given:
-            raise ParameterError(f"there are no intervals for interest with {name}. Leave out one of both.")
-
-
-def refuse_risk_differences(
-    *, has_interest: bool, has_weights: bool, has_own_norm: bool, drops_uncounted_rows: bool
+def refuse_combinations(
+    given: Mapping[str, Any],
+    encoder: Encoder | None,
+    row_bound: RowBound,
+    *,
+    budget: Budget,
+    drops_rows: bool,
+    has_prior: bool,
+    has_penalty: bool,
 ) -> None:
-    """Refuse differences of risks where they have no meaning."""
-    if not has_interest:
-        raise ParameterError(
-            "risk_differences are for columns that interest names: name some, or leave risk_differences out."
-        )
-    if has_weights:
-        raise ParameterError(
-            "risk_differences are means over rows that all count alike: leave out weights of classes and rows."
-        )
-    if has_own_norm:
-        raise ParameterError("risk_differences compare levels within the schema's own bound on rows: leave row_norm out.")
-    if drops_uncounted_rows:
+    """Refuse parameters that do not go together, though each may be given by itself.
+
+    Parameters
+    ----------
+    given : the checked values of parameters by their names
+    encoder, row_bound : those of the fit
+    budget : the budget of the fit
+    drops_rows : whether rows beyond a person's cap are dropped, and nothing says how many are left
+    has_prior, has_penalty : whether there are a prior and a penalty in place of |w|^2
+    """
+    schema, has_features = (None, False) if encoder is None else (encoder.schema, encoder.appended is not None)
+    has_persons, has_share = schema is not None and schema.person is not None, given["inference_share"] != 0.0
+    has_weights = schema is not None and schema.weight is not None
+    l1, differences, interest = given["l1_ratio"] > 0.0, given["risk_differences"], bool(given["interest"])
+    without = "there are no intervals for interest with {}. Leave out one of both.".format
+    has_several = given["max_rows_per_person"] > 1 or has_persons
+    refused = {
+        "row_norm=inf needs budget=inf: without a bound on rows there is no privacy.": budget.is_private
+        and not math.isfinite(row_bound.l2_norm),
+        "target_bound=inf needs budget=inf: without a bound on targets there is no privacy.": budget.is_private
+        and given["target_bound"] == math.inf,
+        _NO_INTERVALS_OF_FEATURES: has_share and has_features,
+        _ONE_KIND_OF_INTERVALS: interest and has_share,
+        without("a prior"): interest and has_prior,
+        without("a penalty of your own"): interest and has_penalty,
+        without("random features"): interest and has_features,
+        _ONE_ROW_PER_UNIT: given["population_size"] is not None and has_several,
+        _NO_INTERVALS_WITH_L1: l1 and (has_share or interest or given["intervals"] is True),
+        # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
+        "l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.": l1 and has_penalty,
+        _NO_PRIOR_WITH_L1: l1 and has_prior,
+        "risk_differences are for columns that interest names: name some, or leave risk_differences out.": differences
+        and not interest,
+        "risk_differences are means over rows that all count alike: leave out weights of classes and rows.": differences
+        and (given["max_sample_weight"] != 1.0 or has_weights or given["class_weight"] is not None),
+        "risk_differences compare levels within the schema's own bound on rows: leave row_norm out.": differences
+        and encoder is not None
+        and row_bound is not encoder.row_bound,
         # The sums are of the rows that are left, and under replace-one their number is neither public nor released.
-        raise ParameterError(
-            "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: "
-            "use neighbours='add-or-remove-one', under which the number of these rows is released with noise."
-        )
+        _RISKS_OF_COUNTED_ROWS: differences and has_persons and drops_rows,
+    }
+    for message, is_wrong in refused.items():
+        if is_wrong:
+            raise ParameterError(message)
 
 
-def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:
-    """Refuse a private budget if rows or targets have no bound."""
-    if budget.is_private and not math.isfinite(row_bound.l2_norm):
-        raise ParameterError("row_norm=inf needs budget=inf: without a bound on rows there is no privacy.")
-    if budget.is_private and isinstance(target_bound, Real) and target_bound == math.inf:
-        raise ParameterError("target_bound=inf needs budget=inf: without a bound on targets there is no privacy.")
+_NO_INTERVALS_OF_FEATURES = (
+    "there are no intervals with random features of all columns. Leave inference_share at 0; or leave out "
+    'random_features in the schema and interactions="all".'
+)
+_ONE_KIND_OF_INTERVALS = (
+    "give interest or inference_share, not both: interest has intervals for the columns that it names, and inference_share "
+    "for all coefficients."
+)
+_ONE_ROW_PER_UNIT = (
+    "population_size is for samples in which each unit of the population has one row, and here one person may have several. "
+    "Leave it out: intervals are then too wide rather than too short."
+)
+_NO_INTERVALS_WITH_L1 = (
+    "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made from. Leave "
+    "out l1_ratio, or ask for no intervals."
+)
+_NO_PRIOR_WITH_L1 = (
+    "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards other weights. Leave out one of both."
+)
+_RISKS_OF_COUNTED_ROWS = (
+    "risk_differences are means over the rows that count, and with a column of persons only some of the rows count: use "
+    "neighbours='add-or-remove-one', under which the number of these rows is released with noise."
+)
 
 
 _FAR_FROM_ZERO = 1.5
@@ -180,12 +200,17 @@ def checked_target_range(
     may_shift : explained in `TargetRange`
     """
     declared = None if target is None else target.bounds
-    given = _checked_ends(*ends)
-    if given is not None:
+    if ends != (None, None):
+        first, last = (end if is_number(end) else math.nan for end in ends)
+        if not -LARGEST_BOUND <= first < last <= LARGEST_BOUND:
+            raise ParameterError(
+                "target_low and target_high must both be given, as finite numbers, target_low below target_high. Targets "
+                "outside are clipped. Choose them by public knowledge and never from the rows."
+            )
         if declared is not None or target_bound is not None:
             other = "the schema has the bounds of its target" if declared is not None else "target_bound is given too"
             raise ParameterError(f"target_low and target_high are not needed: {other}. Leave one of the two out.")
-        declared = given
+        declared = float(first), float(last)
     if declared is None:
         bound = checked_target_bound(target_bound)
         return TargetRange(0.0 if counts else -bound, bound, is_declared=False)
@@ -204,35 +229,6 @@ def checked_target_range(
     return TargetRange(low, high, is_declared=True, may_shift=may_shift)
 
 
-def _checked_ends(low: Any, high: Any) -> tuple[float, float] | None:
-    """The parameters `target_low` and `target_high`, or None if they are not given."""
-    if low is None and high is None:
-        return None
-    are_numbers = all(isinstance(end, Real) and not isinstance(end, bool) for end in (low, high))
-    if not are_numbers or not -LARGEST_BOUND <= low < high <= LARGEST_BOUND:
-        raise ParameterError(
-            "target_low and target_high must both be given, as finite numbers, target_low below target_high. Targets "
-            "outside are clipped. Choose them by public knowledge and never from the rows."
-        )
-    return float(low), float(high)
-
-
-def refuse_with_l1(*, has_intervals: bool, has_prior: bool, has_form: bool) -> None:
-    """Refuse what an l1 penalty does not go with."""
-    if has_intervals:
-        raise ParameterError(
-            "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made "
-            "from. Leave out l1_ratio, or ask for no intervals."
-        )
-    if has_form:
-        # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
-        raise ParameterError("l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.")
-    if has_prior:
-        raise ParameterError(
-            "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards other weights. Leave out one of both."
-        )
-
-
 def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:
     """Public bounds on the number of rows: required if that number is private, and refused otherwise."""
     if neighbours is Neighbours.REPLACE_ONE:
@@ -247,12 +243,9 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
         low, high = n_rows_bounds
     except (TypeError, ValueError):
         raise ParameterError(message) from None
-    if any(isinstance(bound, bool) or not isinstance(bound, Integral) for bound in (low, high)):
+    if not is_whole(low) or not is_whole(high) or not 1 <= low <= high <= _MOST_ROWS:
         raise ParameterError(message)
-    bounds = int(low), int(high)
-    if not 1 <= bounds[0] <= bounds[1] <= _MOST_ROWS:
-        raise ParameterError(message)
-    return bounds
+    return int(low), int(high)
 
 
 def declared_weights(
@@ -280,15 +273,6 @@ def declared_weights(
     return weight.high, weight.mean
 
 
-def refuse_several_rows(encoder: Encoder | None, rows_per_person: int) -> None:
-    """Refuse a size of the population where one person may have several rows."""
-    if rows_per_person > 1 or (encoder is not None and encoder.schema.person is not None):
-        raise ParameterError(
-            "population_size is for samples in which each unit of the population has one row, and here one person may have "
-            "several. Leave it out: intervals are then too wide rather than too short."
-        )
-
-
 def refuse_uncounted_rows(encoder: Encoder | None) -> None:
     """Refuse sampling errors of noisy sums where some rows do not count, and nothing says how many.
 
@@ -301,10 +285,8 @@ def refuse_uncounted_rows(encoder: Encoder | None) -> None:
         )
 
 
-def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = None) -> tuple[tuple[Any, float], ...] | None:
-    """Pairs of label and weight, or None. `classes` are those that are declared, or None if none are."""
-    if class_weight is None:
-        return None
+def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = None) -> tuple[tuple[Any, float], ...]:
+    """Pairs of label and weight. `classes` are those that are declared, or None if none are."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         raise ParameterError(
             "class_weight='balanced' would learn the weights from the frequencies of the labels, so one row would change "
@@ -313,12 +295,10 @@ def checked_class_weight(class_weight: Any, classes: tuple[Any, ...] | None = No
     message = (
         "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one for each class, or None."
     )
-    if not isinstance(class_weight, Mapping) or not class_weight:
+    least, most = 1.0 / _LARGEST_SAMPLE_WEIGHT, _LARGEST_SAMPLE_WEIGHT
+    weights = list(class_weight.values()) if isinstance(class_weight, Mapping) else []
+    if not weights or not all(is_number(weight) and least <= weight <= most for weight in weights):
         raise ParameterError(message)
-    for weight in class_weight.values():
-        ok = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not ok or not 1.0 / _LARGEST_SAMPLE_WEIGHT <= weight <= _LARGEST_SAMPLE_WEIGHT:
-            raise ParameterError(message)
     if classes is not None and set(class_weight) != set(classes):
         unknown = [label for label in class_weight if label not in classes]
         named = f" These are none: {listed_unknown(unknown, classes)}." if unknown else ""
@@ -350,6 +330,6 @@ def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_
 
 def checked_count(name: str, value: Any) -> int:
     """A number of rows or of columns for a plan."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+    if not is_whole(value) or value < 1:
         raise ParameterError(f"{name} must be a whole number of at least 1.")
     return int(value)

@@ -21,7 +21,7 @@ from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm, Smooth, checked_strength, smoothing_form
 from confide.features.groups import Group
-from confide.intake.user_code import check_that_it_can_be_copied, positive_constant
+from confide.intake.user_losses import check_that_it_can_be_copied, positive_constant
 from confide.known_words import listed_unknown, words_of
 
 # Penalties that users wrote: read, and checked at public points. It happens before any charge and without data.
@@ -82,7 +82,9 @@ def check_penalty(penalty: StronglyConvex, n_features: int) -> None:
 def _pairs(n_features: int) -> list[tuple[Array, Array]]:
     """Pairs of public points: of every size, far apart and close together, along single columns and across all."""
     columns = np.unique(np.linspace(0, n_features - 1, _MOST_COLUMNS_ALONE).astype(int))
-    points = [_point(number, n_features) for number in range(5)]
+    # Five points with entries from -1.5 to 1.5 that look irregular.
+    places = np.arange(1.0, n_features + 1.0) ** 1.5
+    points = [1.5 * np.sin((number + 1.0) * places + number) for number in range(5)]
     pairs = []
     for size in _SIZES:
         first, second, third, fourth, step = (size * point for point in points)
@@ -92,12 +94,6 @@ def _pairs(n_features: int) -> list[tuple[Array, Array]]:
             moved[column] += step[column]
             pairs.append((fourth, moved))
     return pairs
-
-
-def _point(number: int, n_features: int) -> Array:
-    """A point (d,) with entries from -1.5 to 1.5 that look irregular."""
-    values: Array = 1.5 * np.sin((number + 1.0) * np.arange(1.0, n_features + 1.0) ** 1.5 + number)
-    return values
 
 
 def _check_pair(penalty: StronglyConvex, first: Array, second: Array) -> None:
@@ -180,7 +176,7 @@ class GivenForm:
     """
 
     by_column: tuple[tuple[str, float | Smooth], ...] = ()
-    entries: Any = None
+    entries: Array | None = None
     smooths_curves: bool = False
 
     @property
@@ -195,8 +191,6 @@ Penalty: TypeAlias = GivenForm | StronglyConvex
 
 _OF_FUNCTIONS = {"strong_convexity", "smoothness", "name", "rounding"}
 """What a file holds of a penalty whose functions a user wrote."""
-_NAMES = ("smooth",)
-"""Names that users may give; `_named` says what each stands for."""
 
 
 def checked_penalty(penalty: Any) -> Penalty | None:
@@ -210,7 +204,9 @@ def checked_penalty(penalty: Any) -> Penalty | None:
     if penalty is None:
         return None
     if isinstance(penalty, str):
-        return _named(penalty)
+        if penalty == "smooth":
+            return GivenForm(smooths_curves=True)
+        raise ParameterError(f"penalty must be one of {words_of(['smooth'], penalty)} if it is a name.")
     if isinstance(penalty, StronglyConvex):
         return read_penalty(penalty)
     if isinstance(penalty, Mapping) and set(penalty) == _OF_FUNCTIONS:
@@ -223,12 +219,6 @@ def checked_penalty(penalty: Any) -> Penalty | None:
         "penalty must be a name, strengths by the names of columns, an array of strengths, a symmetric matrix, or a "
         "StronglyConvex. Leave it out to penalise all weights alike."
     )
-
-
-def _named(name: str) -> Penalty:
-    if name == "smooth":
-        return GivenForm(smooths_curves=True)
-    raise ParameterError(f"penalty must be one of {words_of(_NAMES, name)} if it is a name.")
 
 
 def _of_column(name: Any, value: Any) -> float | Smooth:
@@ -334,7 +324,7 @@ def _form_of_schema(by_column: dict[str, float | Smooth], encoder: Encoder, *, s
     strengths, matrices = np.ones(encoder.n_features), []
     for group, factors in zip(encoder.groups, encoder.factors, strict=True):
         value = by_column.get(group.column)
-        if value is None and smooths_curves and len(factors) == 1 and _is_curve(factors[0]):
+        if value is None and smooths_curves and len(factors) == 1 and factors[0].is_number and factors[0].column.knots:
             value = Smooth()
         if isinstance(value, Smooth):
             matrix = _smoothed(group, factors, value)
@@ -363,10 +353,6 @@ def _smoothed(group: Group, factors: Sequence[ColumnEncoding], smooth: Smooth) -
         f'the penalty of "{group.column}" smooths, and there is too little to smooth: it needs a number with knots or a '
         f"category, with more than {order} neighbouring weights. Give it knots, or a strength as a number."
     )
-
-
-def _is_curve(encoding: ColumnEncoding) -> bool:
-    return encoding.is_number and bool(encoding.column.knots)
 
 
 def _refuse_unknown(by_column: Mapping[str, Any], known: Sequence[str]) -> None:

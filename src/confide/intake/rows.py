@@ -26,13 +26,12 @@ from confide.data.streams import Reading
 from confide.errors import AccuracyWarning, FileError, InputError, ParameterError
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, targets_at
 from confide.features.encoder import Encoder
-from confide.features.forms import PublicMap
-from confide.features.schema import RowWeight, Schema
+from confide.features.schema import Schema
 from confide.features.table import column_of
 from confide.features.toml_form import is_path, refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
-from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
-from confide.intake.targets import OpenedTarget, ReadTargets, number_column
+from confide.intake.specification import CheckedRows, Columns, RowSpecification
+from confide.intake.targets import ReadTargets, number_column
 from confide.known_words import with_suggestions
 from confide.threads import Progress, Told, begun
 
@@ -63,9 +62,9 @@ def checked_input(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
 class _RowsInMemory:
     """Arrays, sparse matrices and frames. They are read once, for any number of fits."""
 
-    X: Any
-    y: Any
-    sample_weight: Any
+    X: object
+    y: object
+    sample_weight: object
     stamps: tuple[Stamp, ...] = ()
 
     lies_here: ClassVar[bool] = True
@@ -100,52 +99,36 @@ class _RowsInMemory:
             If the rows cannot be used. The message shows no value from them.
         """
         first = specifications[0]
-        self._tell_of_another_order()
+        index: Any = getattr(self.X, "index", None)
+        for name, given in (("y", self.y), ("sample_weight", self.sample_weight)):
+            own: Any = getattr(given, "index", None)
+            # Only pandas has an index that can be compared. Others have a method of this name, or none.
+            if hasattr(index, "equals") and hasattr(own, "equals") and len(own) == len(index) and not index.equals(own):
+                warn((f"{name} {_ANOTHER_INDEX}",), AccuracyWarning)
         # Fits that encode rows alike share one table.
         tables: dict[Encoder | None, MemoryTable] = {}
-
-        def read_tables() -> int:
+        # Reading text gives no warning, so another thread may do it beside the columns.
+        is_beside = first.target.matched_as_text
+        with begun(lambda: first.target.read(self.y, None) if is_beside else None, first.n_threads) as targets_read:
             for specification in specifications:
                 if specification.encoder not in tables:
                     tables[specification.encoder] = table_of(self.X, specification)
-            return tables[first.encoder].n_rows_given
-
-        if first.target.is_silent:
-            with begun(lambda: first.target.read(self.y, None), first.n_threads) as targets_read:
-                # What is wrong with the columns is said first.
-                n_rows, targets = read_tables(), targets_read()
-            # With the rows that were read: what X says of its length may be something else.
-            if len(targets.values) != n_rows:
-                raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
-        else:
-            targets = first.target.read(self.y, read_tables())
-        own_weights = self._own_weights(first.weight)
-        yield tuple(
-            self._as_taken_by(specification, tables[specification.encoder], targets, own_weights)
-            for specification in specifications
-        )
-
-    def _tell_of_another_order(self) -> None:
-        """Warn where labels or weights have another index than the rows, because they are matched by position."""
-        index = _index_of(self.X)
-        for name, given in (("y", self.y), ("sample_weight", self.sample_weight)):
-            own = _index_of(given)
-            if index is not None and own is not None and len(own) == len(index) and not index.equals(own):
-                warn((f"{name} {_ANOTHER_INDEX}",), AccuracyWarning)
-
-    def _own_weights(self, weight: RowWeight | None) -> Array | None:
-        """The weights of all rows given, from the argument or from the column that a schema names; None if all count 1."""
-        if weight is None:
-            return None if self.sample_weight is None else weight_array(self.sample_weight)
-        if self.sample_weight is not None:
-            raise ParameterError(
-                f'the schema names the column "{weight.column}" as the weight of rows, and sample_weight was given too; '
-                f"leave sample_weight out."
-            )
-        weights = weight.read(column_of(self.X, weight.column), refuse=True)
-        if not weights.any():
-            raise weight.refusal_of_zeros()
-        return weights
+            n_rows = tables[first.encoder].n_rows_given
+            # What is wrong with the columns is said first. What X says of its length may differ from what was read.
+            targets = targets_read() or first.target.read(self.y, n_rows)
+        if len(targets.values) != n_rows:
+            raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
+        weight, own_weights = first.weight, None if self.sample_weight is None else weight_array(self.sample_weight)
+        if weight is not None:
+            if own_weights is not None:
+                raise ParameterError(
+                    f'the schema names the column "{weight.column}" as the weight of rows, and sample_weight was given too; '
+                    f"leave sample_weight out."
+                )
+            own_weights = weight.read(column_of(self.X, weight.column), refuse=True)
+            if not own_weights.any():
+                raise weight.refusal_of_zeros()
+        yield tuple([self._as_taken_by(one, tables[one.encoder], targets, own_weights) for one in specifications])
 
     def _as_taken_by(
         self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own_weights: Array | None
@@ -155,47 +138,15 @@ class _RowsInMemory:
         specification.row_bound.clip(table.blocks.block(0, 0))
         fourier, row_map = specification.map_of(table.blocks.n_features)
         blocks = table.blocks if row_map is None else MappedBlocks(table.blocks, row_map)
-        largest, class_weight = specification.largest_sample_weight, specification.class_weight
-        weights = row_weights_of(own_weights, largest, targets.values, targets.domain, class_weight)
-        values = targets.values
+        largest, values = specification.largest_sample_weight, targets.values
+        weights = row_weights_of(own_weights, largest, values, targets.domain, specification.class_weight)
         if table.kept is not None:
             values, weights = values[table.kept], None if weights is None else weights[table.kept]
         memory = MemorySource(blocks, values, weights, specification.n_threads)
         source: CheckedSource = StampedSource(memory, self.stamps) if self.stamps else memory
-        return _checked_rows(
+        return CheckedRows.of(
             specification, source, table.n_rows_given, targets, table.columns, fourier, has_weights=own_weights is not None
         )
-
-
-def _checked_rows(
-    specification: RowSpecification,
-    source: CheckedSource,
-    n_rows: int,
-    target: OpenedTarget,
-    columns: Columns,
-    fourier: PublicMap | None,
-    *,
-    has_weights: bool,
-) -> CheckedRows:
-    """The rows of a fit, and the public facts about them."""
-    return CheckedRows(
-        source=source,
-        n_rows=n_rows,
-        domain=target.domain,
-        target_sentence=target.sentence,
-        has_weights=has_weights,
-        columns=columns,
-        coefficient_names=coefficient_names(columns, specification.encoder, fourier),
-        encoder=specification.encoder,
-        fourier=fourier,
-        labels_declared=target.declared,
-    )
-
-
-def _index_of(given: Any) -> Any:
-    """The index of a frame or a Series of pandas; None for anything else."""
-    index = getattr(given, "index", None)
-    return index if hasattr(index, "equals") else None
 
 
 def _length(X: Any) -> int:
@@ -270,7 +221,7 @@ class _RowsElsewhere:
             reading = Reading(encoder, target.domain, counts, row_map, target.numbers, weighs)
             columns = Columns.of_schema(encoder)
         with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as (source, n_rows):
-            yield _checked_rows(specification, source, n_rows, target, columns, fourier, has_weights=weighs)
+            yield CheckedRows.of(specification, source, n_rows, target, columns, fourier, has_weights=weighs)
 
 
 GivenRows: TypeAlias = _RowsInMemory | _RowsElsewhere
@@ -353,95 +304,63 @@ def open_rows(
     >>> bool(model.score(adult.X_test, adult.y_test) > 0.8)
     True
     """
-    described = _schema_of(schema)
+    schema = Schema.from_toml(Path(schema)) if is_path(schema) else schema
+    if schema is not None and not isinstance(schema, Schema):
+        raise ParameterError("schema must be a confide.Schema or the path of one in TOML.")
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be None, or a function that takes the name of a step and a number of rows.")
-    told = None if progress is None else Told(progress)
-    options = _Options(described, labels, target, cache, told, client)
     library = type(rows).__module__.partition(".")[0].removesuffix("_expr")
-    if library == "dask":
-        return _open_dask(rows, options)
-    if library == "pyspark":
-        return _open_spark(rows, options)
-    if is_path(rows) and Path(rows).suffix.lower() == ".npy":
-        return _open_arrays(Path(rows), options)
-    return _open_files(rows, options)
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """The arguments of `open_rows` beside the rows."""
-
-    schema: Schema | None
-    labels: Any
-    target: str | None
-    cache: Any
-    progress: Progress | None
-    client: Any
-
-    def refuse_reading_options(self, *, client_too: bool = False) -> None:
-        """Refuse options that are only for files with a table."""
-        if self.cache is not False or self.progress is not None or (client_too and self.client is not None):
-            raise ParameterError(
-                "cache and progress are for files with a table (Parquet, Arrow, Feather, CSV), and client is for these "
-                "files and for Dask. Leave them out."
-            )
-
-    def refuse_schema(self) -> None:
-        """For arrays of numbers: refuse what describes named columns."""
-        if self.schema is not None or self.labels is None or self.target is not None:
+    is_array_file = is_path(rows) and Path(rows).suffix.lower() == ".npy"
+    is_collection = library in ("dask", "pyspark")
+    has_client = client is not None and library != "dask"
+    if (is_collection or is_array_file) and (cache is not False or progress is not None or has_client):
+        raise ParameterError(
+            "cache and progress are for files with a table (Parquet, Arrow, Feather, CSV), and client is for these files "
+            "and for Dask. Leave them out."
+        )
+    dask: Any = importlib.import_module("confide.data.dask") if library == "dask" else None  # optional, imported on use
+    if is_array_file or (library == "dask" and schema is None):
+        if schema is not None or labels is None or target is not None:
             raise ParameterError(
                 "an array of numbers takes no schema and no target, and its labels or targets are given as `labels`."
             )
-
-    def with_schema(self) -> Schema:
-        """The schema, checked together with the target."""
-        if self.labels is not None:
-            raise ParameterError(
-                "`labels` is only for arrays. For these rows, the labels are in the schema's target column."
-            )
-        schema, target = self.schema, self.target
-        numbers = number_column(schema)
-        if target is not None and numbers not in (None, target):
-            raise ParameterError(
-                f'the schema\'s target is the column of numbers "{numbers}", so leave `target` out; or take the target '
-                f"out of the schema."
-            )
-        if schema is None or (schema.target is None and target is None):
-            raise ParameterError(
-                "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, the "
-                "schema's target has bounds, low and high, or the column of its numbers is given as `target` instead."
-            )
-        weight = None if schema.weight is None else schema.weight.column
-        if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person, weight)):
-            raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
-        return schema
+        return _open_arrays(Path(rows), labels) if is_array_file else dask.rows_of_arrays(rows, labels, client)
+    described = _schema_with_target(schema, labels, target)
+    if library == "dask":
+        return dask.rows_of_frame(rows, described, client, target)  # type: ignore[no-any-return]
+    if library == "pyspark":
+        spark: Any = importlib.import_module("confide.data.spark")
+        return spark.rows_of_frame(rows, described, target)  # type: ignore[no-any-return]
+    folder: Path | str | None = checked_cache(cache) if not isinstance(cache, bool) else "" if cache else None
+    parts = tuple(FilePart(Stamp.of(path), kinds_read(described, target)) for path in files_of(rows))
+    files = FileRows(described, parts, folder, None if progress is None else Told(progress), target)
+    if client is None:
+        return files
+    return importlib.import_module("confide.data.dask").rows_of_files(files, client)  # type: ignore[no-any-return]
 
 
-def _schema_of(schema: Any) -> Schema | None:
-    if is_path(schema):
-        return Schema.from_toml(Path(schema))
-    if schema is not None and not isinstance(schema, Schema):
-        raise ParameterError("schema must be a confide.Schema or the path of one in TOML.")
+def _schema_with_target(schema: Schema | None, labels: object, target: object) -> Schema:
+    """The schema of rows with a table, checked together with the target."""
+    if labels is not None:
+        raise ParameterError("`labels` is only for arrays. For these rows, the labels are in the schema's target column.")
+    numbers = number_column(schema)
+    if target is not None and numbers not in (None, target):
+        raise ParameterError(
+            f'the schema\'s target is the column of numbers "{numbers}", so leave `target` out; or take the target out of '
+            f"the schema."
+        )
+    if schema is None or (schema.target is None and target is None):
+        raise ParameterError(
+            "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, the schema's "
+            "target has bounds, low and high, or the column of its numbers is given as `target` instead."
+        )
+    weight = None if schema.weight is None else schema.weight.column
+    if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person, weight)):
+        raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
     return schema
 
 
-def _open_dask(rows: Any, options: _Options) -> OpenedRows:
-    options.refuse_reading_options()
-    dask: Any = importlib.import_module("confide.data.dask")  # an optional dependency, imported on use
-    if options.schema is None:
-        options.refuse_schema()
-        return dask.rows_of_arrays(rows, options.labels, options.client)  # type: ignore[no-any-return]
-    return dask.rows_of_frame(rows, options.with_schema(), options.client, options.target)  # type: ignore[no-any-return]
-
-
-def _open_spark(rows: Any, options: _Options) -> OpenedRows:
-    options.refuse_reading_options(client_too=True)
-    spark: Any = importlib.import_module("confide.data.spark")  # an optional dependency, imported on use
-    return spark.rows_of_frame(rows, options.with_schema(), options.target)  # type: ignore[no-any-return]
-
-
-def checked_cache(folder: Path | str) -> Path:
+def checked_cache(folder: str | os.PathLike[str]) -> Path:
     """The folder for encoded rows, which exists."""
     refuse_address(folder)
     if not is_path(folder) or not Path(folder).is_dir():
@@ -449,34 +368,17 @@ def checked_cache(folder: Path | str) -> Path:
     return Path(folder).absolute()
 
 
-def _open_files(paths: Any, options: _Options) -> OpenedRows:
-    schema, cache = options.with_schema(), options.cache
-    folder: Path | str | None = checked_cache(cache) if not isinstance(cache, bool) else "" if cache else None
-    parts = tuple(FilePart(Stamp.of(path), kinds_read(schema, options.target)) for path in files_of(paths))
-    files = FileRows(schema, parts, folder, options.progress, options.target)
-    if options.client is None:
-        return files
-    dask: Any = importlib.import_module("confide.data.dask")
-    return dask.rows_of_files(files, options.client)  # type: ignore[no-any-return]
-
-
-def _open_arrays(rows: Path, options: _Options) -> ArrayRows:
-    options.refuse_reading_options(client_too=True)
-    options.refuse_schema()
-    labels = options.labels
+def _open_arrays(rows: Path, labels: Any) -> ArrayRows:
     if not is_path(labels):
         raise ParameterError("labels must be the path of a NumPy file (.npy) with one label or number for each row.")
-    stamps = (Stamp.of(rows), Stamp.of(Path(labels)))
-    X, y = (_mapped(stamp.path) for stamp in stamps)
+    stamps, arrays = (Stamp.of(rows), Stamp.of(Path(labels))), []
+    for stamp in stamps:
+        with suppress(ValueError, EOFError, OSError):
+            # Pickles are not read, because they could run code.
+            arrays.append(np.load(stamp.path, mmap_mode="r", allow_pickle=False))
+            continue
+        raise FileError(f"{stamp.path} is not a NumPy file (.npy) of numbers or text. Pickled objects are not read.")
+    X, y = arrays
     if X.dtype not in (np.dtype(np.float64), np.dtype(np.float32)) or X.ndim != 2:
         raise InputError(f"{rows} must hold an array (rows, features) of float64 or float32.")
     return ArrayRows(X, y, stamps)
-
-
-def _mapped(path: Path) -> Any:
-    try:
-        # Pickles are not read, because they could run code.
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError):
-        pass
-    raise FileError(f"{path} is not a NumPy file (.npy) of numbers or text. Pickled objects are not read.")

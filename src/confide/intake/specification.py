@@ -17,7 +17,7 @@ from confide.features.encoder import Encoder
 from confide.features.forms import PenalisedRows, PublicMap, QuadraticForm, RowMap
 from confide.features.schema import RowWeight
 from confide.features.table import RowsPerPerson
-from confide.intake.targets import TargetKind
+from confide.intake.targets import OpenedTarget, TargetKind
 from confide.known_words import names_by_position
 
 
@@ -46,7 +46,7 @@ class RowSpecification:
         bounds them
     """
 
-    columns_of: Any
+    columns_of: object
     is_fit: bool
     encoder: Encoder | None
     target: TargetKind
@@ -135,6 +135,32 @@ class CheckedRows:
     fourier: PublicMap | None
     labels_declared: bool = True
 
+    @classmethod
+    def of(
+        cls,
+        specification: RowSpecification,
+        source: CheckedSource,
+        n_rows: int,
+        target: OpenedTarget,
+        columns: Columns,
+        fourier: PublicMap | None,
+        *,
+        has_weights: bool,
+    ) -> CheckedRows:
+        """The rows of a fit, and the public facts about them."""
+        return cls(
+            source=source,
+            n_rows=n_rows,
+            domain=target.domain,
+            target_sentence=target.sentence,
+            has_weights=has_weights,
+            columns=columns,
+            coefficient_names=coefficient_names(columns, specification.encoder, fourier),
+            encoder=specification.encoder,
+            fourier=fourier,
+            labels_declared=target.declared,
+        )
+
     def part(self, positions: Indices) -> CheckedRows:
         """The rows at these positions. Only for rows that this process reads."""
         return replace(self, source=self.source.taken(positions), n_rows=positions.size)
@@ -147,5 +173,5 @@ def coefficient_names(columns: Columns, encoder: Encoder | None, fourier: Public
     elif columns.feature_names_in is not None:
         names = columns.feature_names_in
     else:
-        names = np.array([f"x{i}" for i in range(columns.n_features_in)], dtype=object)
+        names = np.array(names_by_position(columns.n_features_in), dtype=object)
     return names if fourier is None else np.array(fourier.names_for(tuple(names)), dtype=object)

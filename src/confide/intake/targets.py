@@ -84,11 +84,6 @@ class Classes:
         """The classes of the parameter `classes`, or of a schema's target."""
         return cls(declared_domain(classes, schema), schema is not None and schema.target is not None)
 
-    @property
-    def is_silent(self) -> bool:
-        """Whether reading them gives no warning, so that another thread may do it."""
-        return self.matched_as_text
-
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         """Check the targets of rows in memory. Where the number of rows is None, the caller compares it."""
         if self.matched_as_text and self.domain is not None and y is not None:
@@ -96,7 +91,16 @@ class Classes:
             if n_rows is not None and len(values) != n_rows:
                 raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
             return ReadTargets(self.domain, None, domain_sentence(self.domain, declared=True), values=values)
-        labels = _label_array(y)
+        labels = _one_column(y, "label")
+        if labels.dtype.kind == "c":
+            raise InputError("Complex data not supported: labels must be numbers, booleans or text.")
+        if labels.dtype.kind == "O":
+            _check_objects(labels.ravel())
+        elif labels.dtype.kind not in "fiubUT":
+            raise InputTypeError("y must hold numbers, booleans or text, but it holds other types, such as dates.")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise InputError("Input y contains NaN or infinity; labels must not be missing.")
+        labels = column_or_1d(labels, warn=True)
         if n_rows is not None and labels.shape[0] != n_rows:
             raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
         domain = _undeclared_domain(labels) if self.domain is None else self.domain
@@ -118,8 +122,7 @@ class Classes:
             )
         if self.domain is not None:
             return OpenedTarget(self.domain, None, domain_sentence(self.domain, declared=True))
-        present = rows.labels_present()
-        target = self.read(present, None)
+        target = self.read(rows.labels_present(), None)
         return OpenedTarget(target.domain, None, target.sentence, target.declared)
 
 
@@ -135,7 +138,8 @@ class Numbers:
     shift : a public number that is subtracted then, and added to the released intercept
     """
 
-    is_silent: ClassVar[bool] = False
+    domain: ClassVar[None] = None
+    matched_as_text: ClassVar[bool] = False
     are_counts: bool = False
     sentence: str = ""
     low: float = -math.inf
@@ -200,8 +204,8 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Label, ...] | 
 
 def domain_sentence(domain: tuple[Label, ...], declared: bool) -> str:
     """The sentence of the guarantee that says where the label domain comes from."""
-    shown = [f'"{label}"' if isinstance(label, str) else str(label) for label in domain]
-    named = f"{', '.join(shown[:-1])} and {shown[-1]}"
+    *first, last = [f'"{label}"' if isinstance(label, str) else str(label) for label in domain]
+    named = f"{', '.join(first)} and {last}"
     if declared:
         return f"The labels {named} were declared, not learned from the rows."
     return f"The labels {named} were not declared: they were taken from the rows and are assumed to be public."
@@ -249,20 +253,6 @@ def _one_column(y: Any, what: str) -> Any:
     if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
         raise InputError(f"y should be a 1d array: one {what} for each row.")
     return array
-
-
-def _label_array(y: Any) -> Any:
-    """Labels as a one-dimensional array without missing values."""
-    array = _one_column(y, "label")
-    if array.dtype.kind == "c":
-        raise InputError("Complex data not supported: labels must be numbers, booleans or text.")
-    if array.dtype.kind == "O":
-        _check_objects(array.ravel())
-    elif array.dtype.kind not in "fiubUT":
-        raise InputTypeError("y must hold numbers, booleans or text, but it holds other types, such as dates.")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InputError("Input y contains NaN or infinity; labels must not be missing.")
-    return column_or_1d(array, warn=True)
 
 
 def _check_objects(labels: Any) -> None:

@@ -1,8 +1,13 @@
-"""Losses that users wrote: read, and checked on a grid of public numbers. It happens before any charge and without data."""
+"""Losses that users wrote: read, and checked on a grid of public numbers. It happens before any charge and without data.
+
+What is asked of every object with functions of a user, a loss or a penalty, comes first.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,8 +18,7 @@ from numpy.typing import NDArray
 from confide.array_types import Array
 from confide.erm.row_bounds import LARGEST_BOUND
 from confide.erm.transformed_losses import DeclaredLoss
-from confide.errors import ParameterError
-from confide.intake.user_code import check_that_it_can_be_copied, positive_constant
+from confide.errors import ParameterError, as_float
 
 _FUNCTIONS = ("value", "derivative", "second_derivative")
 _WITH_KINKS = ("value", "derivative")
@@ -25,6 +29,30 @@ _SLACK = 1e-9
 """Allowed relative error of a difference, for rounding."""
 _LARGEST_SHARE_OF_KINKS = 0.05
 """The derivative may have kinks at this share of the grid, where it does not change as the second derivative says."""
+
+
+def check_that_it_can_be_copied(given: object, refusal: Callable[[str], ParameterError]) -> None:
+    """Solvers, which are not trusted, get a copy, and making it must not fail after a charge.
+
+    Ask it when the functions of the object have been called, for they may keep in it what cannot be copied.
+
+    Parameters
+    ----------
+    given : the user's object
+    refusal : makes the error to raise, from what is wrong
+    """
+    try:
+        deepcopy(given)
+        return
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        kind = type(error).__name__
+    raise refusal(f"copy.deepcopy cannot copy it and raises {kind}; keep locks and open files out of it")
+
+
+def positive_constant(given: object, name: str) -> float | None:
+    """A constant that the object declares, as a plain number; None unless it is positive and at most `LARGEST_BOUND`."""
+    number = as_float(getattr(given, name, None))
+    return number if 1.0 / LARGEST_BOUND <= number <= LARGEST_BOUND else None
 
 
 def loss_with_slopes(loss: Any, target_bound: float | None) -> DeclaredLoss:

@@ -210,19 +210,3 @@ class Prior:
             raise ParameterError("the prior was written by another version of confide, which this version cannot read.")
         its = fitted_to if value["of_model"] else None
         return replace(prior, source=value["source"], guarantee=guarantee, fitted_to=its)
-
-
-def checked_prior(prior: Prior | None, *, needs_guarantee: bool) -> Prior | None:
-    """The prior, once it is known that it may be used.
-
-    Parameters
-    ----------
-    prior : the prior, or None
-    needs_guarantee : whether the fit promises privacy; then its prior must not reveal rows either
-    """
-    if needs_guarantee and prior is not None and prior.guarantee is not None and prior.guarantee.void is not None:
-        raise ParameterError(
-            "the prior is a model without a guarantee, which may reveal the rows that it was fitted to. If these rows are "
-            "public, say so: prior=confide.PublicPrior(model). Otherwise give a model with a guarantee."
-        )
-    return prior

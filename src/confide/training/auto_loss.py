@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from confide.erm.losses import Loss
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
@@ -39,31 +38,28 @@ AIMS = {"robust": (0.18, 0.2), "mean": (0.18, 1.0), "counts": (0.65, 1.0)}
 targets at the usual noise, and the largest share, which is taken without noise."""
 
 
-def squared_losses(target_bound: float, *, aim: str, by_length: bool = False) -> Thresholds:
+def squared_losses(target_bound: float, *, aim: str, by_length: bool = False) -> ScoreLoss:
     """Half the squared residual, with slopes clipped at each share of the bound on targets."""
     return _thresholds(target_bound, aim, lambda threshold: SquaredLoss(target_bound, threshold, by_length))
 
 
-def count_losses(target_bound: float) -> Thresholds:
+def count_losses(target_bound: float) -> ScoreLoss:
     """The loss of counts, with slopes clipped at each share of the bound on targets."""
     return _thresholds(target_bound, "counts", lambda threshold: PoissonLoss(target_bound, threshold))
 
 
-def _thresholds(target_bound: float, aim: str, loss_at: Callable[[float], Loss]) -> Thresholds:
+def _thresholds(target_bound: float, aim: str, loss_at: Callable[[float], Loss]) -> ScoreLoss:
     if not math.isfinite(target_bound):
         raise ParameterError('threshold="auto" is a share of target_bound, which is inf: give a number.')
     shares = tuple(share for share in SHARES if share <= AIMS[aim][1])
-    return Thresholds(tuple(loss_at(share * target_bound) for share in shares), shares, aim)
+    thresholds = Thresholds(tuple(loss_at(share * target_bound) for share in shares), shares, aim)
+    # Until the noise is known, it is the loss at the share of the usual noise.
+    return ScoreLoss(_nearest(thresholds, AIMS[aim][0]), thresholds=thresholds)
 
 
-def is_automatic(threshold: Any) -> bool:
-    """Whether a threshold is to be chosen here."""
-    return isinstance(threshold, str) and threshold == "auto"
-
-
-def usual_loss(thresholds: Thresholds) -> Loss:
-    """The loss at the share of the usual noise."""
-    return _nearest(thresholds, AIMS[thresholds.aim][0])
+def is_automatic(given: object) -> bool:
+    """Whether a parameter is the word "auto". An array is compared with no word."""
+    return isinstance(given, str) and given == "auto"
 
 
 def loss_at_noise(settings: Settings, n_features: int, n_rows: int | None) -> ScoreLoss:
@@ -111,5 +107,4 @@ def squared_error(target_bound: float, *, with_square: bool = False) -> SquaredE
     if with_square or target_bound == float("inf"):
         return SquaredError(target_bound, with_square)
     losses = squared_losses(target_bound, aim="mean")
-    nearly_squared = ScoreLoss(usual_loss(losses), thresholds=losses, score_size=target_bound)
-    return SquaredError(target_bound, with_square, nearly_squared)
+    return SquaredError(target_bound, with_square, replace(losses, score_size=target_bound))

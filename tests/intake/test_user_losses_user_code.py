@@ -17,7 +17,7 @@ from confide.data.federated import received, send
 from confide.erm.row_bounds import LARGEST_BOUND
 from confide.erm.transformed_losses import DeclaredLoss
 from confide.errors import InputError, NotCertified, ParameterError
-from confide.intake.user_code import check_that_it_can_be_copied, positive_constant
+from confide.intake.user_losses import check_that_it_can_be_copied, positive_constant
 
 
 def test_what_cannot_be_copied_is_refused_in_the_callers_words():
