@@ -11,9 +11,7 @@ BY_IDENTITY = {"CentredRows", "ClippedRows", "ScaledRows", "CodedRows", "JoinedR
 """They hold arrays, whose comparison is no truth value."""
 OWN_CONSTRUCTOR = {"Bundles", "Mapped"}
 BY_NAME = {
-    "MappedObjective": 2, "ObjectiveWithRidges": 1, "PenalisedObjective": 1, "SparseObjective": 1, "SparseProblem": 2,
-    "GroupedFormProblem": 1, "ProblemFacts": 9, "Problem": 5, "ProblemWithRidges": 1, "PenalisedProblem": 1,
-    "LeastSquares": 2,
+    "ProblemFacts": 9, "Problem": 6, "LeastSquares": 2, "GradientPlan": 1,
 }  # fmt: skip
 """How many fields of their own can be given by name alone."""
 DERIVED = {

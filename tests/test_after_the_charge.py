@@ -28,7 +28,6 @@ HOLDING = {
     "confide.threads": {"one_blas_thread", "_Limit.__enter__", "_Limit.__exit__"},
     "confide.expected_noise": {
         "alpha",
-        "_convexity",
         "deviation",
         "diagonal_deviation",
         "product_deviation",

@@ -32,22 +32,17 @@ Many rows damp the main noise by factors of hundreds in the directions that they
 
 def added_l2(plan: Any) -> float:
     """Strength of the sum form that was added to what was asked for."""
-    return float((plan.l2 - plan.problem.l2) / _convexity(plan))
-
-
-def _convexity(plan: Any) -> float:
-    """The ridge within the penalty at a strength of 1: 1, but for a penalty of the user's own."""
-    return float(getattr(getattr(plan.problem, "penalty", None), "strong_convexity", 1.0))
+    return float((plan.l2 - plan.problem.l2) / plan.problem.penalty.strong_convexity)
 
 
 def alpha(plan: Any) -> float:
     """Total strength of the mean form, of which an l1 penalty may have a share: mean loss + alpha N(w)."""
-    return float(plan.l2 / _convexity(plan) / plan.problem.n_rows_low / (1.0 - l1_ratio(plan)))
+    return float(plan.l2 / plan.problem.penalty.strong_convexity / plan.problem.n_rows_low / (1.0 - l1_ratio(plan)))
 
 
 def l1_ratio(plan: Any) -> float:
     """Share of an l1 penalty in that strength."""
-    return float(getattr(plan, "l1_ratio", getattr(plan.problem, "l1_ratio", 0.0)))
+    return float(getattr(plan, "l1_ratio", plan.problem.penalty.l1_ratio))
 
 
 def noise_norm(plan: Any) -> float:

@@ -114,7 +114,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
         **_of_penalty(plan),
-        **({"largest_ridge_factor": problem.largest_ridge_factor} if hasattr(problem, "ridge_factors") else {}),
+        **({"largest_ridge_factor": max(problem.penalty.factors)} if problem.penalty.factors else {}),
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
         "noise_norm": plan.noise_norm,
         "noise_in_rows": noise_in_rows(plan),
@@ -200,17 +200,18 @@ def plan_reasons(plan: Any) -> str:
 
 def _of_penalty(plan: Any) -> dict[str, Any]:
     """The share of an l1 penalty, where there is one, or the constants of a penalty of the user's."""
-    share, penalty = l1_ratio(plan), getattr(plan.problem, "penalty", None)
-    return {"l1_ratio": share} if share > 0.0 else {} if penalty is None else {"penalty": penalty.to_dict()}
+    share, function = l1_ratio(plan), plan.problem.penalty.function
+    return {"l1_ratio": share} if share > 0.0 else {} if function is None else {"penalty": function.to_dict()}
 
 
 def _shares(plan: Any) -> str:
     """What an l1 penalty has of alpha, and what becomes of small weights; or which own penalty alpha multiplies."""
-    if hasattr(plan.problem, "ridge_factors"):
-        times = plan.problem.largest_ridge_factor
+    penalty = plan.problem.penalty
+    if penalty.factors:
+        times = max(penalty.factors)
         return f", the ridge of columns with the least noise; others have more, up to {times:.3g} times as much"
-    if (penalty := getattr(plan.problem, "penalty", None)) is not None:
-        return f", the strength of {penalty.name}, which is {penalty.strong_convexity:.6g}-strongly convex"
+    if (own := penalty.function) is not None:
+        return f", the strength of {own.name}, which is {own.strong_convexity:.6g}-strongly convex"
     if not (share := l1_ratio(plan)):
         return ""
     zeros = "; weights no larger than chance alone makes them become 0" if plan.lattice is not None else ""

@@ -43,10 +43,10 @@ from tests.privacy import (
     test_moments,
 )
 from tests.privacy import (
-    test_penalised_problem_grouped_form as test_grouped_form,
+    test_mechanism_grouped_form as test_grouped_form,
 )
 from tests.privacy import (
-    test_penalised_problem_ridges_of_columns as test_ridges_of_columns,
+    test_mechanism_ridges_of_columns as test_ridges_of_columns,
 )
 from tests.privacy.densities import bundles_norm, gaussian_multiplier, least_variance_covariance, shape_norm
 from tests.privacy.descents import mean_of_sums

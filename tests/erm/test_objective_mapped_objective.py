@@ -8,7 +8,8 @@ import pytest
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
-from confide.erm.objective import MappedObjective, Objective
+from confide.erm.objective import Objective
+from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import BallBound
 from confide.features.forms import QuadraticForm
 from tests.privacy.problems import group_rows
@@ -24,9 +25,8 @@ ROWS = group_rows(BOUND, 30)
 
 def objectives():
     """Over rows as they are, and over mapped rows."""
-    own = MappedObjective(
-        MemorySource(ArrayBlocks(ROWS), LABELS), LogisticLoss(), BOUND, 1.5, 3.0, LINEAR, form=FORM, mapped_norm=9.0
-    )
+    source = MemorySource(ArrayBlocks(ROWS), LABELS)
+    own = Objective(source, LogisticLoss(), BOUND, 1.5, 3.0, LINEAR, penalty=Penalty(form=FORM))
     mapped = MemorySource(ArrayBlocks(FORM.sums_in_norm(ROWS)), LABELS)
     return own, Objective(mapped, LogisticLoss(), BallBound(100.0), 1.5, 3.0, LINEAR)
 
@@ -49,12 +49,17 @@ def test_values_gradients_and_hessians_are_those_of_mapped_rows():
 def test_what_solvers_know_of_a_row_is_its_length_in_the_norm():
     """The smoothness, too."""
     own, _ = objectives()
-    assert own.row_norm == 9.0
-    assert own.smoothness == pytest.approx(3.0 + 30 * 0.25 * 81.0)
+    assert own.row_norm == pytest.approx(np.hypot(FORM.longest(BOUND), 1.5))
+    assert own.row_norm > 1.1 * np.hypot(BOUND.l2_norm, 1.5)
+    assert own.smoothness == pytest.approx(3.0 + 30 * 0.25 * own.row_norm**2)
 
 
 class Doubled:
-    """A map that is plain to see: weights are doubled, and sums are tripled, but for the intercept."""
+    """A map that is plain to see: weights are doubled, and sums are tripled, but for the intercept; rows are 2 long."""
+
+    def longest(self, row_bound):
+        """2."""
+        return 2.0
 
     def weights_of(self, coef):
         """2 v."""
@@ -69,7 +74,7 @@ def test_an_objective_by_hand():
     """One row of 1/2 with the constant 1 at score 0: log 2, slope -1/2, curvature 1/4; a ridge of 4 and a linear term."""
     source = MemorySource(ArrayBlocks(np.array([[0.5]])), np.ones(1, np.int8))
     linear = np.array([[1.0, 10.0]])
-    own = MappedObjective(source, LogisticLoss(), BallBound(1.0), 1.0, 4.0, linear, form=Doubled(), mapped_norm=2.0)
+    own = Objective(source, LogisticLoss(), BallBound(1.0), 1.0, 4.0, linear, penalty=Penalty(form=Doubled()))
     weights = np.array([[1.0, -1.0]])
     assert own.evaluate(weights, 0).value == pytest.approx(np.log(2.0) + 4.0 + 1.0 - 10.0, rel=1e-14)
     gradient = [[-0.75 + 4.0 + 1.0, -0.5 - 4.0 + 10.0]]
@@ -79,6 +84,6 @@ def test_an_objective_by_hand():
     np.testing.assert_allclose(found.hessian, [[[9.0 / 16.0 + 4.0, 0.375], [0.375, 0.25 + 4.0]]], rtol=1e-14)
     assert own.evaluate(weights, 1).hessian.shape == (1, 0, 0)
     lent = own.lent()
-    assert (lent.mapped_norm, lent.intercept, lent.l2, lent.largest_weight) == (2.0, 1.0, 4.0, 1.0)
+    assert (lent.row_norm**2, lent.intercept, lent.l2, lent.largest_weight) == (pytest.approx(5.0), 1.0, 4.0, 1.0)
     lent.linear[...] = 0.0
     assert own.linear.tolist() == [[1.0, 10.0]]

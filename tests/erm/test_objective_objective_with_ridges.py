@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import LogisticLoss
-from confide.erm.objective import Objective, ObjectiveWithRidges
+from confide.erm.objective import Objective
+from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import BallBound
+from tests.privacy.problems import with_ridges
 
 FACTORS = np.array([1.0, 3.0, 2.0, 5.0])
 POINTS = np.random.default_rng(2).normal(size=(3, 4))
@@ -21,7 +21,7 @@ def objectives():
     rng = np.random.default_rng(0)
     rows = MemorySource(ArrayBlocks(rng.normal(size=(50, 4))), rng.choice([-1, 1], size=50).astype(np.int8))
     given = (rows, LogisticLoss(), BallBound(1.0), 0.0, 2.0, rng.normal(size=(3, 4)))
-    return Objective(*given), ObjectiveWithRidges(*given, factors=FACTORS)
+    return Objective(*given), with_ridges(Objective(*given), FACTORS.tolist())
 
 
 def test_each_weight_has_a_ridge_of_its_own():
@@ -40,8 +40,15 @@ def test_each_weight_has_a_ridge_of_its_own():
 
 
 def test_a_solver_cannot_change_the_ridges():
-    """It is given a copy of the factors."""
+    """What it writes to its own ridges is lost."""
     _, own = objectives()
-    own = replace(own, factors=FACTORS.copy())
-    own.lent().factors[:] = 9.0
-    np.testing.assert_array_equal(own.factors, FACTORS)
+    for face in (own, own.lent()):
+        face.ridges[:] = 9.0
+        np.testing.assert_array_equal(face.ridges, 2.0 * FACTORS)
+
+
+def test_groups_of_weights_share_their_ridge():
+    """One factor for each group, repeated for its weights."""
+    plain, _ = objectives()
+    grouped = plain.replaced(penalty=Penalty(factors=(1.0, 3.0), sizes=(3, 1)))
+    np.testing.assert_array_equal(grouped.ridges, [2.0, 2.0, 2.0, 6.0])

@@ -10,8 +10,8 @@ import pytest
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import LogisticLoss
-from confide.erm.objective import Objective, PenalisedObjective
-from confide.erm.penalties import StronglyConvex, slopes_of
+from confide.erm.objective import Objective
+from confide.erm.penalties import Penalty, StronglyConvex, slopes_of
 from confide.erm.row_bounds import BallBound
 from confide.erm.solver import on_part
 from tests.privacy.own_penalties import CONVEXITY, LOG_COSH, OF_LENGTH, hessian
@@ -23,7 +23,7 @@ L2 = 3.0
 def objectives(loss, labels, linear, intercept=1.5):
     """With the penalty, and with a ridge that is next to nothing."""
     source = MemorySource(ArrayBlocks(RNG.normal(size=(20, 2))), labels.astype(np.int8))
-    own = PenalisedObjective(source, loss, BallBound(1.0), intercept, L2, linear, penalty=OF_LENGTH)
+    own = Objective(source, loss, BallBound(1.0), intercept, L2, linear, penalty=Penalty(function=OF_LENGTH))
     return own, Objective(source, loss, BallBound(1.0), intercept, 1e-300, linear)
 
 
@@ -68,7 +68,7 @@ def test_what_a_solver_is_lent_and_its_parts_keep_the_penalty():
 def test_the_smoothness_bounds_how_fast_gradients_change():
     """l2 M / m and n c R^2; half of the first is too small close to 0."""
     own, _ = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), np.zeros((1, 3)))
-    own = replace(own, penalty=LOG_COSH, l2=1e4)
+    own = replace(own, penalty=Penalty(function=LOG_COSH), l2=1e4)
     assert own.smoothness == pytest.approx(1e4 * 3.0 + 20 * 0.25 * 3.25, rel=1e-9)
     first, second = np.zeros((1, 3)), np.array([[1e-4, 0.0, 0.0]])
     rate = np.linalg.norm(own.gradients(first) - own.gradients(second)) / 1e-4
@@ -79,7 +79,7 @@ def test_differences_of_gradients_have_steps_of_the_size_of_the_weights():
     """A ridge written as a penalty: its Hessian is the identity at weights of 2^40 beside small ones, and at 0."""
     ridge = StronglyConvex(lambda w: 0.5 * w @ w, lambda w: w, 1.0, 1.0)
     own, bare = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), np.zeros((1, 3)), 1.0)
-    own = replace(own, penalty=ridge)
+    own = replace(own, penalty=Penalty(function=ridge))
     for weights in (np.array([[2.0**40, 0.5, -1.0]]), np.array([[0.5, -1.0, 1.0]]), np.zeros((1, 3))):
         found = own.evaluate(weights, 2).hessian - bare.evaluate(weights, 2).hessian
         np.testing.assert_allclose(found[0], L2 * np.eye(3), rtol=1e-9, atol=1e-9)
@@ -92,7 +92,7 @@ def test_an_objective_without_an_intercept_has_the_penalty_alone():
     half = StronglyConvex(lambda w: 0.25 * w @ w + 0.25 * np.sum(w**4), lambda w: 0.5 * w + w**3, 0.5, 0.5)
     linear = np.array([[1.0, -1.0]])
     own, bare = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), linear, 0.0)
-    own, weights = replace(own, penalty=half), np.array([[2.0, -4.0]])
+    own, weights = replace(own, penalty=Penalty(function=half)), np.array([[2.0, -4.0]])
     assert own.evaluate(weights, 0).value - bare.evaluate(weights, 0).value == pytest.approx(
         [2.0 * L2 * (5.0 + 68.0)], rel=1e-12
     )
@@ -104,7 +104,7 @@ def test_an_objective_without_an_intercept_has_the_penalty_alone():
 def test_the_smoothness_by_hand():
     """l2 M / m + n c (R^2 + intercept^2): 3 times as steep as the ridge within it, rounded upwards by twice 2^-40."""
     own, _ = objectives(LogisticLoss(), np.where(np.arange(20) % 2, 1, -1), np.zeros((1, 3)))
-    own = replace(own, penalty=LOG_COSH, l2=1e12)
+    own = replace(own, penalty=Penalty(function=LOG_COSH), l2=1e12)
     assert own.smoothness / (3e12 + 20 * 0.25 * 3.25) - 1.0 == pytest.approx(2.0**-39, rel=0.01, abs=0.0)
     other = replace(own, l2=1.0, largest_weight=1e12)
     assert other.smoothness / (3.0 + 20 * 0.25e12 * 3.25) - 1.0 == pytest.approx(2.0**-40, rel=0.01, abs=0.0)

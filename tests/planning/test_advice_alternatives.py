@@ -10,7 +10,6 @@ from confide.estimators.logistic import LogisticRegression
 from confide.features.schema import Schema
 from confide.planning.advice import Alternatives
 from confide.planning.simulation import simulate
-from confide.privacy.penalised_problem import ridge_factors
 from tests.cli.commands import run
 
 
@@ -74,7 +73,7 @@ def test_distances_from_weights_with_several_ridges_are_not_compared_with_those_
     categories = {"many": {"categories": [f"c{i}" for i in range(30)]}, "x": {"low": 0.0, "high": 1.0, "knots": 0}}
     model = LogisticRegression(0.5, schema=Schema({**categories, "few": {"categories": ["a", "b", "c"]}}))
     plan = model.plan(45_000)
-    assert ridge_factors(plan.problem)
+    assert plan.problem.penalty.factors
     found = Alternatives.of(model, plan, 45_000, None, None)
     assert found.bound is not None
     assert all("cannot be compared" in said for said in found.to_dict()["mechanisms"].values() if "gradient" not in said)

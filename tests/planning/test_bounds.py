@@ -28,8 +28,7 @@ from confide.planning.bounds import (
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.penalised_problem import ProblemWithRidges
-from tests.privacy.problems import problem
+from tests.privacy.problems import problem, with_ridges
 
 CELLS = [
     # population, mechanism, budget, rows, columns, failure, norm
@@ -230,7 +229,7 @@ def test_plans_without_a_theorem_are_refused():
 def test_several_ridges_make_reference_weights_longer_by_the_root_of_their_ratio():
     """In units in which all ridges are the least one. Noise, alone or with the seal, counts as it is."""
     plain = problem(2000, 3, row_bound=GroupBound((2, 1), (0.9, 0.7)), intercept=0.5, l2=100.0)
-    facts, mechanism = ProblemWithRidges.of(plain, (1.0, 4.0, 9.0)), ObjectivePerturbation()
+    facts, mechanism = with_ridges(plain, (1.0, 4.0, 9.0)), ObjectivePerturbation()
     plan, without = (mechanism.plan(each, PureDP(1.0)) for each in (facts, plain))
     assert without.l2 == plan.l2 == 100.0
     without = replace(plan, problem=plain)
@@ -249,7 +248,7 @@ def test_noise_of_a_ball_beside_several_ridges_counts_by_its_length():
     plan = ObjectivePerturbation().plan(plain, PureDP(1.0))
     plan = replace(plan, noise=replace(plan.noise, shape=plain.shapes[0]))
     assert plan.noise.shape.name == "ball"
-    beside = replace(plan, problem=ProblemWithRidges.of(plain, (1.0, 4.0, 9.0)))
+    beside = replace(plan, problem=with_ridges(plain, (1.0, 4.0, 9.0)))
     pulls = [pull for _, pull, _ in _divisions(beside, 0.1, 0.05)]
     alone = [pull for _, pull, _ in _divisions(plan, 0.1, 0.05)]
     assert all(more > 1.05 * less for more, less in zip(pulls, alone, strict=True))

@@ -20,11 +20,10 @@ from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.penalised_problem import ProblemWithRidges
 from confide.privacy.shapes import Ball, Cylinder, Groups
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import exact_minimiser, signed
-from tests.privacy.problems import problem, releases, rows_and_labels, source
+from tests.privacy.problems import problem, releases, rows_and_labels, source, with_ridges
 
 MECHANISMS = {"objective": ObjectivePerturbation(), "output": OutputPerturbation()}
 BUDGETS = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-3), "zcdp": ZCDP(0.2)}
@@ -237,7 +236,7 @@ def test_bounds_know_the_largest_of_several_ridges():
     """The ridge of a reference weight may be the largest; the bounds hold for what is released."""
     bound = GroupBound((2, 1), (0.9, 0.7))
     plain = problem(200, 3, row_bound=bound, intercept=0.5, l2=20.0)
-    facts, mechanism = ProblemWithRidges.of(plain, (1.0, 4.0, 9.0)), MECHANISMS["objective"]
+    facts, mechanism = with_ridges(plain, (1.0, 4.0, 9.0)), MECHANISMS["objective"]
     plan = mechanism.plan(facts, PureDP(1.0))
     found, without = utility_bound(plan), utility_bound(mechanism.plan(plain, PureDP(1.0)))
     assert plan.l2 == 20.0

@@ -12,7 +12,6 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.planning import simulation
 from confide.planning.simulation import simulate
-from confide.privacy.penalised_problem import ridge_factors
 
 
 def test_more_budget_and_more_rows_help():
@@ -302,20 +301,20 @@ def test_made_up_rows_are_fitted_with_the_ridges_of_the_plan():
     })  # fmt: skip
     seen, minimisers = [], simulation._MadeUpRows.minimisers
     plan = LogisticRegression(0.1, schema=schema).plan(20_000)
-    factors = ridge_factors(plan.problem)
-    assert factors
+    penalty = plan.problem.penalty
+    assert penalty.factors
 
-    def noted(made_up, l2, linear, start, factors=()):
-        found = minimisers(made_up, l2, linear, start, factors)
-        seen.append((made_up, l2, linear, found, factors))
+    def noted(made_up, l2, linear, start, *penalty):
+        found = minimisers(made_up, l2, linear, start, *penalty)
+        seen.append((made_up, l2, linear, found, penalty))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulation._MadeUpRows, "minimisers", noted)
         simulate(LogisticRegression(0.1, schema=schema), 20_000, error=0.3, n_designs=1)
     made_up, l2, linear, found, given = seen[-1]
-    assert given == factors
+    assert given == (penalty,)
     facts = made_up.facts
     plain = Objective(made_up.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
-    gradients = plain.gradients(found) + l2 * (np.array(factors) - 1.0) * found
+    gradients = plain.gradients(found) + (penalty.ridges(l2) - l2) * found
     assert np.linalg.norm(gradients, axis=1).max() <= 2e-6 * facts.n_rows * plain.row_norm

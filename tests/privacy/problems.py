@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy as np
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
+from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import BallBound
 from confide.expected_noise import first_small_seal
 from confide.privacy import objective_perturbation
 from confide.privacy.budgets import Neighbours
-from confide.privacy.mechanism import Problem
+from confide.privacy.mechanism import Problem, groups_of
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 
@@ -49,6 +51,17 @@ def problem(
         rows_per_person=rows_per_person,
         largest_weight=largest_weight,
     )
+
+
+def with_penalty(facts, **parts):
+    """The same facts with a penalty of these parts."""
+    return replace(facts, penalty=Penalty(**parts))
+
+
+def with_ridges(facts, factors):
+    """The same facts with a ridge for each group of weights, or an objective with one for each weight."""
+    sizes = groups_of(facts.row_bound, facts.intercept)[0] if isinstance(facts, Problem) else (1,) * len(factors)
+    return with_penalty(facts, factors=tuple(factors), sizes=sizes)
 
 
 def source(n=20, d=2, seed=0, length=1.0):

@@ -11,7 +11,7 @@ import pytest
 from confide import Schema
 from confide.data.arrays import ArrayBlocks, EncodedBlocks, KeptBlocks, MemorySource
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Objective, ObjectiveWithRidges
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
@@ -25,6 +25,7 @@ from confide.solvers.cheap_gradients import (
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
+from tests.privacy.problems import with_ridges
 
 pytestmark = pytest.mark.usefixtures("by_numpy_alone")
 
@@ -305,9 +306,3 @@ def test_a_single_long_row_is_shortened_though_a_few_rows_told_nothing(dtype):
         np.testing.assert_allclose(
             found, exact.evaluate(weights, order=1).gradient, rtol=1e-5 if dtype == "float32" else 1e-9
         )
-
-
-def with_ridges(objective, factors):
-    """The same problems with a ridge for each weight."""
-    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
-    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

@@ -12,13 +12,14 @@ import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import BoxBound
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
-from confide.erm.objective import Objective, ObjectiveWithRidges
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.solvers import cheap_gradients
 from confide.solvers.cheap_gradients import compiled_objective
 from confide.solvers.fallback import NewtonThenFallback
+from tests.privacy.problems import with_ridges
 
 
 def problem(norm=1.0, loss=None, n=20_000, d=12):
@@ -181,9 +182,3 @@ def test_ridges_of_single_weights_are_those_of_the_objective(compiled):
     expected, found = exact.evaluate(weights, order=2), compiled_objective(exact, False).evaluate(weights, order=2)
     np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-5, atol=1e-5 * np.abs(expected.hessian).max())
-
-
-def with_ridges(objective, factors):
-    """The same problems with a ridge for each weight."""
-    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
-    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

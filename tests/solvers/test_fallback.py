@@ -10,13 +10,14 @@ import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Objective, PenalisedObjective
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.solver import Solution
 from confide.errors import FileError
 from confide.solvers import fallback
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
 from tests.privacy.own_penalties import LOG_COSH
+from tests.privacy.problems import with_penalty
 from tests.solvers.problems import LOSSES, Idle, objective, planned_tolerance
 
 
@@ -162,9 +163,7 @@ def test_gradients_change_no_faster_than_the_smoothness_says(loss):
 def test_with_a_penalty_of_the_user_s_own_gradient_descent_takes_over_and_reaches_the_tolerance():
     """F2 knows the Hessian of a ridge. It would apply to this loss, and is not asked."""
     plain = objective(LogisticLoss(), l2=20.0)
-    own = PenalisedObjective(
-        plain.source, plain.loss, plain.row_bound, plain.intercept, plain.l2, plain.linear, penalty=LOG_COSH
-    )
-    solution = NewtonThenFallback(first=Idle(), has_ridge=False).solve(own, np.zeros((1, 7)), 1e-7)
+    own = with_penalty(plain, function=LOG_COSH)
+    solution = NewtonThenFallback(first=Idle()).solve(own, np.zeros((1, 7)), 1e-7)
     assert np.linalg.norm(own.gradients(solution.weights)) <= 1.01e-7
     assert max(own.source.orders) == 1, "no Hessian was asked for"

@@ -9,11 +9,12 @@ import scipy.sparse
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Objective, ObjectiveWithRidges
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.solver import Solution
 from confide.solvers.fallback import InSpanOfRows
 from confide.solvers.newton import Newton
+from tests.privacy.problems import with_ridges
 from tests.solvers.problems import CountingSource, Idle
 
 
@@ -105,9 +106,3 @@ def test_ridges_of_single_weights_are_left_to_the_other_method():
     solution = InSpanOfRows(inner, Newton()).solve(exact, np.zeros_like(exact.linear), 1e-8)
     assert not inner.widths
     assert (np.linalg.norm(exact.gradients(solution.weights), axis=1) <= 1e-8).all()
-
-
-def with_ridges(objective, factors):
-    """The same problems with a ridge for each weight."""
-    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
-    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

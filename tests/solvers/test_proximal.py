@@ -11,7 +11,6 @@ import pytest
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.penalties import least_subgradients
 from confide.erm.solver import Evaluation, Solution
-from confide.privacy.penalised_problem import SparseProblem
 from confide.solvers import proximal
 from confide.solvers.proximal import (
     AcceleratedProximalGradient,
@@ -20,14 +19,14 @@ from confide.solvers.proximal import (
     ProximalThenFallback,
     minimiser_of_model,
 )
-from tests.privacy.problems import problem, source
+from tests.privacy.problems import problem, source, with_penalty
 
 NARROW = HuberHinge(2.0**-10)
 
 
 def made(n=60, d=6, *, loss=None, l2=2.0, l1_ratio=0.5, intercept=1.0, seed=0):
     """An objective over random rows."""
-    facts = SparseProblem.of(problem(n, d, loss=loss or LogisticLoss(), l2=l2, intercept=intercept), l1_ratio)
+    facts = with_penalty(problem(n, d, loss=loss or LogisticLoss(), l2=l2, intercept=intercept), l1_ratio=l1_ratio)
     return facts.objective(source(n, d, seed), l2, np.zeros((1, facts.n_weights)))
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Objective, ObjectiveWithRidges
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.estimators.logistic import LogisticRegression
@@ -20,6 +20,7 @@ from confide.solvers.cheap_gradients import ApproximateSum
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory, _column_scales
+from tests.privacy.problems import with_ridges
 
 
 def words(n=33_000, d=2_010, entries=8, seed=0):
@@ -177,9 +178,3 @@ def test_scales_know_a_ridge_for_each_weight():
     np.testing.assert_allclose(1.0 / found - 1.0 / plain, 4.0 * (np.array(factors) - 1.0), rtol=1e-6, atol=1e-9)
     solution = ColumnScaledLimitedMemory().solve(apart, np.zeros((1, 2011)), 1e-6)
     assert np.linalg.norm(apart.gradients(solution.weights)) <= 1e-6
-
-
-def with_ridges(objective, factors):
-    """The same problems with a ridge for each weight."""
-    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
-    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

@@ -11,11 +11,12 @@ import pytest
 from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.losses import LogisticLoss
-from confide.erm.objective import Objective, ObjectiveWithRidges
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.solvers.scaled_lbfgs import Arrow, ColumnScaledLimitedMemory, arrow_of, metric_at
+from tests.privacy.problems import with_ridges
 
 
 def problem(levels, n, weighted=False):
@@ -109,9 +110,3 @@ def test_the_metric_knows_a_ridge_for_each_weight():
     gradients = np.random.default_rng(4).normal(size=(3, weights.shape[1]))
     found = metric_at(objective.lent(), Arrow.of(layout_of(objective)), weights)(gradients)
     np.testing.assert_allclose(found @ hessian, gradients, atol=1e-9)
-
-
-def with_ridges(objective, factors):
-    """The same problems with a ridge for each weight."""
-    parts = (objective.source, objective.loss, objective.row_bound, objective.intercept, objective.l2, objective.linear)
-    return ObjectiveWithRidges(*parts, objective.largest_weight, factors=factors)

@@ -17,7 +17,6 @@ from confide.privacy.bundles import Bundles, shapes_of_groups
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.penalised_problem import ProblemWithRidges, ridge_factors
 from confide.report.verification import failures_of_plan, plans_again
 from confide.training import alpha
 from confide.training.alpha import (
@@ -27,7 +26,7 @@ from confide.training.alpha import (
     typical_norm_beside_ridges,
     with_ridges_by_noise,
 )
-from tests.privacy.problems import problem
+from tests.privacy.problems import problem, with_ridges
 
 OBJECTIVE = ObjectivePerturbation()
 LONG = GroupBound((30, 3, 1, 1), (1.0, 1.0, 1.0, 2.0), (True, True, False, False))
@@ -66,7 +65,7 @@ def test_factors_follow_the_size_of_drawn_noise():
 def test_two_classes_in_bundles_under_a_pure_budget_have_ridges():
     """And nothing that was not compared has."""
     found = with_ridges_by_noise(facts(), OBJECTIVE, PureDP(0.1))
-    assert found == ProblemWithRidges.of(facts(), factors_by_noise(bundles()))
+    assert found == with_ridges(facts(), factors_by_noise(bundles()))
     for given, mechanism, budget in (
         (facts(), OBJECTIVE, ApproxDP(0.1, 1e-6)),
         (facts(), OBJECTIVE, PureDP(math.inf)),
@@ -82,7 +81,7 @@ def test_two_classes_in_bundles_under_a_pure_budget_have_ridges():
 def test_noise_and_typical_rows_count_over_the_roots_of_the_factors():
     """Noise as drawn; a typical row by hand: a level in full, a number by a third, and the constant."""
     plan = OBJECTIVE.plan(with_ridges_by_noise(facts(l2=400.0), OBJECTIVE, PureDP(0.5)), PureDP(0.5))
-    factors = np.array(ridge_factors(plan.problem))
+    factors = plan.problem.penalty.ridges(1.0)
     sample = np.vstack([plan.noise.draw(Entropy.seeded(seed)) for seed in range(2000)])
     assert noise_beside_ridges(plan) == pytest.approx(np.sqrt((sample**2 / factors).sum(axis=1).mean()), rel=0.04)
     ends = np.array([0, 30, 33, 34])
@@ -94,8 +93,8 @@ def test_noise_and_typical_rows_count_over_the_roots_of_the_factors():
 def test_the_automatic_ridge_is_balanced_beside_the_factors():
     """At four fifths of the balance for few rows; for more rows the curvature asks for it, by the rows beside the ridges."""
     plan = LogisticRegression(0.05, schema=SCHEMA).plan(4_000)
-    factors = ridge_factors(plan.problem)
-    assert plan.problem.largest_ridge_factor > 2.0
+    factors = plan.problem.penalty.factors
+    assert max(plan.problem.penalty.factors) > 2.0
     assert min(factors) == 1.0
     usual = math.sqrt(1.0 + 1.0 + 1.0 / 3.0 + 1.0 / 3.0)
     norm = typical_norm_beside_ridges(plan.problem, usual)
@@ -112,19 +111,19 @@ def test_the_automatic_ridge_is_balanced_beside_the_factors():
 def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
     """With many rows or little noise; a given alpha, intervals and regressions have one ridge, too."""
     estimator = LogisticRegression(0.05, schema=SCHEMA)
-    assert ridge_factors(estimator.plan(20_000).problem)
+    assert estimator.plan(20_000).problem.penalty.factors
     far = estimator.plan(3_000_000)
-    assert not ridge_factors(far.problem)
+    assert not far.problem.penalty.factors
     for other in (
         LogisticRegression(0.05, schema=SCHEMA, alpha=0.01),
         HuberRegressor(0.05, schema=SCHEMA, target_bound=1.0),
     ):
         plan = other.plan(20_000)
-        assert not ridge_factors(plan.problem)
+        assert not plan.problem.penalty.factors
     for for_intervals in (False, True):
         rule = alpha.AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=for_intervals)
         plan = alpha.plan_with_alpha(OBJECTIVE, facts(), PureDP(0.5), rule)
-        assert bool(ridge_factors(plan.problem)) == (not for_intervals)
+        assert bool(plan.problem.penalty.factors) == (not for_intervals)
     plain = LogisticRegression(0.05, schema=SCHEMA, alpha=0.01).plan(20_000)
     assert plain.alpha == 0.01
 
@@ -132,7 +131,7 @@ def test_where_double_precision_raises_the_least_ridge_there_is_one_for_all():
 def test_where_several_ridges_have_no_plan_there_is_one_for_all(monkeypatch):
     """A plan that one ridge allows is not refused for several."""
     monkeypatch.setattr(alpha, "factors_by_noise", lambda shape: (1.0, *(2.0**20,) * (len(shape.sizes) - 1)))
-    assert not ridge_factors(LogisticRegression(4.0, schema=SCHEMA).plan(5_000_000).problem)
+    assert not LogisticRegression(4.0, schema=SCHEMA).plan(5_000_000).problem.penalty.factors
 
 
 def test_plans_state_the_ridges_and_fits_have_them(tmp_path):
@@ -146,7 +145,7 @@ def test_plans_state_the_ridges_and_fits_have_them(tmp_path):
     y = (X.x + 0.3 * rng.normal(size=n) > 0.5).astype(int)
     estimator = LogisticRegression(0.2, schema=SCHEMA, random_state=1)
     plan = estimator.plan(n)
-    times = plan.problem.largest_ridge_factor
+    times = max(plan.problem.penalty.factors)
     assert f"up to {times:.3g} times as much" in str(plan)
     assert plan.to_dict()["largest_ridge_factor"] == times
     model = estimator.fit(X, y)
@@ -157,5 +156,5 @@ def test_plans_state_the_ridges_and_fits_have_them(tmp_path):
 
     loaded = confide.load(tmp_path / "model.json")
     assert loaded.alpha_ == plan.alpha
-    assert ridge_factors(plans_again(loaded)[0].problem) == ridge_factors(plan.problem)
+    assert plans_again(loaded)[0].problem.penalty.factors == plan.problem.penalty.factors
     assert not failures_of_plan(loaded)

@@ -15,19 +15,18 @@ from confide.models.scores import LinearModel
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.penalised_problem import SparseProblem
 from confide.training import support
 from confide.training.alpha import AlphaRule
 from confide.training.gradient_steps import HeavyBall, gradient_mechanism
 from confide.training.support import FALSE_WEIGHTS, responses, support_threshold, with_zeros
-from tests.privacy.problems import problem
+from tests.privacy.problems import problem, with_penalty
 
 RULE = AlphaRule(is_automatic=False, score_size=None, is_raised=False, for_intervals=False)
 
 
 def planned(mechanism, budget, *, n=400, d=20, l1_ratio=0.5, loss=None, l2=40.0, intercept=1.0):
     """A plan with an l1 penalty."""
-    facts = SparseProblem.of(problem(n, d, intercept=intercept, l2=l2, loss=loss), l1_ratio)
+    facts = with_penalty(problem(n, d, intercept=intercept, l2=l2, loss=loss), l1_ratio=l1_ratio)
     return mechanism.plan(facts, budget)
 
 
@@ -90,7 +89,7 @@ def test_levels_are_taken_relative_to_their_median_and_no_score_changes():
     facts = problem(10**6, 4, row_bound=bound, intercept=1.0, l2=4e4)
     model = LinearModel(np.array([[7.0, 5.0, 9.0, 3.0]]), np.array([1.0]), bound)
     for has_levels, coefficients in ((True, [[0.0, -2.0, 2.0, 3.0]]), (False, [[7.0, 5.0, 9.0, 3.0]])):
-        plan = OutputPerturbation().plan(SparseProblem.of(facts, 0.1, has_levels=has_levels), ZCDP(0.1))
+        plan = OutputPerturbation().plan(with_penalty(facts, l1_ratio=0.1, has_levels=has_levels), ZCDP(0.1))
         found = with_zeros(model, plan, np.zeros((1, 5)))
         np.testing.assert_allclose(found.coef, coefficients)
         rows = ArrayBlocks(np.array([[0.5, 0.0, 0.0, 0.2], [0.0, 0.5, 0.0, -1.0], [0.0, 0.0, 0.5, 0.0]]))
@@ -118,7 +117,7 @@ def test_an_even_number_of_levels_stays_on_the_grid_of_the_noise():
     """The median of two levels often lies between two multiples of the step, and weights must not leave the grid."""
     bound = GroupBound((2, 1), (1.0, 1.0))
     plan = OutputPerturbation().plan(
-        SparseProblem.of(problem(10**6, 3, row_bound=bound, intercept=1.0, l2=4e4), 0.1, has_levels=True), ZCDP(0.1)
+        with_penalty(problem(10**6, 3, row_bound=bound, intercept=1.0, l2=4e4), l1_ratio=0.1, has_levels=True), ZCDP(0.1)
     )
     step = 2.0**plan.lattice.exponent
     model = LinearModel(np.array([[7.0 + step, -5.0, 3.0]]), np.array([1.0]), bound)
@@ -131,7 +130,7 @@ def test_around_a_centre_a_weight_that_becomes_0_leaves_the_intercept_too():
     """The model is that of the weights for centred rows with zeros, written for rows as they are."""
     bound = Centred(BallBound(1.0), (0.4, -0.3), 0.5)
     plan = OutputPerturbation().plan(
-        SparseProblem.of(problem(400, 2, row_bound=bound, intercept=1.0, l2=40.0), 0.5), ZCDP(0.1)
+        with_penalty(problem(400, 2, row_bound=bound, intercept=1.0, l2=40.0), l1_ratio=0.5), ZCDP(0.1)
     )
     threshold = support_threshold(plan, np.zeros((1, 3)))
     weights = np.array([[0.9 * threshold, -1.1 * threshold, 0.7]])

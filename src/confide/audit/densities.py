@@ -29,7 +29,6 @@ from confide.privacy.bundles import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
 from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Noise, Plan, Release, zero_weights
-from confide.privacy.penalised_problem import ridge_factors
 from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
@@ -76,7 +75,7 @@ class Density:
         row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, order, problem.largest_weight)
         prior = np.array(problem.prior) if problem.prior else 0.0
         behind, logs = np.empty(weights.shape), np.zeros(len(weights))
-        ridges = plan.l2 * np.array(ridge_factors(problem) or (1.0,) * weights.shape[1])
+        ridges = np.broadcast_to(problem.penalty.ridges(plan.l2), weights.shape[1])
         for start in range(0, len(weights), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             totals = self.source.sum_over_rows(row_sum, np.ascontiguousarray(weights[part]))
@@ -95,7 +94,7 @@ def minimiser(plan: Plan, source: RowSource) -> Array:
     """(1, D): the weights without any noise."""
     problem = plan.problem
     objective = problem.objective(source, plan.l2, zero_weights(problem))
-    solver: Any = ProximalThenFallback() if hasattr(problem, "l1_ratio") else NewtonThenFallback()
+    solver: Any = ProximalThenFallback() if problem.penalty.l1_ratio > 0.0 else NewtonThenFallback()
     with np.errstate(all="ignore"):
         return certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
 

@@ -1,14 +1,20 @@
-"""Penalties in place of |w|^2 / 2: one that a user wrote, and the subgradients of an l1 penalty."""
+"""What a fit minimises beside the losses: ridges, an l1 penalty, the norm of a form, or a function of the user's.
+
+Proofs, in privacy/proofs: objective_perturbation.md, section 11 (ridges), elastic_net.md (l1), penalty.md, section 8 (forms)
+and strongly_convex.md (functions).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from confide.array_types import Array, Weights
+from confide.erm.row_bounds import BallBound, RowBound, norm_with_intercept
 from confide.erm.transformed_losses import asked
 
 
@@ -90,6 +96,105 @@ class StronglyConvex:
         return self.smoothness / self.strong_convexity * (1.0 + 2.0**-40)
 
 
+class NormMap(Protocol):
+    """The public linear map M of rows to the norm of a quadratic form."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    @property
+    def blocks(self) -> tuple[tuple[int, Array], ...]:
+        """Pairs of the first column of a block and its map; columns in no block are multiplied by a number."""
+
+    @property
+    def longest_map(self) -> float:
+        """The largest factor by which the map stretches a row."""
+
+    def longest(self, row_bound: RowBound) -> float:
+        """The largest L2 norm of a mapped row within this bound."""
+
+    def weights_of(self, coef: Array) -> Array:
+        """Weights (k, d or more) of rows as they are, from those in the norm: M' v."""
+
+    def sums_in_norm(self, sums: Array) -> Array:
+        """Sums (k, d or more) of multiples of mapped rows, from those of rows as they are: M g."""
+
+
+@dataclass(frozen=True, slots=True)
+class Penalty:
+    """What a fit minimises beside the losses: the sum of its parts. Without any part it is the ridge (l2 / 2) |w|^2.
+
+    `l2` is the least ridge of the sum form, by which the whole is strongly convex.
+
+    Parameters
+    ----------
+    factors, sizes : for each group of weights, r: how many times as strong as `l2` the ridge of these weights is, the least
+        of them 1; and the number of its weights. Empty for one ridge
+    l1_ratio : share of an l1 penalty in the whole strength, in [0, 1); the ridge has the rest, and the intercept the ridge
+        alone
+    form : the weights are those in the norm of this form, in which they have the ridge; rows are not mapped
+    function : N, m-strongly convex, of the columns' weights of each score, in place of their ridge; its strength is `l2` / m
+    has_levels : whether groups of columns are levels of a category, or knots, of a schema; no proof uses it
+    """
+
+    factors: tuple[float, ...] = ()
+    sizes: tuple[int, ...] = ()
+    l1_ratio: float = 0.0
+    form: NormMap | None = None
+    function: StronglyConvex | None = None
+    has_levels: bool = False
+
+    @property
+    def has_ridges_alone(self) -> bool:
+        """Whether there is nothing but ridges of the weights of rows as they are."""
+        return self.l1_ratio == 0.0 and self.form is None and self.function is None
+
+    @property
+    def strong_convexity(self) -> float:
+        """The ridge within the penalty at a strength of 1."""
+        return 1.0 if self.function is None else self.function.strong_convexity
+
+    def row_norm(self, row_bound: RowBound, intercept: float) -> float:
+        """Largest L2 norm of a clipped row with its intercept, mapped if there is a form."""
+        bound = row_bound if self.form is None else BallBound(self.form.longest(row_bound))
+        return norm_with_intercept(bound, intercept)
+
+    def ridges(self, l2: float) -> Any:
+        """The ridge of each weight, (D,), or one number for all of them."""
+        return l2 * np.repeat(self.factors, self.sizes) if self.factors else l2
+
+    def l1_strength(self, l2: float) -> float:
+        """The strength of the l1 penalty on each weight that has one."""
+        return l2 * (self.l1_ratio / (1.0 - self.l1_ratio))
+
+    def gradient(self, l2: float, weights: Weights, n_outputs: int, n_features: int) -> Array:
+        """(k, o D), at weights (k, o D); without an l1 penalty."""
+        if self.function is not None:
+            return _gradient_of_function(self.function, l2, weights, n_outputs, n_features)
+        return np.asarray(self.ridges(l2) * weights)
+
+    def value(self, l2: float, weights: Weights, n_outputs: int, n_features: int) -> Array:
+        """(k,), at weights (k, o D); without an l1 penalty."""
+        if self.function is None:
+            return np.asarray(np.einsum("kd,kd->k", 0.5 * self.ridges(l2) * weights, weights))
+        by_score = weights.reshape(len(weights) * n_outputs, -1)
+        values = l2 / self.strong_convexity * values_of(self.function, by_score[:, :n_features])
+        values += 0.5 * l2 * np.square(by_score[:, n_features:]).sum(axis=1)
+        return np.asarray(values.reshape(len(weights), -1).sum(axis=1))
+
+    def lent(self) -> Penalty:
+        """The same for a solver. Where a function cannot be copied the solver gets none, and nothing can be certified."""
+        function = self.function
+        if function is not None:
+            function = asked(lambda: deepcopy(function), None) or replace(function, value=None, gradient=None)
+        return replace(self, form=deepcopy(self.form), function=function)
+
+
+RIDGE = Penalty()
+"""One ridge for all weights."""
+
+
 def values_of(penalty: StronglyConvex, weights: Weights) -> Array:
     """N (k,) at (k, d) weights; NaN where it cannot be computed."""
     return np.array([_called(penalty.value, point, ()) for point in weights], dtype=np.float64)
@@ -103,13 +208,21 @@ def slopes_of(penalty: StronglyConvex, weights: Weights) -> Weights:
     return np.array([_called(penalty.gradient, point, point.shape) for point in weights], dtype=np.float64)
 
 
+def _gradient_of_function(function: StronglyConvex, l2: float, weights: Weights, n_outputs: int, n_features: int) -> Array:
+    """The gradients (k, o D) of l2 / m N of the columns' weights of each score, and of the ridge of the intercept."""
+    by_score = weights.reshape(len(weights) * n_outputs, -1)
+    slopes = l2 * by_score
+    slopes[:, :n_features] = l2 / function.strong_convexity * slopes_of(function, by_score[:, :n_features])
+    return slopes.reshape(weights.shape)
+
+
 def _called(function: Any, weights: Array, shape: tuple[int, ...]) -> Array:
     """One value or gradient. The weights are a copy, so the function can change nothing."""
     answer: Array | None = asked(lambda: function(np.array(weights)), shape)
     return np.full(shape, np.nan) if answer is None else answer
 
 
-# The least subgradients of objectives with an l1 penalty. Proof: privacy/proofs/elastic_net.md, lemma 1.
+# The least subgradients of objectives with an l1 penalty, and its proximal step. Proof: privacy/proofs/elastic_net.md.
 
 
 def least_subgradients(weights: Weights, gradients: Array, l1: Array) -> Array:
@@ -117,6 +230,11 @@ def least_subgradients(weights: Weights, gradients: Array, l1: Array) -> Array:
 
     Where a weight is 0, the penalty has every slope from -l1 to l1, and the one that leaves least is taken.
     """
-    slopes = np.where(weights == 0.0, -np.clip(gradients, -l1, l1), np.sign(weights) * l1)
-    slopes_with_penalty: Array = gradients + slopes
-    return slopes_with_penalty
+    slopes: Array = np.where(weights == 0.0, -np.clip(gradients, -l1, l1), np.sign(weights) * l1)
+    return gradients + slopes
+
+
+def shrunk(points: Array, by: Any) -> Array:
+    """Each number moved towards 0 by so much, and 0 where it would pass it: the proximal step of an l1 penalty."""
+    step: Array = np.sign(points) * np.maximum(np.abs(points) - by, 0.0)
+    return step

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from confide.array_types import Array, Indices, Weights
 from confide.erm.losses import Loss, LossConstants
+from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import RowBound
 from confide.erm.source import SummableRows
 
@@ -38,7 +39,7 @@ class HasGradients(Protocol):
 
 
 class Objectives(HasGradients, Protocol):
-    """k objectives that share rows, loss and ridge, and differ in their linear terms. erm/objective.py has the formula.
+    """k objectives that share rows, loss and penalty, and differ in their linear terms. erm/objective.py has the formula.
 
     What can be read here is public, but for the rows, what is summed over them, and the linear terms, which are noise.
     """
@@ -64,8 +65,16 @@ class Objectives(HasGradients, Protocol):
         """Ridge of the sum form, positive: the least one, where weights have ridges of their own."""
 
     @property
+    def penalty(self) -> Penalty:
+        """What is minimised beside the losses."""
+
+    @property
     def ridges(self) -> Any:
         """The ridge of each weight, (D,), or one number for all of them."""
+
+    @property
+    def l1(self) -> Array:
+        """(D,): the strength of the l1 penalty on each weight, which `evaluate` leaves out and `gradients` knows."""
 
     @property
     def linear(self) -> Weights:
@@ -94,7 +103,7 @@ class Objectives(HasGradients, Protocol):
         """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows."""
 
     def gradients(self, weights: Weights) -> Array:
-        """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
+        """Gradients, or least subgradients, (k, D) at (k, D) weights: from sums of the last passes there, else by a pass."""
 
     def replaced(
         self,

@@ -32,7 +32,6 @@ from confide.planning.simulation import Forecast, design_of, simulate
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget
 from confide.privacy.gradient import GradientPlan, NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
-from confide.privacy.penalised_problem import ridge_factors
 from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS
 from confide.training.budget_shares import beside_weights, share_of
 
@@ -329,7 +328,7 @@ class Alternatives:
 
 def _problem_minimised(plan: Plan) -> tuple[Any, ...]:
     """What determines the non-private weights: loss, bound, alpha and the factors of ridges of single weights."""
-    return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), ridge_factors(plan.problem)
+    return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), plan.problem.penalty.factors
 
 
 _ENOUGH, _FEW = 0.025, 0.2

@@ -32,13 +32,6 @@ from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
-from confide.privacy.penalised_problem import (
-    GroupedFormProblem,
-    PenalisedProblem,
-    SparseProblem,
-    largest_ridge_factor,
-    ridge_factors,
-)
 from confide.privacy.shapes import Shape
 
 # How far the mean loss on independent rows can be below that of the population, near fixed weights.
@@ -221,8 +214,7 @@ def has_utility_bound(plan: Plan) -> bool:
     There is none for noisy gradients, for centred rows, for weights whose intercept is moved afterwards, and for penalties
     beside |w|^2. A quadratic form is |w|^2 in its own norm.
     """
-    has_ridge_alone = not isinstance(plan.problem, PenalisedProblem | SparseProblem | GroupedFormProblem)
-    return plan.minimises and not plan.parts and has_ridge_alone
+    return plan.minimises and not plan.parts and plan.problem.penalty.has_ridges_alone
 
 
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
@@ -255,7 +247,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     check_positive(reference_norm=reference_norm)
     check_failure(failure)
     problem, loss = plan.problem, plan.problem.loss_bounds
-    n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * largest_ridge_factor(problem)
+    n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * max(problem.penalty.factors, default=1.0)
     steepness = loss.lipschitz * problem.row_norm
     # A third of the probability of failure each for the noise, the seal and the excess in the population.
     share = failure / 3.0
@@ -270,7 +262,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     after = min(pull * shift + 0.5 * bend * shift**2, by_slope) if math.isfinite(bend) else by_slope
     excess = (pull**2 / (2.0 * l2) + after) / n
     distance = pull / l2 + shift
-    shrinkage = 0.5 * plan.alpha * largest_ridge_factor(problem) * (reference_norm + prior_norm) ** 2
+    shrinkage = 0.5 * plan.alpha * max(problem.penalty.factors, default=1.0) * (reference_norm + prior_norm) ** 2
     risk = shrinkage + 2.0 * steepness**2 / (l2 * share) + steepness * distance
     # Losses are at least 0, and a score of the reference weights is at most their norm times that of a row.
     of_zero = min(loss.value_at_zero, steepness * reference_norm)
@@ -618,7 +610,7 @@ def excess_risk_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float
     alpha, steepness = plan.l2 / problem.n_rows_low, loss.lipschitz * problem.row_norm
     deviations = _deviations(plan)
     # In units in which all ridges are the least one, weights are longer by this factor at most, and rows no longer.
-    stretch = math.sqrt(largest_ridge_factor(problem))
+    stretch = math.sqrt(max(problem.penalty.factors, default=1.0))
     distance = stretch * reference_norm + math.hypot(*problem.prior)
     excess = min(
         deviations.excess(alpha, pull, rows_failure) + _cost_of_moved_scores(plan, along)
@@ -715,7 +707,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
     The pull is |alpha (w0 - s) + b / n|, and the moved scores are the root of the mean of (x . s)^2 for rows of norm 1.
     """
     n, alpha = plan.problem.n_rows_low, plan.l2 / plan.problem.n_rows_low
-    stretched = alpha * math.sqrt(largest_ridge_factor(plan.problem))
+    stretched = alpha * math.sqrt(max(plan.problem.penalty.factors, default=1.0))
     assert plan.lattice is not None  # noqa: S101 - checked before
     last = OnGrid(plan.lattice)
     drift = plan.radius + 0.5 * math.sqrt(plan.lattice.dimension) * plan.lattice.step
@@ -725,7 +717,7 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
         left, seal_pull, seal_along = failure, 0.0, 0.0
     else:
         # Beside several ridges noise of a ball is no longer spherical, but no longer than it was.
-        main = Shaped(plan.noise) if ridge_factors(plan.problem) else lengths_of(plan.noise)
+        main = Shaped(plan.noise) if plan.problem.penalty.factors else lengths_of(plan.noise)
         left = failure * (1.0 - 2.0 * _SEAL_SHARE)
         seal_pull, seal_along = last.from_point(0.0, failure * _SEAL_SHARE), outputs * last.along_rows(failure * _SEAL_SHARE)
     for rows in _ROW_SHARES:

@@ -30,7 +30,8 @@ from confide.array_types import Array
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
-from confide.erm.objective import Objective, ObjectiveWithRidges
+from confide.erm.objective import Objective
+from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError, as_float, is_whole
 from confide.features.encoder import Encoder
@@ -47,7 +48,6 @@ from confide.planning.made_up_fits import (
 from confide.privacy.gradient import GradientPlan
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
-from confide.privacy.penalised_problem import PenalisedProblem, ridge_factors
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.sampled import Metric
@@ -199,7 +199,7 @@ def simulate(
     if plan.problem.loss.constants.is_declared and plan.problem.loss.constants.joint is not None:
         raise ParameterError("there are no forecasts for noisy gradients of a loss of your own.")
     problem = plan.problem
-    if isinstance(problem, PenalisedProblem):
+    if problem.penalty.function is not None:
         raise ParameterError(
             "forecasts are for fits with the ridge or a quadratic form, and the penalty is one of your own."
         )
@@ -301,7 +301,8 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int, mean_weight: float)
         walk = plan.walked(made_up.source, _N_DRAWS, part, entropy)
         return np.maximum(0.0, made_up.errors(walk) - made_up.error)
     if plan.noise and plan.noise.in_objective:
-        private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise), ridge_factors(plan.problem))
+        ridges = replace(plan.problem.penalty, form=None)
+        private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise), ridges)
     else:
         private = made_up.minimisers(part * plan.l2, nothing, nothing) + noise
     released = private if plan.lattice is None else plan.lattice.release(private, entropy)
@@ -336,11 +337,11 @@ class _MadeUpRows:
         """The rows to train on."""
         return MemorySource(ArrayBlocks(self.rows[: self.facts.n_rows]), self.labels[: self.facts.n_rows])
 
-    def minimisers(self, l2: float, linear: Array, start: Array, factors: tuple[float, ...] = ()) -> Array:
-        """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D) and factors of ridges."""
+    def minimisers(self, l2: float, linear: Array, start: Array, penalty: Penalty = RIDGE) -> Array:
+        """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D) and this penalty."""
         facts, m = self.facts, self.facts.n_rows
-        given = (self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
-        objective = ObjectiveWithRidges(*given, factors=np.array(factors)) if factors else Objective(*given)
+        parts = (self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+        objective = Objective(*parts, penalty=penalty)
         enough = 1e-6 * m * objective.row_norm
         if start.shape[1] <= _MANY_WEIGHTS:
             return NewtonThenFallback().solve(objective, start, enough).weights

@@ -6,18 +6,22 @@ Proof, and the proof that the tolerance can always be reached: proofs/certificat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from confide.array_types import Weights
 from confide.erm.losses import LossConstants
 from confide.erm.objective import KeptObjective
+from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.solver import Solver
 from confide.errors import InsufficientRegularisation, NotCertified
+from confide.privacy.shapes import LARGEST_BLOCK
 
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40
+_STEPS = 4.0
+"""So many times the rounding of a proximal step is added to that of a gradient, so that such steps reach the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,9 @@ class GradientRounding:
     l2 : ridge of the sum form
     centred : whether rows are centred, see `confide.erm.row_bounds`: then their products may cancel
     prior_norm : computed L2 norm of the prior, 0 without one
-    intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
+    intercept : constant appended to every clipped row
+    penalty : what is minimised beside the losses
+    plain_norm : with a form, the largest L2 norm of a row as it is, with its intercept
     """
 
     loss: LossConstants
@@ -46,6 +52,8 @@ class GradientRounding:
     centred: bool = False
     prior_norm: float = 0.0
     intercept: float = 0.0
+    penalty: Penalty = RIDGE
+    plain_norm: float = 0.0
 
     def bound(self, weights_norm: float, noise_norm: float, gradient_norm: float) -> float:
         """L2 distance between the computed and the exact gradient.
@@ -55,6 +63,8 @@ class GradientRounding:
         weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md; for centred rows, whose
         bound has other numbers of roundings, theorem 2 of proofs/centring.md.
         """
+        if self.penalty != RIDGE:
+            return self._of_penalty(weights_norm, noise_norm, gradient_norm)
         loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)
         of_sums, of_scores = self.summation_depth + dimension + 5, 2 * dimension + 5
@@ -83,8 +93,48 @@ class GradientRounding:
     def worst(self, noise_bound: float) -> float:
         """The bound for all points that a solver meets: |w| <= 2W, |noise| <= noise_bound, and the gradients there."""
         weights_norm, linear_norm = 2.0 * self.minimiser_norm(noise_bound), self.linear_norm(noise_bound)
-        gradient_norm = self.n_rows * self.loss.lipschitz * self.row_norm + self.l2 * weights_norm + linear_norm
+        of_penalty = self.l2 * self.steepness * weights_norm
+        gradient_norm = self.n_rows * self.loss.lipschitz * self.row_norm + of_penalty + linear_norm
         return self.bound(weights_norm, linear_norm, gradient_norm)
+
+    @property
+    def steepness(self) -> float:
+        """S: how many times as steep as its least ridge the penalty may be, without an l1 penalty."""
+        function, factors = self.penalty.function, self.penalty.factors
+        return function.steepness if function is not None else max(factors) * _UP if factors else 1.0
+
+    @property
+    def l1_norm(self) -> float:
+        """The L2 norm of the strengths of the l1 penalty, rounded upwards.
+
+        There is no vector of them: what only plans must not need the memory of the weights.
+        """
+        n_penalised = self.loss.n_outputs * (self.row_width - (self.intercept > 0.0))
+        return self.penalty.l1_strength(self.l2) * math.sqrt(n_penalised) * (1.0 + 2.0**-50)
+
+    def _of_penalty(self, weights_norm: float, noise_norm: float, gradient_norm: float) -> float:
+        """The bound beside another penalty than one ridge.
+
+        With an l1 penalty `gradient_norm` may be that of the subgradient too, and there is room for the rounding of a
+        proximal step: theorem 2 of proofs/elastic_net.md. With several ridges or a function: theorem 4 of
+        proofs/strongly_convex.md. With a form sums are over rows as they are, and weights and sums are mapped: theorem 5 of
+        proofs/penalty.md.
+        """
+        loss, penalty, largest = self.loss, self.penalty, gradient_norm + self.l1_norm
+        bound = replace(self, penalty=RIDGE).bound(weights_norm, noise_norm, largest)
+        if penalty.l1_ratio > 0.0:
+            steepest = self.l2 + self.n_rows * loss.smoothness * self.row_norm**2
+            bound += _STEPS * (1.1 * _UNIT * (5.0 * (largest + self.l1_norm) + 2.0 * steepest * weights_norm))
+        if penalty.factors or penalty.function is not None:
+            of_function = 0.0 if penalty.function is None else penalty.function.rounding
+            bound += 1.01 * _UNIT * (of_function + 8.0) * (self.l2 * self.steepness * weights_norm)
+        if penalty.form is not None:
+            stretch = max(1.0, penalty.form.longest_map)
+            plain = replace(self, row_norm=self.plain_norm, l2=0.0, penalty=RIDGE)
+            of_sums = stretch * plain.bound(1.01 * stretch * weights_norm, 0.0, 0.0)
+            products = LARGEST_BLOCK * (loss.lipschitz + 2.0 * loss.smoothness * self.row_norm * weights_norm)
+            bound += of_sums + 1.03 * _UNIT * self.n_rows * self.row_norm * products
+        return bound
 
 
 _TOLERANCE_OVER_ROUNDING = 8.0

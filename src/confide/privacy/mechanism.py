@@ -14,6 +14,7 @@ from confide.array_types import Weights
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss, LossConstants
 from confide.erm.objective import KeptObjective, Objective
+from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import Centred, RowBound, norm_with_intercept
 from confide.erm.solver import Solver
 from confide.erm.source import RowSource
@@ -26,7 +27,9 @@ from confide.privacy.events import Event, PureMechanism
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
 from confide.privacy.objective_account import Curve
-from confide.privacy.shapes import Ball, Cylinder, Shape
+from confide.privacy.shapes import Ball, Cylinder, Groups, Linked, Shape, may_keep_groups, shape_of_groups
+
+_UP = 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,11 @@ class ProblemFacts:
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
 
 
+NO_OBJECTIVE = (
+    "mechanism='objective' needs a penalty without kinks, and l1_ratio is not 0. Take mechanism='auto', or l1_ratio=0."
+)
+LARGEST_RIDGE_FACTOR = 2.0**20
+"""The largest ridge of a weight over the least one."""
 LARGEST_OF_A_PRIOR = 2.0**200
 """The largest size of one weight of a prior, so that no product overflows."""
 
@@ -112,6 +120,7 @@ class Problem(ProblemFacts):
     beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
         of all of them together, as one Gaussian mechanism
     prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
+    penalty : what is minimised beside the losses; it has at most one part, since no theorem covers two together
     """
 
     loss: Loss
@@ -119,6 +128,7 @@ class Problem(ProblemFacts):
     largest_weight: float = 1.0
     beside_mu: float = 0.0
     prior: tuple[float, ...] = ()
+    penalty: Penalty = RIDGE
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
@@ -136,6 +146,49 @@ class Problem(ProblemFacts):
             raise ParameterError(
                 "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
             )
+        self._check_penalty()
+
+    def _check_penalty(self) -> None:
+        """Refuse a penalty that no theorem covers."""
+        penalty, bound, loss = self.penalty, self.row_bound, self.loss.constants
+        one_score = loss.n_outputs == 1 and not loss.by_length
+        # Written so that what is not a number is refused.
+        if not 0.0 <= penalty.l1_ratio < 1.0:
+            raise ParameterError("l1_ratio must lie in [0, 1): the guarantee rests on the ridge.")
+        parts = (penalty.factors, penalty.l1_ratio, penalty.form is not None, penalty.function is not None)
+        if sum(map(bool, parts)) > 1:
+            raise ParameterError("several ridges, an l1 penalty, a form and a penalty of the user's own exclude each other.")
+        if penalty.function is not None and (self.prior or isinstance(bound, Centred)):
+            raise ParameterError("a penalty of the user's own is for rows as they are, and for no prior.")
+        if penalty.form is not None and not (one_score and may_keep_groups(penalty.form, bound)):
+            raise ParameterError("noise of groups needs a form whose blocks lie within groups, and a loss of one margin.")
+        if not penalty.factors:
+            return
+        if type(bound) is not GroupBound or not one_score or self.prior:
+            raise ParameterError(
+                "ridges of single weights are for one score, slopes with one bound for rows of all lengths, rows in groups "
+                "of columns, and no prior."
+            )
+        sizes, _ = groups_of(bound, self.intercept)
+        are_in_range = min(penalty.factors) == 1.0 and all(1.0 <= each <= LARGEST_RIDGE_FACTOR for each in penalty.factors)
+        if penalty.sizes != sizes or len(penalty.factors) != len(sizes) or not are_in_range:
+            raise ParameterError(
+                f"ridges need {len(sizes)} factors, the least of them 1 and none above {LARGEST_RIDGE_FACTOR:g}."
+            )
+
+    @property
+    def row_norm(self) -> float:
+        """Largest L2 norm of a clipped row with its intercept, in the norm of a form if there is one."""
+        return self.penalty.row_norm(self.row_bound, self.intercept)
+
+    @property
+    def curved_norm(self) -> float:
+        """R of the curvature of a row beside its ridges: the largest root of the sum of x_d^2 / r_d, r their factors."""
+        factors = self.penalty.factors
+        if not factors:
+            return self.row_norm
+        _, scales = groups_of(self.row_bound, self.intercept)
+        return math.sqrt(math.fsum(scale**2 / factor for scale, factor in zip(scales, factors, strict=True))) * _UP
 
     @property
     def loss_bounds(self) -> LossConstants:
@@ -149,18 +202,25 @@ class Problem(ProblemFacts):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that rows and loss allow. Several scores allow one ball around all their weights."""
+        """The shapes of noise that rows and loss allow. Several scores allow one ball around all their weights.
+
+        A form allows the images of the shapes of groups. Noise in an objective needs penalties that are differentiable.
+        """
+        if self.penalty.l1_ratio > 0.0:
+            raise ParameterError(NO_OBJECTIVE)
         if self.loss.constants.n_outputs > 1:
             return (Ball(self.n_weights, self.row_norm),)
         shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
+        if (form := self.penalty.form) is not None:
+            return tuple(shape_of_groups(each, form, self.row_norm) for each in shapes if isinstance(each, Groups | Linked))
         # Such a slope grows as the L2 norm of the row falls, so the gradient is bounded in the L2 norm alone.
         return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.constants.by_length)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
-        n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
-        bounds, norm, width = self.loss_bounds, self.row_norm, self.row_width
-        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, math.hypot(*self.prior), self.intercept)
+        facts = (self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
+        centred, plain_norm = isinstance(self.row_bound, Centred), norm_with_intercept(self.row_bound, self.intercept)
+        return GradientRounding(*facts, centred, math.hypot(*self.prior), self.intercept, self.penalty, plain_norm)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
         """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.
@@ -170,7 +230,8 @@ class Problem(ProblemFacts):
         """
         self.check_source(source)
         linear = noise - l2 * np.array([self.prior]) if self.prior else noise
-        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
+        row_bound, weight = self.row_bound, self.largest_weight
+        return Objective(source, self.loss, row_bound, self.intercept, l2, linear, weight, self.penalty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,10 +376,18 @@ def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[S
     ball = Ball(n_features + constant, norm_with_intercept(row_bound, intercept))
     if not isinstance(row_bound, GroupBound):
         return (ball, Cylinder(n_features, row_bound.l2_norm, intercept)) if constant else (ball,)
-    sizes, scales = row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
+    sizes, scales = groups_of(row_bound, intercept)
     # Groups are linked by the constant.
     linked = (*row_bound.linked, False) if constant else (False,) * len(sizes)
     return (ball, *shapes_of_groups(sizes, scales, linked))
+
+
+def groups_of(row_bound: RowBound, intercept: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Sizes and scales of the groups of columns, the constant of the intercept among them; none for other bounds."""
+    if not isinstance(row_bound, GroupBound):
+        return (), ()
+    constant = int(intercept > 0.0)
+    return row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
 
 
 class Mechanism(Protocol):
@@ -337,8 +406,6 @@ def zero_weights(problem: Problem) -> Weights:
 
 
 # How far a certified minimiser may lie from the exact one: what the seal has to cover. Proof: proofs/seal.md.
-
-_UP = 1.0 + 2.0**-40
 
 
 def tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:

@@ -185,7 +185,7 @@ class ObjectivePerturbation:
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
     epsilon = pure_epsilon(budget_of_row(budget, problem.rows_per_person))
     # Theorem 7: where weights have ridges of their own, a row bends the objective less beside the stronger ones.
-    longest = getattr(problem, "curved_norm", shape.l2_norm)
+    longest = problem.curved_norm if problem.penalty.factors else shape.l2_norm
     rate, l2 = calibrated_objective(epsilon * (1.0 - share), problem.loss_bounds, longest, problem.l2, problem.neighbours)
     noise = Noise(shape, "laplace", rate, in_objective=True)
     tolerance, radius = tolerance_and_radius(problem, budget, l2, noise)

@@ -19,8 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from confide.array_types import Array
+from confide.erm.group_bounds import GroupBound
+from confide.erm.penalties import NormMap
 from confide.errors import ParameterError
-from confide.features.forms import QuadraticForm
 
 _UNIT = 2.0**-53
 _UPWARDS = 1.0 + 2.0**-45
@@ -328,14 +329,14 @@ class Mapped(Shape):
     """
 
     base: Shape
-    form: QuadraticForm
+    form: NormMap
     mapped_norm: float
 
     name: ClassVar[str] = "groups in the norm of the penalty"
     # The base's error, and the product with a block: gamma of 258 times the root of 256, as |M| stretches more than M.
     laplace_error: ClassVar[float] = 4300.0 * _UNIT
 
-    def __init__(self, base: Shape, form: QuadraticForm, mapped_norm: float) -> None:
+    def __init__(self, base: Shape, form: NormMap, mapped_norm: float) -> None:
         Shape.__init__(self, base.sizes, base.scales, base.linked)
         for name, value in (("base", base), ("form", form), ("mapped_norm", mapped_norm)):
             object.__setattr__(self, name, value)
@@ -375,7 +376,17 @@ class Mapped(Shape):
         raise ParameterError("noise of groups in the norm of a penalty is for pure budgets.")
 
 
-def shape_of_groups(base: Shape, form: QuadraticForm, mapped_norm: float) -> Mapped:
+def may_keep_groups(form: NormMap, row_bound: object) -> bool:
+    """Whether every block of a form lies within one group of columns, and none is too large."""
+    if type(row_bound) is not GroupBound or row_bound.n_features != form.n_features:
+        return False
+    group_of = [group for group, size in enumerate(row_bound.sizes) for _ in range(size)]
+    return all(
+        len(part) <= LARGEST_BLOCK and group_of[start] == group_of[start + len(part) - 1] for start, part in form.blocks
+    )
+
+
+def shape_of_groups(base: Shape, form: NormMap, mapped_norm: float) -> Mapped:
     """The image of one of the shapes of groups."""
     assert base.name in ("groups", Linked.name)  # noqa: S101 - a ball has no groups
     return Mapped(base, form, mapped_norm)

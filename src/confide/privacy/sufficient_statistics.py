@@ -19,6 +19,7 @@ from confide._version import __version__
 from confide.array_types import Array
 from confide.erm.group_bounds import GroupBound
 from confide.erm.moment_sums import LeastSquaresSum
+from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
@@ -47,6 +48,9 @@ class LeastSquares(ProblemFacts):
 
     target_bound: float
     with_square: bool = False
+
+    penalty: ClassVar[Penalty] = RIDGE
+    """One ridge. The share of an l1 penalty is decided after the noise, so the plan has it."""
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)

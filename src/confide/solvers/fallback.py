@@ -269,18 +269,16 @@ class NewtonThenFallback:
     Parameters
     ----------
     first : the first method; None chooses Newton's method or L-BFGS by the number of weights
-    has_ridge : whether the penalty is the ridge |w|^2; otherwise no method is used that knows its Hessian
     """
 
     first: Solver | None = None
-    has_ridge: bool = True
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.constants.separable else _WIDEST_JOINT_HESSIAN)
-        usual: Solver = _WITHOUT_HESSIANS if wide else _WITH_HESSIANS
-        if not self.has_ridge:
-            usual = Narrowing(LimitedMemory()) if wide else Narrowing(SampledNewton(has_ridge=False), narrow=Newton())
-        first = self.first or usual
+        # With a form or a function no method is used that knows the Hessian of a ridge.
+        has_ridges = objective.penalty.has_ridges_alone
+        without_hessians = _WITHOUT_HESSIANS if has_ridges else Narrowing(LimitedMemory())
+        first = self.first or (without_hessians if wide else _WITH_HESSIANS)
         try:
             solution = first.solve(objective, start, tolerance)
         except ConfideError:
@@ -300,9 +298,7 @@ class NewtonThenFallback:
             begin, gradient = _start(alone, warm)
             largest_weight = float(np.linalg.norm(begin)) + 2.0 * float(np.linalg.norm(gradient)) / alone.l2
             newton = StepLimitedNewton()
-            method: Solver = (
-                newton if self.has_ridge and newton.applies(alone, tolerance, largest_weight) else GradientDescent()
-            )
+            method: Solver = newton if has_ridges and newton.applies(alone, tolerance, largest_weight) else GradientDescent()
             answer = method.solve(alone, warm, tolerance)
             weights[problem], norms[problem] = answer.weights[0], answer.gradient_norm[0]
         return Solution(weights, norms)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.array_types import Array, Indices, Weights
-from confide.erm.penalties import least_subgradients
+from confide.array_types import Array, Weights
+from confide.erm.penalties import least_subgradients, shrunk
 from confide.erm.solver import Objectives, Solution
 from confide.errors import ConfideError
 from confide.solvers.fallback import Narrowing
@@ -29,28 +28,11 @@ _FLAT_ENOUGH = 0.5
 """The share of the slope at its start that a step may leave at its end, in either direction."""
 
 
-class SparseObjectives(Objectives, Protocol):
-    """k objectives with an l1 penalty, which `evaluate` leaves out and `gradients` knows."""
-
-    @property
-    def l1(self) -> Array:
-        """(D,): the strength of the l1 penalty on each weight."""
-
-    def restrict(self, which: Indices) -> SparseObjectives:
-        """The same for some of the k problems."""
-
-
-def shrunk(points: Array, by: Array) -> Array:
-    """Each number moved towards 0 by so much, and 0 where it would pass it: the proximal step of an l1 penalty."""
-    shrunk: Array = np.sign(points) * np.maximum(np.abs(points) - by, 0.0)
-    return shrunk
-
-
 @dataclass(frozen=True, slots=True)
 class ProximalNewton:
     """Steps to the minimiser of a quadratic model with the l1 penalty. It is fast and has no theorem. One problem."""
 
-    def solve(self, objective: SparseObjectives, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         weights, l1 = start.copy(), objective.l1
         state = objective.evaluate(weights, order=2)
         points = BestPoints(weights, least_subgradients(weights, state.gradient, l1), tolerance)
@@ -125,7 +107,7 @@ def _with_signs_of(signs: Array, gradient: Array, hessian: Array, weights: Array
 class AcceleratedProximalGradient:
     """Accelerated proximal steps without a Hessian, which begin anew where they overshoot. They have no theorem here."""
 
-    def solve(self, objective: SparseObjectives, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """One problem (k = 1); see `Solver`."""
         l1 = objective.l1
         weights, ahead, momentum = start.copy(), start.copy(), 1.0
@@ -156,7 +138,7 @@ class AcceleratedProximalGradient:
 class ProximalGradient:
     """Proximal steps of length 1 / M, for every smooth loss (theorem 4 of the page)."""
 
-    def solve(self, objective: SparseObjectives, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """One problem (k = 1); see `Solver`."""
         l1 = objective.l1
         # The theorem admits a warm start as those of `fallback` do.
@@ -189,9 +171,9 @@ class ProximalThenFallback:
     A tolerance of 0 asks for the best that doubles allow. The first method alone gives that.
     """
 
-    def solve(self, objective: SparseObjectives, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > _WIDEST_HESSIAN
-        first = Narrowing(AcceleratedProximalGradient() if wide else ProximalNewton())  # type: ignore[arg-type]
+        first = Narrowing(AcceleratedProximalGradient() if wide else ProximalNewton())
         weights, norms = start.copy(), np.full(len(start), np.nan)
         for problem in range(len(start)):
             alone = objective.restrict(np.array([problem]))

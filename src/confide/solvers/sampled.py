@@ -321,17 +321,12 @@ def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:
 class SampledNewton:
     """L-BFGS in the metric of a sample's Hessian; plain Newton for few rows, and for what L-BFGS does not finish.
 
-    Parameters
-    ----------
-    has_ridge : whether the penalty is the ridge of the weights of rows as they are. Otherwise no stage is used that makes
-        gradients by its formula
+    With a penalty that has more than ridges, no stage is used that makes gradients by their formula.
     """
-
-    has_ridge: bool = True
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         wanted = _sampled_rows(objective.source.n_rows, objective.source.n_features, start.shape[1])
-        quick = solved_if_round(objective, start, tolerance) if wanted and self.has_ridge else None
+        quick = solved_if_round(objective, start, tolerance) if wanted and objective.penalty.has_ridges_alone else None
         if quick is not None:
             return quick
         prepared = self._prepared(objective, wanted, start, tolerance)
@@ -357,7 +352,8 @@ class SampledNewton:
         part = objective.source.sample(wanted) if wanted else None
         if part is None:
             return None
-        return (self._in_metric if self.has_ridge else _in_plain_metric)(objective, part, start, tolerance)
+        prepare = self._in_metric if objective.penalty.has_ridges_alone else _in_plain_metric
+        return prepare(objective, part, start, tolerance)
 
     def _in_metric(
         self, objective: Objectives, part: SampledRows, start: Weights, tolerance: float

@@ -17,15 +17,15 @@ from operator import mul
 
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossConstants
+from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import Centred, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.bundles import Bundles, squares_of_groups
 from confide.privacy.gaussian import gradient_shift
-from confide.privacy.mechanism import Mechanism, Plan, Problem
+from confide.privacy.mechanism import LARGEST_RIDGE_FACTOR, Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.penalised_problem import LARGEST_RIDGE_FACTOR, ProblemWithRidges, SparseProblem, curved_norm
 
 # A ridge for each column, larger where its noise is larger, where bundles of columns have noise of different sizes.
 #
@@ -50,10 +50,12 @@ def with_ridges_by_noise(problem: Problem, mechanism: Mechanism, budget: Budget)
     Only noise in bundles, for two classes under pure budgets, was compared with one ridge for all columns.
     """
     is_pure = isinstance(budget, PureDP) and budget.is_private and isinstance(mechanism, ObjectivePerturbation)
-    if not is_pure or type(problem) is not Problem or problem.prior or problem.loss.constants.n_outputs > 1:
+    if not is_pure or problem.penalty != RIDGE or problem.prior or problem.loss.constants.n_outputs > 1:
         return problem
     shape = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
-    return ProblemWithRidges.of(problem, factors_by_noise(shape)) if isinstance(shape, Bundles) else problem
+    if not isinstance(shape, Bundles):
+        return problem
+    return replace(problem, penalty=Penalty(factors=factors_by_noise(shape), sizes=shape.sizes))
 
 
 def factors_by_noise(shape: Bundles) -> tuple[float, ...]:
@@ -69,12 +71,11 @@ def noise_beside_ridges(plan: Plan) -> float:
     noise, problem = plan.noise, plan.problem
     assert noise is not None  # noqa: S101 - such ridges are made for noise in bundles
     assert isinstance(noise.shape, Bundles)  # noqa: S101 - for the same reason
-    assert isinstance(problem, ProblemWithRidges)  # noqa: S101 - as the name says
-    squares = zip(squares_of_groups(noise.shape), problem.group_factors, strict=True)
+    squares = zip(squares_of_groups(noise.shape), problem.penalty.factors, strict=True)
     return math.sqrt(math.fsum(square / factor for square, factor in squares)) / noise.scale
 
 
-def typical_norm_beside_ridges(problem: ProblemWithRidges, usual: float) -> float:
+def typical_norm_beside_ridges(problem: Problem, usual: float) -> float:
     """The norm of a typical row with its intercept, where each entry counts over the root of its ridge's factor.
 
     Parameters
@@ -82,7 +83,7 @@ def typical_norm_beside_ridges(problem: ProblemWithRidges, usual: float) -> floa
     problem : the problem with its ridges
     usual : the L2 norm of a typical row without the intercept
     """
-    bound, factors = problem.row_bound, problem.group_factors
+    bound, factors = problem.row_bound, problem.penalty.factors
     assert isinstance(bound, GroupBound)  # noqa: S101 - such ridges are made for groups
     of_groups = usual_squares_of_groups(bound)
     counted = math.fsum(square / factor for square, factor in zip(of_groups, factors, strict=False))
@@ -244,7 +245,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 def _balanced_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> tuple[Plan, bool]:
     """The plan at the automatic least ridge, and whether double precision raised it far."""
     # The ridge at which the curvature costs nothing, or for hinges at least that which limits the effect of the noise.
-    row_budget, longest = budget_of_row(budget, problem.rows_per_person), curved_norm(problem)
+    row_budget, longest = budget_of_row(budget, problem.rows_per_person), problem.curved_norm
     # The slopes of a regression have the units of its target, and a ridge has not.
     least = curvature_free_l2(row_budget, problem.loss_bounds, longest, problem.neighbours) / (rule.score_size or 1.0)
     if not problem.loss.constants.self_concordant and math.isfinite(problem.loss.constants.smoothness):
@@ -266,14 +267,14 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.constants.n_outputs)
     row_norm = typical_norm(problem, rule.usual_norm)
-    if isinstance(problem, ProblemWithRidges):
+    if problem.penalty.factors:
         noise_norm = noise_beside_ridges(plan)
         usual = math.sqrt(row_norm**2 - problem.intercept**2) if rule.usual_norm is None else rule.usual_norm
         row_norm = typical_norm_beside_ridges(problem, usual)
     # All other fits keep the ridge that they have had.
     loss = problem.loss.constants
     has_joints = loss.joint is not None and loss.convex and (loss.is_declared or loss.target_bound is not None)
-    bends = isinstance(problem, SparseProblem) or has_joints
+    bends = problem.penalty.l1_ratio > 0.0 or has_joints
     is_damped = plan.noise is not None and plan.noise.in_objective
     if bends and not is_damped:
         return l2_beside_curvature(noise_norm, problem)
@@ -289,7 +290,7 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
         margin=problem.loss.constants.margin,
         has_prior=any(problem.prior),
     )
-    return SHARE_OF_BALANCED * balanced if isinstance(problem, ProblemWithRidges) else balanced
+    return SHARE_OF_BALANCED * balanced if problem.penalty.factors else balanced
 
 
 def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:

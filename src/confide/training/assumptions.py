@@ -262,7 +262,7 @@ def sentences_of_rows(
 
 def _of_loss_and_penalty(plan: AnyPlan) -> Iterator[str]:
     """What is assumed about a loss or a penalty that a user wrote, where slopes are clipped, and which weights become 0."""
-    loss, penalty = getattr(plan.problem, "loss", None), getattr(plan.problem, "penalty", None)
+    loss, penalty = getattr(plan.problem, "loss", None), plan.problem.penalty.function
     if loss is not None and loss.constants.is_declared:
         yield _of_declared_loss(loss)
     if loss is not None and loss.constants.threshold is not None:

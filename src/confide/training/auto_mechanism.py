@@ -13,6 +13,7 @@ import numpy as np
 
 from confide.data.arrays import summation_depth
 from confide.erm.losses import Loss
+from confide.erm.penalties import Penalty
 from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
@@ -21,7 +22,6 @@ from confide.privacy.mechanism import ANOTHERS, Mechanism, Plan, Problem, Releas
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
 from confide.training.alpha import AlphaRule, plan_with_alpha
 from confide.training.gradient_steps import gradient_mechanism
 from confide.training.settings import Settings
@@ -127,24 +127,23 @@ def plan_of_weights(settings: Settings, n_features: int, n_rows: int | None) -> 
 def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
     """The public facts of a fit with this loss, with the user's ridge if there is one."""
     facts = facts_of_rows(settings, n_features, n_rows)
+    penalty = Penalty(
+        l1_ratio=settings.l1_ratio,
+        form=settings.penalty if settings.keeps_groups else None,
+        function=settings.own_penalty,
+        has_levels=settings.has_schema and settings.l1_ratio > 0.0,
+    )
     # The ridge within the penalty, which is what proofs rest on.
-    convexity = 1.0 if settings.own_penalty is None else settings.own_penalty.strong_convexity
-    problem = Problem(
+    strength = 1.0 if settings.alpha is None else settings.alpha * facts["n_rows_low"] * penalty.strong_convexity
+    return Problem(
         **facts,
         loss=loss,
-        l2=1.0 if settings.alpha is None else settings.alpha * facts["n_rows_low"] * convexity,
+        l2=strength * (1.0 - settings.l1_ratio),
         largest_weight=settings.largest_weight,
         beside_mu=settings.beside_mu,
         prior=settings.weights_of_prior(loss.constants.n_outputs, n_features),
+        penalty=penalty,
     )
-    if settings.own_penalty is not None:
-        return PenalisedProblem.of(problem, settings.own_penalty)
-    if settings.keeps_groups and settings.penalty is not None:
-        return GroupedFormProblem.of(problem, settings.penalty)
-    if settings.l1_ratio == 0.0:
-        return problem
-    smooth = replace(problem, l2=problem.l2 * (1.0 - settings.l1_ratio))
-    return SparseProblem.of(smooth, settings.l1_ratio, has_levels=settings.has_schema)
 
 
 def facts_of_rows(settings: Settings, n_features: int, n_rows: int | None) -> dict[str, Any]:

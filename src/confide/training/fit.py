@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from confide.array_types import Array, Weights
 from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
+from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.errors import AccuracyWarning, ParameterError
 from confide.expected_noise import wasted
@@ -34,7 +35,6 @@ from confide.privacy.curvature import deviations_of_curvature
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
-from confide.privacy.penalised_problem import GroupedFormProblem, PenalisedProblem, SparseProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.proximal import ProximalThenFallback
@@ -118,14 +118,13 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     for part in plan.parts:
         ready = part.query.before(part, ready, source, entropy)
     problem = ready.problem
-    solver: Any = ProximalThenFallback() if isinstance(problem, SparseProblem) else NewtonThenFallback()
-    if isinstance(problem, PenalisedProblem | GroupedFormProblem):
-        solver = NewtonThenFallback(has_ridge=False)
+    has_l1 = problem.penalty.l1_ratio > 0.0
+    solver: Solver = ProximalThenFallback() if has_l1 else NewtonThenFallback()
     minimiser = weights = MECHANISMS[plan.mechanism].release(ready, source, solver, entropy).weights
     for part in plan.parts:
         weights = part.query.after(part, ready, weights, source, entropy)
     model = LinearModel.of(weights.reshape(problem.loss.constants.n_outputs, -1), problem)
-    if isinstance(problem, SparseProblem):
+    if has_l1:
         model = with_zeros(model, ready, minimiser)
     if isinstance(plan.intervals, InterestPlan):
         return model, None, interest_of(plan.intervals, minimiser, source, entropy)

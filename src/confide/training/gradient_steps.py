@@ -16,11 +16,11 @@ import numpy as np
 from confide.array_types import Array, Weights
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
+from confide.erm.penalties import shrunk
 from confide.erm.row_bounds import Centred
 from confide.errors import ParameterError
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
-from confide.privacy.penalised_problem import SparseProblem
 from confide.training.alpha import USUAL_RADIUS, AlphaRule, balanced_l2, typical_norm, usual_curvature, usual_slope
 
 # How noisy gradients lead to weights: gradient descent with momentum. None of it is trusted.
@@ -78,7 +78,7 @@ class HeavyBall:
     def shrunk(self, points: Array) -> Array:
         """The proximal step (k, D) of the l1 penalty."""
         limits = self.step * self.l1 * (np.arange(points.shape[1]) % self.row_width < self.n_features)
-        return np.sign(points) * np.maximum(np.abs(points) - limits, 0.0)  # type: ignore[no-any-return]
+        return shrunk(points, limits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ _SHARE_OF_CHANCE = 0.25
 """The strength of an automatic l1 penalty over the pull of chance: see `l2_of_chance`."""
 
 
-def l2_of_chance(problem: SparseProblem, noise: float, typical: float) -> float:
+def l2_of_chance(problem: Problem, noise: float, typical: float) -> float:
     """The ridge beside which the l1 penalty is a quarter as strong as the pull of chance on the largest of the weights.
 
     An l1 penalty as strong as chance keeps weights at 0 that have no effect. They are set to 0 afterwards anyway, so a
@@ -141,7 +141,7 @@ def l2_of_chance(problem: SparseProblem, noise: float, typical: float) -> float:
     of_rows = usual_slope(problem.loss.constants) * problem.largest_weight * math.sqrt(problem.n_rows_low) * typical
     chance = math.hypot(noise, of_rows / math.sqrt(problem.row_width))
     largest = chance * math.sqrt(2.0 * math.log(2.0 * n_weights))
-    return _SHARE_OF_CHANCE * largest * (1.0 - problem.l1_ratio) / problem.l1_ratio
+    return _SHARE_OF_CHANCE * largest * (1.0 - problem.penalty.l1_ratio) / problem.penalty.l1_ratio
 
 
 N_STEPS = {"lines": 80, "curves": 96, "many numbers": 48}
@@ -188,7 +188,7 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     lipschitz, rows = problem.loss.constants.lipschitz, problem.largest_weight * problem.n_rows_low
     share = _LIMIT
     # A lower limit makes all weights larger, and with them those that are noise alone.
-    if problem.loss == LogisticLoss() and not isinstance(problem, SparseProblem):
+    if problem.loss == LogisticLoss() and problem.penalty.l1_ratio == 0.0:
         noise_norm = _sensitivity(problem, lipschitz) / mu * math.sqrt(problem.row_width)
         is_clear = rows * typical / (problem.row_width * noise_norm) >= _ENOUGH_FOR_PROBABILITIES
         share = _LIMIT if is_clear else _LIMIT_OF_LOGISTIC
@@ -205,7 +205,7 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     )
     if rule.is_automatic:
         l2 = (_SHARE_OF_BALANCED if rule.score_size is None else 1.0) * balanced
-        if isinstance(problem, SparseProblem):
+        if problem.penalty.l1_ratio > 0.0:
             noise = math.sqrt(2.0) * _sensitivity(problem, limit) / mu
             l2 = min(l2, l2_of_chance(problem, noise, typical))
         problem = replace(problem, l2=l2)
@@ -223,8 +223,8 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     n_steps, momentum = N_STEPS[kind], MOMENTUM[kind]
     step = min((1.0 - momentum) * _WAY_OVER_RIDGE[kind] / n_steps / max(balanced, problem.l2), longest)
     steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
-    if isinstance(problem, SparseProblem):
-        l1 = problem.l1_strength(problem.l2)
+    if problem.penalty.l1_ratio > 0.0:
+        l1 = problem.penalty.l1_strength(problem.l2)
         steps = replace(steps, prior=(), l1=l1, row_width=problem.row_width, n_features=problem.n_features)
     return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 

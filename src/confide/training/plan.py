@@ -29,9 +29,8 @@ from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.matching import CountsAndResiduals, matching_plan
-from confide.privacy.mechanism import Plan
+from confide.privacy.mechanism import NO_OBJECTIVE, Plan
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.penalised_problem import NO_OBJECTIVE
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.alpha import USUAL_RADIUS, strength
 from confide.training.auto_loss import loss_at_noise

@@ -24,7 +24,7 @@ from confide.parameters import PARAMETERS
 from confide.privacy.budgets import Budget, Neighbours, PureDP
 from confide.privacy.centring import sum_of_rows
 from confide.privacy.matching import whole_slopes
-from confide.privacy.penalised_problem import may_keep_groups
+from confide.privacy.shapes import may_keep_groups
 from confide.training.alpha import usual_norm_of_rows
 
 WITHOUT_MEAN = (

@@ -41,7 +41,7 @@ def support_threshold(plan: Plan, weights: Weights | None = None) -> float:
     released `weights` (1, o D) make the guess better; without them it is that for small weights.
     """
     problem = plan.problem
-    if getattr(problem, "l1_ratio", 0.0) == 0.0 or plan.lattice is None:
+    if problem.penalty.l1_ratio == 0.0 or plan.lattice is None:
         return 0.0
     share = FALSE_WEIGHTS / (problem.n_features * problem.loss.constants.n_outputs)
     lattice: Any = plan.lattice
@@ -152,7 +152,7 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     magnification = bound.magnification if isinstance(bound, Centred) else 1.0
     coef, intercept = model.coef.copy(), model.intercept.copy()
     groups = model.row_bound
-    has_levels = getattr(plan.problem, "has_levels", False) and plan.problem.intercept > 0.0
+    has_levels = plan.problem.penalty.has_levels and plan.problem.intercept > 0.0
     if has_levels and isinstance(groups, GroupBound):
         start = 0
         for size, scale in zip(groups.sizes, groups.scales, strict=True):

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.penalties import StronglyConvex
+from confide.erm.penalties import RIDGE, StronglyConvex
 from confide.erm.row_bounds import BallBound, Centred
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
@@ -21,16 +21,15 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_account import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.penalised_problem import PenalisedProblem
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import signed
 from tests.privacy.laws import check_law
 from tests.privacy.own_penalties import BENT, CONVEXITY, CORNER, LOG_COSH, OF_LENGTH, OWN, hessian
-from tests.privacy.problems import problem, releases, rows_and_labels
+from tests.privacy.problems import problem, releases, rows_and_labels, with_penalty
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 OBJECTIVE, OUTPUT = ObjectivePerturbation(), OutputPerturbation()
-SOLVER = NewtonThenFallback(has_ridge=False)
+SOLVER = NewtonThenFallback()
 
 
 def noise_behind(penalty, loss, rows, l2, w):
@@ -151,7 +150,7 @@ def test_no_pair_exceeds_the_curve_of_gaussian_noise():
 def facts_of(penalty, l2=40.0, **others):
     """A small problem with a penalty, and its rows, clipped to norm 2 with a constant of 1.5."""
     raw, labels = np.random.default_rng(4).normal(size=(8, 2)) * 3.0, np.where(np.arange(8) % 3, 1, -1)
-    facts = PenalisedProblem.of(problem(8, 2, loss=LogisticLoss(), row_norm=2.0, intercept=1.5, l2=l2, **others), penalty)
+    facts = with_penalty(problem(8, 2, loss=LogisticLoss(), row_norm=2.0, intercept=1.5, l2=l2, **others), function=penalty)
     clipped = raw * np.minimum(1.0, 2.0 / np.linalg.norm(raw, axis=1))[:, None]
     return facts, rows_and_labels(raw, labels), signed(clipped, labels, 1.5)
 
@@ -200,7 +199,7 @@ def test_minimisers_of_neighbours_are_no_further_apart_than_the_sensitivity(pena
     for case in range(12):
         # With a weak ridge weights are long, where the penalties are nearly straight.
         l2 = 0.05 if case % 2 else float(rng.uniform(2.0, 30.0))
-        facts = PenalisedProblem.of(problem(6, 2, loss=HuberHinge(0.5), l2=l2), penalty)
+        facts = with_penalty(problem(6, 2, loss=HuberHinge(0.5), l2=l2), function=penalty)
         rows, labels = rng.normal(size=(6, 2)) * 2.0, rng.choice([-1, 1], 6)
         if case % 2:
             rows, labels = np.tile([[1.0, 0.0], [-1.0, 0.0]], (3, 1)), np.ones(6)
@@ -286,7 +285,7 @@ def test_the_rounding_bound_covers_gradients(size):
         of_penalty = objective._slopes(w)[0]
         error = float(mp.sqrt(mp.fsum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(of_penalty, exact, strict=True))))
         bound = facts.rounding(facts.l2).bound(float(np.linalg.norm(w)), 0.0, 0.0)
-        bound -= GradientRounding.bound(facts.rounding(facts.l2), float(np.linalg.norm(w)), 0.0, 0.0)
+        bound -= replace(facts.rounding(facts.l2), penalty=RIDGE).bound(float(np.linalg.norm(w)), 0.0, 0.0)
         worst = max(worst, error / bound)
     assert 0.005 < worst <= 1.0
 
@@ -312,12 +311,12 @@ def test_there_is_no_prior_and_no_centre_beside_it():
     centred = problem(8, 2, row_bound=Centred(BallBound(1.0), (0.1, 0.2), 0.9), intercept=1.0)
     for facts in (plain, centred):
         with pytest.raises(ParameterError, match="no prior"):
-            PenalisedProblem.of(facts, LOG_COSH)
+            with_penalty(facts, function=LOG_COSH)
 
 
 def test_what_no_problem_may_be_is_refused_with_another_penalty_too():
     """A person without rows, and bounds on the number of rows that cross."""
-    facts = PenalisedProblem.of(problem(8, 2), LOG_COSH)
+    facts = with_penalty(problem(8, 2), function=LOG_COSH)
     for wrong in ({"rows_per_person": 0}, {"n_rows_low": 30, "n_rows_high": 20}):
         with pytest.raises(ParameterError):
             replace(facts, **wrong)

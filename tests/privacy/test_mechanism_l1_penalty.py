@@ -11,17 +11,17 @@ import pytest
 from scipy import stats
 
 from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.penalties import RIDGE
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.certificate import GradientRounding, certify, planned_tolerance, solver_tolerance
+from confide.privacy.certificate import certify, planned_tolerance, solver_tolerance
 from confide.privacy.mechanism import zero_weights
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.penalised_problem import SparseProblem
 from confide.solvers.proximal import ProximalThenFallback, shrunk
 from tests.privacy.densities import gaussian_multiplier, signed
 from tests.privacy.laws import check_law
-from tests.privacy.problems import problem, releases, rows_and_labels, source
+from tests.privacy.problems import problem, releases, rows_and_labels, source, with_penalty
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 OUTPUT = OutputPerturbation()
@@ -42,8 +42,9 @@ def test_weights_scatter_around_the_sparse_minimiser_by_the_theorems_law(name, n
     """
     budget, expected = LAWS[name]
     high = 12 if neighbours is ADD else None
-    facts = SparseProblem.of(
-        problem(8, 2, loss=HuberHinge(0.5), row_norm=2.0, intercept=1.5, l2=120.0, neighbours=neighbours, high=high), 0.02
+    facts = with_penalty(
+        problem(8, 2, loss=HuberHinge(0.5), row_norm=2.0, intercept=1.5, l2=120.0, neighbours=neighbours, high=high),
+        l1_ratio=0.02,
     )
     raw = np.random.default_rng(4).normal(size=(8, 2)) * 3.0
     labels = np.where(np.arange(8) % 3, 1, -1)
@@ -77,7 +78,7 @@ def test_minimisers_of_neighbours_are_no_further_apart_than_the_sensitivity(loss
     rng, farthest = np.random.default_rng(1), 0.0
     for case in range(16):
         l2, ratio = float(rng.uniform(2.0, 60.0)), float(rng.choice([0.05, 0.5]))
-        facts = SparseProblem.of(problem(6, 3, loss=loss, l2=l2), ratio)
+        facts = with_penalty(problem(6, 3, loss=loss, l2=l2), l1_ratio=ratio)
         rows, labels = rng.normal(size=(6, 3)) * 2.0, rng.choice([-1, 1], 6)
         if case % 2:
             rows, labels = np.tile([2.0, 0.0, 0.0], (6, 1)), np.ones(6)
@@ -91,7 +92,7 @@ def test_minimisers_of_neighbours_are_no_further_apart_than_the_sensitivity(loss
 
 def test_only_the_sparse_minimiser_is_certified():
     """A weight that is nearly 0 is refused where the minimiser has 0, and so is the minimiser without the penalty."""
-    facts = SparseProblem.of(problem(40, 4, intercept=1.0, l2=10.0), 0.1)
+    facts = with_penalty(problem(40, 4, intercept=1.0, l2=10.0), l1_ratio=0.1)
     weights, plan, objective = minimiser(facts, source(40, 4, seed=2))
     zeros = np.flatnonzero(weights[0] == 0.0)
     assert 0 < len(zeros) < 4
@@ -116,7 +117,7 @@ def test_the_rounding_bound_covers_subgradients_and_steps(scale):
     for _ in range(40):
         n, d, l2 = int(rng.integers(1, 8)), int(rng.integers(1, 4)), 5.0
         ratio = scale / (1.0 + scale)
-        facts = SparseProblem.of(problem(n, d, l2=l2), ratio)
+        facts = with_penalty(problem(n, d, l2=l2), l1_ratio=ratio)
         rows, labels = rng.uniform(-0.5, 0.5, size=(n, d)), rng.choice([-1, 1], n)
         objective = facts.objective(rows_and_labels(rows, labels), l2, np.zeros((1, d)))
         weights = rng.normal(size=(1, d)) * 10.0 ** rng.uniform(-3, 3) * rng.choice([0.0, 1.0], d)
@@ -136,7 +137,7 @@ def test_the_rounding_bound_covers_subgradients_and_steps(scale):
         norms = float(np.linalg.norm(weights)), 0.0, float(np.linalg.norm(found))
         rounding = facts.rounding(l2)
         worst = max(worst, error / rounding.bound(*norms))
-        smooth = GradientRounding(*(getattr(rounding, name) for name in GradientRounding.__slots__))
+        smooth = replace(rounding, penalty=RIDGE)
         without = max(without, error / smooth.bound(norms[0], 0.0, float(mp.sqrt(mp.fsum(g * g for g in gradient)))))
         # The step as one without rounding, at a gradient with an error: lemma 5.
         step = (1.0 - 2.0**-50) / objective.smoothness
@@ -159,7 +160,7 @@ def test_the_rounding_bound_covers_subgradients_and_steps(scale):
 @pytest.mark.parametrize("l1_ratio", [0.01, 0.9])
 def test_the_rounding_bound_is_that_of_theorem_2(l1_ratio):
     """To the last of its constants, which cancelling rows do not reach: rho at |g| + |l1|, and four roundings of a step."""
-    facts = SparseProblem.of(problem(7, 3, intercept=0.5, l2=5.0, largest_weight=3.0), l1_ratio)
+    facts = with_penalty(problem(7, 3, intercept=0.5, l2=5.0, largest_weight=3.0), l1_ratio=l1_ratio)
     of_l1 = math.sqrt(3.0) * 5.0 * l1_ratio / (1.0 - l1_ratio)
     steepest = 5.0 + 7.0 * 3.0 * 0.25 * 1.25
     for weights, noise, gradient in ((0.0, 0.0, 1e9), (1e12, 3.0, 2.0), (2.0, 1.0, 0.0)):
@@ -173,12 +174,12 @@ def test_the_rounding_bound_is_that_of_theorem_2(l1_ratio):
 
 def test_the_plan_has_the_ridge_and_the_penalty_of_its_share():
     """l1 is l2 times r / (1 - r) on each weight of every score but the intercept's, and follows the ridge."""
-    facts = SparseProblem.of(problem(20, 2, intercept=1.0, l2=30.0), 0.75)
-    np.testing.assert_allclose(facts.l1(30.0), [90.0, 90.0, 0.0])
-    np.testing.assert_allclose(replace(facts, l2=2.0).l1(2.0), [6.0, 6.0, 0.0])
+    facts = with_penalty(problem(20, 2, intercept=1.0, l2=30.0), l1_ratio=0.75)
+    for l2, expected in ((30.0, [90.0, 90.0, 0.0]), (2.0, [6.0, 6.0, 0.0])):
+        np.testing.assert_allclose(facts.objective(source(20, 2), l2, np.zeros((1, 3))).l1, expected)
     assert facts.rounding(30.0).l1_norm == pytest.approx(90.0 * math.sqrt(2.0))
     plan = OUTPUT.plan(facts, ZCDP(0.1))
-    assert isinstance(plan.problem, SparseProblem)
+    assert plan.problem.penalty.l1_ratio == 0.75
     assert plan.tolerance == planned_tolerance(facts.rounding(30.0), 0.0)
     assert plan.tolerance > OUTPUT.plan(problem(20, 2, intercept=1.0, l2=30.0), ZCDP(0.1)).tolerance
     assert plan.lattice.l2_sensitivity == pytest.approx(2.0 * math.sqrt(2.0) / 30.0, rel=1e-6)
@@ -188,36 +189,36 @@ def test_the_plan_has_the_ridge_and_the_penalty_of_its_share():
 def test_the_norm_of_the_penalty_is_no_smaller_than_that_of_its_vector(l1_ratio):
     """It comes from a formula, exact to a few units of rounding; a plan of 10^9 columns has no vector of them."""
     for n_features in (1, 2, 3, 5, 50, 1000):
-        facts = SparseProblem.of(problem(30, n_features, l2=7.0), l1_ratio)
-        exact = sum(Fraction(strength) ** 2 for strength in facts.l1(7.0).tolist())
+        facts = with_penalty(problem(30, n_features, l2=7.0), l1_ratio=l1_ratio)
+        exact = n_features * Fraction(facts.penalty.l1_strength(7.0)) ** 2
         assert exact <= Fraction(facts.rounding(7.0).l1_norm) ** 2 <= exact * Fraction(1.0 + 2.0**-46)
-    assert SparseProblem.of(problem(30, 10**9, l2=7.0), l1_ratio).rounding(7.0).l1_norm > 1.0
+    assert with_penalty(problem(30, 10**9, l2=7.0), l1_ratio=l1_ratio).rounding(7.0).l1_norm > 1.0
 
 
 def test_noise_in_the_objective_is_refused():
     """Its theorem needs a differentiable penalty, whatever the budget is."""
-    facts = SparseProblem.of(problem(20, 2), 0.5)
+    facts = with_penalty(problem(20, 2), l1_ratio=0.5)
     for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
         with pytest.raises(ParameterError, match="penalty without kinks"):
             ObjectivePerturbation().plan(facts, budget)
 
 
-@pytest.mark.parametrize("l1_ratio", [0.0, 1.0, -0.5, math.nan])
+@pytest.mark.parametrize("l1_ratio", [1.0, -0.5, math.nan])
 def test_the_ridge_must_stay_positive(l1_ratio):
     """Without a ridge there is no strong convexity, so no sensitivity."""
     with pytest.raises(ParameterError, match="l1_ratio"):
-        SparseProblem.of(problem(20, 2), l1_ratio)
+        with_penalty(problem(20, 2), l1_ratio=l1_ratio)
 
 
 def test_a_share_that_leaves_doubles_no_room_is_refused():
     """The penalty's own rounding would be larger than the ridge can cover."""
     with pytest.raises(ParameterError, match="Raise alpha"):
-        OUTPUT.plan(SparseProblem.of(problem(20, 2), 1.0 - 2.0**-50), ZCDP(0.1))
+        OUTPUT.plan(with_penalty(problem(20, 2), l1_ratio=1.0 - 2.0**-50), ZCDP(0.1))
 
 
 def test_what_no_problem_may_be_is_refused_with_a_penalty_too():
     """A person without rows, and bounds on the number of rows that cross."""
-    facts = SparseProblem.of(problem(20, 2), 0.5)
+    facts = with_penalty(problem(20, 2), l1_ratio=0.5)
     for wrong in ({"rows_per_person": 0}, {"n_rows_low": 30, "n_rows_high": 20}):
         with pytest.raises(ParameterError):
             replace(problem(20, 2), **wrong)
@@ -226,7 +227,6 @@ def test_what_no_problem_may_be_is_refused_with_a_penalty_too():
 
 
 def test_columns_are_no_levels_unless_a_schema_says_so():
-    facts = SparseProblem.of(problem(20, 2), 0.5)
-    assert not facts.has_levels
-    assert not replace(facts, l1_ratio=0.4).has_levels
-    assert SparseProblem.of(problem(20, 2), 0.5, has_levels=True).has_levels
+    facts = with_penalty(problem(20, 2), l1_ratio=0.5)
+    assert not facts.penalty.has_levels
+    assert with_penalty(problem(20, 2), l1_ratio=0.5, has_levels=True).penalty.has_levels

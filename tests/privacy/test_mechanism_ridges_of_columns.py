@@ -17,12 +17,12 @@ from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.gaussian import calibrated_objective, objective_noise_rate
+from confide.privacy.mechanism import LARGEST_RIDGE_FACTOR
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.penalised_problem import LARGEST_RIDGE_FACTOR, ProblemWithRidges, curved_norm, largest_ridge_factor
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import bundles_norm, log_determinant, noise_behind, shape_norm, signed
 from tests.privacy.laws import check_law
-from tests.privacy.problems import GROUPS, group_rows, objective_plan, problem, releases, rows_and_labels
+from tests.privacy.problems import GROUPS, group_rows, objective_plan, problem, releases, rows_and_labels, with_ridges
 
 OBJECTIVE, CONSTANT = ObjectivePerturbation(), 1.5
 SIZES, SCALES = (3, 2, 1, 1), (0.8, 1.3, 0.6, CONSTANT)
@@ -36,7 +36,7 @@ LONG, OF_LONG = GroupBound((9, 1, 1), (0.3, 1.3, 0.6), (True, False, False)), (*
 def facts_of(bound=GROUPS, factors=FACTORS, **others):
     """A small problem whose weights have ridges of their own."""
     plain = problem(12, bound.n_features, row_bound=bound, intercept=CONSTANT, **{"l2": 60.0, **others})
-    return ProblemWithRidges.of(plain, of_groups(bound, factors))
+    return with_ridges(plain, of_groups(bound, factors))
 
 
 def of_groups(bound, factors):
@@ -91,9 +91,7 @@ def test_the_longest_row_beside_the_ridges_is_that_of_the_groups():
     assert facts_of().curved_norm == pytest.approx(BESIDE, rel=1e-9)
     assert facts_of().curved_norm >= BESIDE
     plain = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT)
-    assert curved_norm(plain) == plain.row_norm
-    assert curved_norm(facts_of()) == facts_of().curved_norm
-    assert (largest_ridge_factor(plain), largest_ridge_factor(facts_of())) == (1.0, 16.0)
+    assert plain.curved_norm == plain.row_norm
     rows = np.hstack([group_rows(GROUPS, 2000, seed=5), np.full((2000, 1), CONSTANT)])
     lengths = np.sqrt((rows**2 / RIDGES).sum(axis=1))
     assert 0.999 * BESIDE < lengths.max() <= facts_of().curved_norm
@@ -137,7 +135,6 @@ def test_the_rounding_bound_counts_the_largest_ridge():
     plain, found = problem(12, 6, row_bound=GROUPS, intercept=CONSTANT).rounding(30.0), facts_of().rounding(30.0)
     assert found.steepness == pytest.approx(16.0)
     assert found.steepness >= 16.0
-    assert found.of_penalty == 0.0
     more = found.bound(1e9, 2.0, 3.0) - plain.bound(1e9, 2.0, 3.0)
     assert more == pytest.approx(1.01 * 8.0 * 2.0**-53 * 16.0 * 30.0 * 1e9, rel=1e-6)
     assert found.minimiser_norm(5.0) == plain.minimiser_norm(5.0)
@@ -151,14 +148,14 @@ def test_the_rounding_bound_covers_gradients_with_a_strong_ridge():
     mp = pytest.importorskip("mpmath").MPContext()
     mp.dps = 60
     bound = GroupBound((1, 1), (1.0, 1.0))
-    facts = ProblemWithRidges.of(problem(1, 2, row_bound=bound, intercept=1.0), (1.0, 2.0**19 + 1.0 / 3.0, 7.0))
+    facts = with_ridges(problem(1, 2, row_bound=bound, intercept=1.0), (1.0, 2.0**19 + 1.0 / 3.0, 7.0))
     rng, worst = np.random.default_rng(2), 0.0
     for _ in range(200):
         w, linear = rng.normal(size=(1, 3)) * 1e9, rng.normal(size=(1, 3))
         objective = facts.objective(rows_and_labels([[0.0, 0.0]]), 0.7, linear)
         computed = objective.gradients(w)[0]
         slope = LogisticLoss().derivative(w[0, 2:3])[0]
-        ridges = [mp.mpf(0.7) * mp.mpf(factor) * mp.mpf(x) for factor, x in zip(facts.ridge_factors, w[0], strict=True)]
+        ridges = [mp.mpf(0.7) * mp.mpf(factor) * mp.mpf(x) for factor, x in zip(facts.penalty.factors, w[0], strict=True)]
         exact = [ridges[0] + linear[0, 0], ridges[1] + linear[0, 1], ridges[2] + linear[0, 2] + slope]
         error = float(mp.sqrt(sum((mp.mpf(c) - e) ** 2 for c, e in zip(computed, exact, strict=True))))
         of_ridge = 2.0**-53 * 0.7 * (2.0**19 + 1.0) * float(np.linalg.norm(w))
@@ -198,20 +195,19 @@ def test_the_tolerance_is_reached_and_the_minimiser_is_within_its_bound(seed):
 @pytest.mark.parametrize(
     "factors",
     [
-        (),
         (1.0,) * 3,
         (1.0, 1.0, 1.0, 0.5),
         (2.0,) * 4,
         (1.0, 1.0, 1.0, 2.0 * LARGEST_RIDGE_FACTOR),
         (1.0, 1.0, 1.0, math.nan),
     ],
-    ids=["none", "too few", "less than the least", "no least", "too large", "not a number"],
+    ids=["too few", "less than the least", "no least", "too large", "not a number"],
 )
 def test_ridges_below_the_one_that_the_guarantee_rests_on_are_refused(factors):
     """And others that are none."""
     plain = problem(12, GROUPS.n_features, row_bound=GROUPS, intercept=CONSTANT, l2=60.0)
     with pytest.raises(ParameterError, match="4 factors"):
-        ProblemWithRidges.of(plain, factors)
+        with_ridges(plain, factors)
 
 
 def test_ridges_are_for_one_score_groups_and_no_prior():
@@ -220,9 +216,9 @@ def test_ridges_are_for_one_score_groups_and_no_prior():
     by_length = SquaredLoss(1.0, 2.0, by_length=True)
     for others in ({"prior": (1.0,) * 7}, {"loss": OneVsRest(LogisticLoss(), 3)}, {"loss": by_length}):
         with pytest.raises(ParameterError, match="one score"):
-            ProblemWithRidges.of(replace(plain, **others), FACTORS)
+            with_ridges(replace(plain, **others), FACTORS)
     with pytest.raises(ParameterError, match="groups of columns"):
-        ProblemWithRidges.of(problem(12, 2), (1.0, 2.0))
+        with_ridges(problem(12, 2), (1.0, 2.0))
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)
@@ -256,6 +252,6 @@ def test_what_no_problem_may_be_is_refused_with_ridges_too():
 
 def test_the_largest_ridge_that_is_allowed_is_a_million_times_the_least():
     """2^20 exactly; what is above it is refused elsewhere."""
-    assert facts_of(factors=(*(1.0,) * 6, 2.0**20)).ridge_factors[-1] == 2.0**20
+    assert facts_of(factors=(*(1.0,) * 6, 2.0**20)).penalty.factors[-1] == 2.0**20
     with pytest.raises(ParameterError, match="4 factors"):
         facts_of(factors=(*(1.0,) * 6, 2.0**20 * (1.0 + 2.0**-52)))

@@ -20,14 +20,14 @@ from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import calibrated_objective, objective_noise_rate
 from confide.privacy.moments import Moments, joint_bound
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.penalised_problem import GroupedFormProblem, may_keep_groups
+from confide.privacy.shapes import may_keep_groups
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import linked_basis, log_determinant, noise_behind, shape_norm, signed
 from tests.privacy.descents import mean_of_sums
 from tests.privacy.laws import check_law
-from tests.privacy.problems import GROUPS, LINKED, group_rows, problem, releases, rows_and_labels
+from tests.privacy.problems import GROUPS, LINKED, group_rows, problem, releases, rows_and_labels, with_penalty
 
-OBJECTIVE, SOLVER = ObjectivePerturbation(), NewtonThenFallback(has_ridge=False)
+OBJECTIVE, SOLVER = ObjectivePerturbation(), NewtonThenFallback()
 MATRIX = np.array([[2.0, -0.9, 0.3], [-0.9, 1.5, 0.1], [0.3, 0.1, 0.2]])
 FORM = QuadraticForm.of(np.array([1.0, 1.0, 1.0, 4.0, 0.25, 9.0]), [(0, MATRIX)])
 MAP = FORM.sums_in_norm(np.eye(7)).T
@@ -37,7 +37,7 @@ SIZES, SCALES, L2, CONSTANT = (3, 2, 1, 1), (0.8, 1.3, 0.6, 1.5), 60.0, 1.5
 
 def facts_of(bound, **others):
     """A small problem in the norm of the form."""
-    return GroupedFormProblem.of(problem(12, 6, row_bound=bound, intercept=CONSTANT, l2=L2, **others), FORM)
+    return with_penalty(problem(12, 6, row_bound=bound, intercept=CONSTANT, l2=L2, **others), form=FORM)
 
 
 @pytest.mark.parametrize(("bound", "name"), [(GROUPS, "groups"), (LINKED, "linked")])
@@ -105,7 +105,7 @@ def test_the_curvature_is_paid_for_rows_as_long_as_in_the_norm(l2):
     """For a loss that bends at its steepest rows: at a small ridge, which is raised, and at a large one."""
     norm, loss = math.hypot(FORM.longest(GROUPS), CONSTANT), HuberHinge(0.5)
     assert norm > 1.3 * math.hypot(GROUPS.l2_norm, CONSTANT)
-    facts = GroupedFormProblem.of(problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=l2, loss=loss), FORM)
+    facts = with_penalty(problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=l2, loss=loss), form=FORM)
     assert [shape.l2_norm for shape in facts.shapes] == pytest.approx([norm] * len(facts.shapes), rel=1e-9)
     plan = OBJECTIVE.plan(facts, PureDP(1.0))
     expected = calibrated_objective(1.0 - plan.seal_share, facts.loss_bounds, norm, l2, Neighbours.REPLACE_ONE)
@@ -162,14 +162,14 @@ def test_forms_across_groups_and_losses_by_length_are_refused():
     by_length, of_classes = SquaredLoss(1.0, 2.0, by_length=True), OneVsRest(LogisticLoss(), 2)
     for facts, form in ((plain, across), (replace(plain, loss=by_length), FORM), (replace(plain, loss=of_classes), FORM)):
         with pytest.raises(ParameterError, match="within groups"):
-            GroupedFormProblem.of(facts, form)
+            with_penalty(facts, form=form)
 
 
 @pytest.mark.parametrize("strength", [1.0, 100.0])
 def test_sums_over_rows_as_they_are_have_the_noise_of_such_rows(strength):
     """Noisy gradients and moments know no form. A strong one makes rows shorter in its norm, not in the sums."""
-    facts = GroupedFormProblem.of(
-        problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=L2), QuadraticForm.of(np.full(6, strength))
+    facts = with_penalty(
+        problem(12, 6, row_bound=GROUPS, intercept=CONSTANT, l2=L2), form=QuadraticForm.of(np.full(6, strength))
     )
     plain = math.sqrt(0.8**2 + 1.3**2 + 0.6**2 + CONSTANT**2)
     assert (facts.row_norm < 0.7 * plain) == (strength > 1.0)
