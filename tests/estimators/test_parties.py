@@ -196,8 +196,7 @@ def test_a_party_that_refuses_sends_one_empty_word_and_no_sum(name):
     with pytest.raises(ValueError, match=words):
         take_part(connection, model, frame, ["secret"] * 20)
     (sent,) = connection.sent
-    with np.load(io.BytesIO(sent)) as end:
-        assert end.files == []
+    assert np.load(io.BytesIO(sent)).tolist() == []
 
 
 def test_a_party_is_charged_nothing():
@@ -205,6 +204,5 @@ def test_a_party_is_charged_nothing():
     ledger = confide.Ledger(limit=1.0)
     connection, frame = Ended(), made_up(20)
     take_part(connection, estimator(ledger=ledger), frame, frame["ill"])
-    with np.load(io.BytesIO(connection.sent[0])) as hello:
-        assert sorted(hello.files) == ["agreed", "n_rows"]
+    assert sorted(np.load(io.BytesIO(connection.sent[0])).tolist()) == ["agreed", "n_rows"]
     assert len(ledger.entries()) == 0
