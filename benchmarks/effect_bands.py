@@ -98,7 +98,7 @@ def cell(n: int, name: str, repetitions: int) -> dict[str, Any]:
         plan = confide.LogisticRegression(BUDGETS[name], schema=SCHEMA, inference_share=SHARE).plan(n)
     except confide.ParameterError:
         return {"n": n, "budget": name, "refused": True}
-    target = decomposition(encoder, minimiser(rows, chances, plan.alpha)[:-1, None]).terms
+    target = decomposition(encoder, minimiser(rows, chances, plan.alpha)[:-1, None])[1]
     truth = {term.columns: term.effects[: len(term.points[0].values), 0] for term in target}
     alone: dict[str, list[float]] = {term.columns[0]: [] for term in target}
     together, widths = [], []

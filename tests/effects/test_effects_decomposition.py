@@ -26,8 +26,8 @@ def mixtures(points, cells):
 
 def added_up(found, frame):
     """(rows, vectors): the constant and all effects."""
-    total = np.tile(found.constant, (len(frame), 1))
-    for term in found.terms:
+    total = np.tile(found[0], (len(frame), 1))
+    for term in found[1]:
         part = term.effects[None].repeat(len(frame), axis=0)
         for name, points in zip(term.columns, term.points, strict=True):
             part = np.einsum("rp,rp...->r...", mixtures(points, frame[name].tolist()), part)
@@ -46,7 +46,7 @@ def test_effects_and_constant_add_up_to_the_score_of_every_row():
 def test_every_effect_has_mean_0_along_each_of_its_columns():
     encoder = Encoder(schema(INTERACTIONS))
     found = decomposition(encoder, np.random.default_rng(1).normal(size=(encoder.n_features, 1)))
-    for term in found.terms:
+    for term in found[1]:
         for axis, points in enumerate(term.points):
             np.testing.assert_allclose(np.tensordot(points.weights, term.effects, axes=(0, axis)), 0.0, atol=1e-12)
 
@@ -56,7 +56,7 @@ def test_interactions_give_their_main_effects_to_the_columns():
     encoder = Encoder(schema(INTERACTIONS))
     weights = np.zeros((encoder.n_features, 1))
     weights[encoder.groups[-2].place] = 1.0  # work:age, the same for all: the effect of having a listed kind of work
-    terms = {term.columns: term.effects for term in decomposition(encoder, weights).terms}
+    terms = {term.columns: term.effects for term in decomposition(encoder, weights)[1]}
     assert list(terms) == [
         *((name,) for name in encoder.schema.column_names),
         *(("age", "work"), ("income", "sex"), ("income", "city"), ("sex", "city"), ("income", "sex", "city")),
@@ -69,6 +69,6 @@ def test_a_decomposition_is_a_linear_map():
     encoder = Encoder(schema(INTERACTIONS))
     weights = np.random.default_rng(2).normal(size=(encoder.n_features, 1))
     for one, map_of in zip(
-        decomposition(encoder, weights).terms, decomposition(encoder, np.eye(encoder.n_features)).terms, strict=True
+        decomposition(encoder, weights)[1], decomposition(encoder, np.eye(encoder.n_features))[1], strict=True
     ):
         np.testing.assert_allclose(map_of.effects @ weights, one.effects, atol=1e-12)

@@ -50,7 +50,7 @@ def test_numbers_are_short():
 
 def levels(effects, bands=()):
     points = Points.of([encoding_of(CategoryColumn("x", tuple(f"l{i}" for i in range(len(effects)))))])
-    values = [Value(f"l{i}", effect) for i, effect in enumerate(effects)]
+    values = [Value(effect, None, None, f"l{i}") for i, effect in enumerate(effects)]
     if bands:
         values = [replace(value, joint_low=-band, joint_high=band) for value, band in zip(values, bands, strict=True)]
     return Effect(("x",), (points,), None, tuple(values))

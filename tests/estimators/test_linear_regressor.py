@@ -27,7 +27,7 @@ from confide import (
 )
 from confide.data.arrays import ArrayBlocks
 from confide.estimators.released import effects_of
-from confide.inference.table import readable_interval
+from confide.inference.rates import Interval
 from tests.estimators.own_losses import Pseudo
 
 INF = float("inf")
@@ -265,9 +265,9 @@ def test_an_interval_that_is_shown_has_a_width():
     line = Ridge(50.0, schema=schema, intervals=True).fit(frame, year).summary().cells[-1]
     estimate, low, high = (float(line[place]) for place in (2, 6, 7))
     assert low < estimate < high
-    assert readable_interval(0.30021, 0.29909, 0.30134) == ("0.3002", "0.2991", "0.3013")
-    assert readable_interval(1930.0, 1929.815, 1930.133) == ("1930.00", "1929.82", "1930.13")
-    assert readable_interval(2.0, -math.inf, math.inf) == ("2.000", "-inf", "inf")
+    assert Interval(0.30021, 0.29909, 0.30134).readable == ("0.3002", "0.2991", "0.3013")
+    assert Interval(1930.0, 1929.815, 1930.133).readable == ("1930.00", "1929.82", "1930.13")
+    assert Interval(2.0, -math.inf, math.inf).readable == ("2.000", "-inf", "inf")
 
 
 def test_exported_models_of_a_target_far_from_zero_predict_in_its_own_units():

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.inference.debiased import InterestEvidence, RisksEvidence
-from confide.inference.risk_differences import uncertainty_of_risks
+from confide.inference.debiased import InterestEvidence, RisksEvidence, uncertainty_of_risks
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.standardised_sums import RiskSums, StandardisedSums, largest_bend, largest_difference
 from tests.inference.test_debiased import facts_of, released
-from tests.inference.test_risk_differences import LEVEL, covariance_of_minimiser, with_risks
+from tests.inference.test_debiased_risk_differences import LEVEL, covariance_of_minimiser, with_risks
 from tests.privacy.problems import problem
 
 STEPS = np.array([0.7, -1.5])

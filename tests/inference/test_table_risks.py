@@ -9,7 +9,7 @@ import pytest
 
 import confide
 from confide.errors import ParameterError
-from confide.inference.table import checked_baseline, risk_difference
+from confide.inference.table import risk_difference
 
 
 @pytest.mark.parametrize("baseline", [0.001, 0.3, 0.9])
@@ -26,12 +26,6 @@ def test_the_largest_changes_lead_to_certainty():
     assert risk_difference(-1e4, 0.3) == pytest.approx(-0.3)
 
 
-@pytest.mark.parametrize("baseline", [0.0, 1.0, "0.3", True, math.nan])
-def test_what_is_no_probability_is_refused(baseline):
-    with pytest.raises(ParameterError, match="baseline"):
-        checked_baseline(baseline)
-
-
 def test_a_table_has_a_difference_for_each_coefficient_with_its_interval():
     """In its order, without the intercept; and none where coefficients are no log-odds."""
     rng = np.random.default_rng(0)
@@ -43,5 +37,8 @@ def test_a_table_has_a_difference_for_each_coefficient_with_its_interval():
     line = table.coefficients[0]
     assert found.loc["x1", "risk_difference"] == risk_difference(line.estimate, 0.4)
     assert found.loc["x1", ["low", "high"]].tolist() == [risk_difference(line.low, 0.4), risk_difference(line.high, 0.4)]
+    for baseline in (0.0, 1.0, "0.3", True, math.nan):
+        with pytest.raises(ParameterError, match="baseline"):
+            table.risk_differences(baseline)
     with pytest.raises(ParameterError, match="log-odds"):
         confide.Ridge(math.inf, intervals=True, target_bound=1.0).fit(rows, rows[:, 0]).summary().risk_differences(0.4)

@@ -15,7 +15,7 @@ from confide.inference.table import Coefficient
 from confide.report.findings import interval_plot, weight_plot
 
 LIGHT, DARK = "var(--light)", "var(--dark)"
-ONE = Coefficient("age", 1.0, 0.25, 0.5, 0.56, 0.0, 2.0, 0.05)
+ONE = Coefficient(1.0, 0.0, 2.0, 0.25, 0.5, 0.56, 0.05, "age")
 
 
 def table(*coefficients, level=0.95):

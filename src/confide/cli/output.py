@@ -45,7 +45,7 @@ from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.released import RANDOM_FEATURE, ReleasedCoefficients, effects_of, outcome_of
 from confide.features.columns import NumberColumn, shown_number
 from confide.files import check_output, new_file
-from confide.inference.table import readable
+from confide.inference.rates import readable
 from confide.known_words import listed, printable_lines
 from confide.models.model import ShownClass, predicted_column, weights_by_class
 from confide.report.findings import has_interest, has_intervals, has_risks, has_tests

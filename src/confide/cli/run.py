@@ -90,7 +90,9 @@ def _performed(started: StudyRun, screen: Screen, document: dict[str, Any]) -> P
     elif kept is not None:
         title = f"Evaluation on rows kept aside, released by an earlier run, intervals at {kept['level']:g}"
         names = ("accuracy", "sensitivity", "specificity", "auc")
-        screen.show([heading(title), text(*[f"{name:<12} {Rate(**kept[name])}" for name in names])])
+        screen.show(
+            [heading(title), text(*[f"{name:<12} {Rate(*map(kept[name].get, ('value', 'low', 'high')))}" for name in names])]
+        )
     report = started.reported(model)
     out = started.study.located(started.study.outputs.model)
     written = [] if prepared is None else [f"Wrote {out}"]

@@ -15,7 +15,7 @@ from confide.effects.picture import (
     Display,
     Pen,
     axes_for,
-    draw_compared_effects,
+    draw_effects,
     number_text,
     plain,
     shortened,
@@ -25,6 +25,7 @@ from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of
 from confide.features.columns import with_unit
 from confide.features.schema import Schema
+from confide.inference.rates import Interval
 from confide.inference.table import Coefficient
 from confide.known_words import listed, words_of
 from confide.models.model import ShownClass
@@ -35,7 +36,7 @@ _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnCoefficient:
+class DrawnCoefficient(Interval):
     """One line of the picture.
 
     Attributes
@@ -48,9 +49,6 @@ class DrawnCoefficient:
 
     name: str
     unit: str
-    estimate: float
-    low: float | None
-    high: float | None
 
     @property
     def title(self) -> str:
@@ -118,8 +116,8 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
         if schema is not None and of.span != 1.0:
             unit, span = "from low to high", of.span
     if known is None or not np.isfinite([known.low, known.high]).all():
-        return DrawnCoefficient(name, unit, span * (of if known is None else known).estimate, None, None)
-    return DrawnCoefficient(name, unit, span * known.estimate, span * known.low, span * known.high)
+        return DrawnCoefficient(span * (of if known is None else known).estimate, None, None, name, unit)
+    return DrawnCoefficient(known.estimate, known.low, known.high, name, unit).scaled(span)
 
 
 class CoefficientsDisplay(Display):
@@ -378,7 +376,7 @@ class ComparisonDisplay(Display):
                 Pen(colour, line, 0.26 * (number - middle), has_outer_band=False, label=plain(name))
                 for number, (name, colour, line) in enumerate(zip(self.drawn, _COLOURS, _LINES, strict=False))
             ]
-            _, axes = draw_compared_effects(self.drawn, pens, self.outcome, self.level, ax)
+            _, axes = draw_effects([*zip(pens, self.drawn.values(), strict=True)], self.outcome, self.level, ax)
             axes[0].legend(fontsize="small", frameon=False)
             return axes
         first: tuple[DrawnCoefficient, ...] = next(iter(self.drawn.values()))

@@ -12,10 +12,10 @@ together with the stated probability.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import compress, product
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,12 @@ from confide.array_types import Array
 from confide.errors import ParameterError, as_float
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
-from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number, with_unit
+from confide.features.columns import Column, NumberColumn, shown_number, with_unit
 from confide.features.encoder import Encoder
 from confide.inference.debiased import with_known_zeros
 from confide.inference.intervals import JointUncertainty, checked_level, joint_uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums
+from confide.inference.rates import Interval, json_form
 from confide.inference.table import NamedUnit
 from confide.known_words import listed, words_of
 from confide.models.model import ReleasedModel, ShownClass
@@ -75,9 +76,19 @@ class Points:
         encodings = tuple(encodings)
         first = encodings[0]
         if not first.is_number:
-            return _of_category(first.column)
-        numbers = {value for encoding in encodings if encoding.is_number for value in _ends_and_knots(encoding.column)}
-        return _of_number(_column_of(first), tuple(sorted(numbers)))
+            category = first.column
+            levels = [*category.categories, *[OTHER] * (category.other is True), *[MISSING] * bool(category.missing)]
+            weights = np.full(len(levels), 1.0 / len(levels))
+            return Points(category, tuple(levels), np.zeros(0), weights if category.other else np.append(weights, 0.0))
+        column, columns = first.column, [encoding.column for encoding in encodings if encoding.is_number]
+        numbers = sorted({end for one in columns for end in one.knots_with_bounds or (one.low, one.high)})
+        positions = column.stretched(np.array(numbers, dtype=np.float64))
+        lengths = np.diff(positions)
+        # The trapezoid rule: half of each interval belongs to each of its ends.
+        weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
+        missing = bool(column.missing)
+        values = (*map(shown_number, numbers), *[MISSING] * missing)
+        return Points(column, values, positions, np.append(weights, 0.0) if missing else weights)
 
     @property
     def n_numbers(self) -> int:
@@ -87,8 +98,15 @@ class Points:
     @property
     def texts(self) -> tuple[str, ...]:
         """The values as people read them: with four digits that count, or more where two would read alike."""
+
+        def text_of(value: Any, digits: int) -> str:
+            if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
+                return str(value)
+            whole = math.floor(math.log10(abs(value))) + 1
+            return f"{float(f'{value:.{max(digits, whole)}g}'):.15g}"
+
         for digits in range(4, 17):
-            texts = tuple(_text_of(value, digits) for value in self.values)
+            texts = tuple(text_of(value, digits) for value in self.values)
             if len(set(texts)) == len(texts):
                 return texts
         return tuple(map(str, self.values))
@@ -108,13 +126,12 @@ class Points:
                 return np.asarray(np.multiply.outer(encoding.single[levels], weights[0]))
             padded: Array = np.concatenate([weights, np.zeros_like(weights[:1])])  # a category that is no level gives zeros
             return padded[levels]
-        column = _column_of(encoding)
+        column = encoding.column
         numbers = np.array([*self.values[: self.n_numbers], *([math.nan] if column.missing else [])], dtype=np.float64)
         codes = column.stretched(numbers) if encoding.is_plain else encoding.codes(numbers)
         encoded = np.empty((len(weights), len(numbers)))
         encoding.write(codes, encoded)
-        answer: Array = np.tensordot(encoded, weights, axes=(0, 0))
-        return answer
+        return np.tensordot(encoded, weights, axes=(0, 0))
 
     def mixture(self, value: Any) -> Array:
         """(n_points,): how the effect at a value is made of the effects at the points.
@@ -135,61 +152,20 @@ class Points:
                 raise ParameterError(f'column "{self.column.name}": missing cells are not declared, so they have no effect.')
             mixture[self.values.index(MISSING)] = 1.0
         elif self.column.is_number:
-            place = self._place_of(self.column, value)
+            low, high, number = self.column.low, self.column.high, as_float(value)
+            if not low <= number <= high:
+                ends = f"from {shown_number(low)} to {shown_number(high)}"
+                raise ParameterError(f'column "{self.column.name}": give a number {ends}, the bounds of the column.')
+            place = float(self.column.stretched(np.array([number]))[0])
             mixture[: self.n_numbers] = [np.interp(place, self.positions, row) for row in np.eye(self.n_numbers)]
         else:
-            mixture[self._level_of(value)] = 1.0
+            wanted = canonical_label(value) if isinstance(value, (str, Real, np.bool_)) else None
+            alike = [place for place, level in enumerate(self.values) if canonical_label(level) == wanted]
+            if wanted is None or not alike:
+                shown = listed(map(str, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
+                raise ParameterError(f'column "{self.column.name}": give one of its levels: {shown}.')
+            mixture[self.values.index(value) if value in self.values else alike[0]] = 1.0
         return mixture
-
-    def _place_of(self, column: NumberColumn, value: Any) -> float:
-        low, high = shown_number(column.low), shown_number(column.high)
-        number = as_float(value)
-        if not column.low <= number <= column.high:
-            raise ParameterError(f'column "{column.name}": give a number from {low} to {high}, the bounds of the column.')
-        return float(column.stretched(np.array([number]))[0])
-
-    def _level_of(self, value: Any) -> int:
-        if isinstance(value, str) and value in self.values:
-            return self.values.index(value)
-        wanted = canonical_label(value) if isinstance(value, (str, Real, np.bool_)) else None
-        for position, level in enumerate(self.values):
-            if wanted is not None and canonical_label(level) == wanted:
-                return position
-        shown = listed(map(str, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
-        raise ParameterError(f'column "{self.column.name}": give one of its levels: {shown}.')
-
-
-def _text_of(value: Any, digits: int) -> str:
-    if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
-        return str(value)
-    whole = math.floor(math.log10(abs(value))) + 1
-    return f"{float(f'{value:.{max(digits, whole)}g}'):.15g}"
-
-
-def _column_of(encoding: ColumnEncoding) -> NumberColumn:
-    if not encoding.is_number:
-        raise TypeError("the encodings of one column must all be those of a number, or all those of a category.")
-    return encoding.column
-
-
-def _ends_and_knots(column: NumberColumn) -> tuple[float, ...]:
-    return column.knots_with_bounds or (column.low, column.high)
-
-
-def _of_number(column: NumberColumn, numbers: tuple[float, ...]) -> Points:
-    positions = column.stretched(np.array(numbers, dtype=np.float64))
-    lengths = np.diff(positions)
-    # The trapezoid rule: half of each interval belongs to each of its ends.
-    weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
-    missing = bool(column.missing)
-    values = (*map(shown_number, numbers), *([MISSING] if missing else []))
-    return Points(column, values, positions, np.append(weights, 0.0) if missing else weights)
-
-
-def _of_category(column: CategoryColumn) -> Points:
-    levels = [*column.categories, *([OTHER] if column.other is True else []), *([MISSING] if column.missing else [])]
-    weights = np.full(len(levels), 1.0 / len(levels))
-    return Points(column, tuple(levels), np.zeros(0), weights if column.other else np.append(weights, 0.0))
 
 
 # From weights to effects: a score as an intercept, an effect of each column, and what interactions add to these.
@@ -221,40 +197,48 @@ class Term:
     effects: Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decomposition:
-    """A score as a sum.
+def decomposition(encoder: Encoder, weights: Array) -> tuple[Array, tuple[Term, ...]]:
+    """The effects of vectors of weights (n_features, vectors) of the encoded columns.
 
-    Attributes
-    ----------
+    Returns
+    -------
     constant : (vectors of weights,), to be added to the intercept
     terms : those of single columns first, in the order of the schema
     """
-
-    constant: Array
-    terms: tuple[Term, ...]
-
-
-def decomposition(encoder: Encoder, weights: Array) -> Decomposition:
-    """The effects of vectors of weights (n_features, vectors) of the encoded columns."""
-    names = encoder.schema.column_names
     points = points_of(encoder)
-    constant = np.zeros(weights.shape[1])
-    parts: dict[tuple[str, ...], Array] = {}
+
+    def part_of(name: str, keeps: bool, effects: Array, axis: int) -> Array:
+        mean = np.expand_dims(np.tensordot(points[name].weights, effects, axes=(0, axis)), axis)
+        return effects - mean if keeps else mean
+
+    constant, parts = _parts_by_columns(encoder, points, weights, np.zeros(weights.shape[1]), part_of)
+    return constant, tuple(Term(key, tuple(points[name] for name in key), part) for key, part in parts.items())
+
+
+def _parts_by_columns(
+    encoder: Encoder,
+    points: dict[str, Points],
+    weights: Array,
+    constant: Array,
+    part_of: Callable[[str, bool, Array, int], Array],
+) -> tuple[Array, dict[tuple[str, ...], Array]]:
+    """A score as the sum of a constant and of a part for each set of columns, those of single columns first.
+
+    `part_of` takes from effects, along the axis of a column, the part that belongs to the column or the part that does not,
+    which has length 1 there.
+    """
+    names = encoder.schema.column_names
+    parts: dict[tuple[str, ...], Array] = {(): constant}
     for ordered, effects in effects_of_groups(encoder, points, weights):
         for kept in product((True, False), repeat=len(ordered)):
             part = effects
             for axis, (name, keeps) in enumerate(zip(ordered, kept, strict=True)):
-                mean = np.expand_dims(np.tensordot(points[name].weights, part, axes=(0, axis)), axis)
-                part = part - mean if keeps else mean
-            key = tuple(name for name, keeps in zip(ordered, kept, strict=True) if keeps)
-            part = part.reshape(*(len(points[name].weights) for name in key), -1)
-            if key:
-                parts[key] = parts[key] + part if key in parts else part
-            else:
-                constant = constant + part
-    ordered_keys = sorted(parts, key=lambda key: (len(key), [names.index(name) for name in key]))
-    return Decomposition(constant, tuple(Term(key, tuple(points[name] for name in key), parts[key]) for key in ordered_keys))
+                part = part_of(name, keeps, part, axis)
+            key = tuple(compress(ordered, kept))
+            part = part.reshape(*compress(part.shape, kept), part.shape[-1])
+            parts[key] = parts[key] + part if key in parts else part
+    constant = parts.pop(())
+    return constant, {key: parts[key] for key in sorted(parts, key=lambda key: (len(key), [*map(names.index, key)]))}
 
 
 def members_of_groups(encoder: Encoder) -> list[tuple[str, ...]]:
@@ -294,26 +278,33 @@ def effects_of_groups(
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(Interval):
     """An effect at one value of a column, or at one value of each column of an interaction.
 
     Attributes
     ----------
-    value : a number, a level or "(missing)"; for an interaction a tuple of them
     effect : float
         What is added to the score, as released.
-    standard_error, low, high, joint_low, joint_high : float or None
-        Due to sampling and noise together; the ends of the interval for this value by itself, and for all values of the
-        effect together. None where no intervals were bought, inf where the noise hides what the rows tell.
+    low, high, joint_low, joint_high, standard_error : float or None
+        The ends of the interval for this value by itself, and for all values of the effect together; the standard error, due
+        to sampling and noise together. None where no intervals were bought, inf where the noise hides what the rows tell.
+    value : a number, a level or "(missing)"; for an interaction a tuple of them
     """
 
+    estimate: float
     value: Any
-    effect: float
     standard_error: float | None = None
-    low: float | None = None
-    high: float | None = None
     joint_low: float | None = None
     joint_high: float | None = None
+
+    @property
+    def effect(self) -> float:
+        """What is added to the score."""
+        return self.estimate
+
+
+_OF_VALUE = ("value", "effect", "standard_error", "low", "high", "joint_low", "joint_high")
+"""What a frame and a file have of each value; where no intervals were bought, the first two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -365,19 +356,19 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Interval):
     """The difference that a change of one column makes, all other columns as they are.
 
     Attributes
     ----------
-    column : str
-    first, second : the two values
     estimate : float
         The effect at the second value minus that at the first, as released.
+    low, high : float or None
+        The interval contains the difference in the population with probability `level`. None if no intervals were bought.
     standard_error : float or None
         Due to sampling and noise together. None if no intervals were bought.
-    interval : (low, high) or None
-        Contains the difference in the population with probability `level`.
+    column : str
+    first, second : the two values
     level : float
     outcome : str
         What the score stands for, for example "log-odds of income = >50K".
@@ -385,15 +376,18 @@ class Contrast:
         The unit of a number, if the schema names one.
     """
 
+    standard_error: float | None
     column: str
     first: Any
     second: Any
-    estimate: float
-    standard_error: float | None
-    interval: tuple[float, float] | None
     level: float
     outcome: str
     unit: str | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends, or None."""
+        return None if self.numbers is None else self.numbers[1:]
 
     def __str__(self) -> str:
         second = with_unit(str(self.second), self.unit)
@@ -466,7 +460,7 @@ class Effects:
         return self.released.scoring.row_bound != self.encoder.row_bound
 
     @cached_property
-    def _decomposition(self) -> Decomposition:
+    def _decomposition(self) -> tuple[Array, tuple[Term, ...]]:
         weights = self._sign * self.released.scoring.coef
         return decomposition(self.encoder, (weights - self._subtracted(weights)).T)
 
@@ -474,8 +468,7 @@ class Effects:
     def intercepts(self) -> Array:
         """(o,): the constant of each score. With it, the effects add up to the score."""
         intercept = self._sign * self.released.scoring.intercept
-        answer: Array = intercept - self._subtracted(intercept) + self._decomposition.constant
-        return answer
+        return np.asarray(intercept - self._subtracted(intercept) + self._decomposition[0])
 
     def _subtracted(self, numbers: Array) -> Any:
         return numbers.mean(axis=0) if self.minus_mean_over_classes else 0.0
@@ -483,7 +476,7 @@ class Effects:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The effects as arrays, without bands: those of columns first, then interactions."""
-        return self._decomposition.terms
+        return self._decomposition[1]
 
     def with_bands(self, level: float = 0.95) -> Iterator[Effect]:
         """Each effect, with bands at this level where intervals were bought. The classes follow one another."""
@@ -494,17 +487,24 @@ class Effects:
             start = 0
             for term, places in everywhere:
                 effects = term.effects[..., score].ravel()[places].tolist()
-                bands: Any = [()] * len(places)
+                bands: list[Any] = [(None,) * 5] * len(places)
                 if errors is not None:
-                    bands = _bands(self._sign, errors[score].among(slice(start, start + len(places))), level)
-                    start += len(places)
-                values = (Value(value, *numbers) for value, *numbers in _rows(term, effects, bands))
+                    # The ends of both kinds of intervals, and the standard error, for each value of one effect.
+                    own = errors[score].among(slice(start, start + len(places)))
+                    alone, joint, middle = own.margins(level), own.joint_margins(level), self._sign * own.estimates
+                    ends = (middle - alone, middle + alone, own.total_error, middle - joint, middle + joint)
+                    bands, start = np.column_stack(ends).tolist(), start + len(places)
+                at = product(*(points.values for points in term.points))
+                values = (
+                    Value(effect, low, high, value if len(term.points) > 1 else value[0], *others)
+                    for value, effect, (low, high, *others) in zip(at, effects, bands, strict=True)
+                )
                 yield Effect(term.columns, term.points, label, tuple(values))
 
     @cached_property
     def _maps(self) -> tuple[Term, ...]:
         """The effects as linear maps of the weights of one score: the last axis of each has a number for every weight."""
-        return decomposition(self.encoder, np.eye(self.encoder.n_features)).terms
+        return decomposition(self.encoder, np.eye(self.encoder.n_features))[1]
 
     @cached_property
     def _errors(self) -> list[JointUncertainty] | None:
@@ -545,12 +545,12 @@ class Effects:
         outcome = self.outcome if label is None else f"{self.unit} of class {label}"
         unit = getattr(term.points[0].column, "unit", None)
         if self.released.evidence is None:
-            return Contrast(column, first, second, estimate, None, None, level, outcome, unit)
+            return Contrast(estimate, None, None, None, column, first, second, level, outcome, unit)
         weights_of = next(effect_map.effects for effect_map in self._maps if effect_map.columns == (column,))
         errors = self._errors_of((mixture @ weights_of)[None])[score]
         middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
-        interval = (middle - margin, middle + margin)
-        return Contrast(column, first, second, estimate, float(errors.total_error[0]), interval, level, outcome, unit)
+        known = (middle - margin, middle + margin, float(errors.total_error[0]))
+        return Contrast(estimate, *known, column, first, second, level, outcome, unit)
 
     def check_label(self, label: Any) -> int:
         """The position of a class's score. Raises ParameterError if the model has no score of its own for this label."""
@@ -569,9 +569,7 @@ class Effects:
         """
         import pandas as pd
 
-        has_errors = self.released.evidence is not None
-        names = ["value", "effect"]
-        names += ["standard_error", "low", "high", "joint_low", "joint_high"] if has_errors else []
+        names = _OF_VALUE[: None if self.released.evidence is not None else 2]
         lines = [
             {"class": effect.label, "column": effect.name} | {name: getattr(value, name) for name in names}
             for effect in self.with_bands(level)
@@ -582,6 +580,7 @@ class Effects:
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """A JSON form. What the noise hides is None."""
+        names = _OF_VALUE[: None if self.released.evidence is not None else 2]
         return {
             "outcome": self.outcome,
             "level": level,
@@ -592,14 +591,7 @@ class Effects:
                 ({"class": effect.label} if len(self.labels) > 1 else {})
                 | {
                     "columns": list(effect.columns),
-                    "values": [
-                        {
-                            name: _json_form(getattr(value, name))
-                            for name in Value.__slots__
-                            if name in ("value", "effect") or self.released.evidence is not None
-                        }
-                        for value in effect.values
-                    ],
+                    "values": [{name: json_form(getattr(value, name)) for name in names} for value in effect.values],
                 }
                 for effect in self.with_bands(level)
             ],
@@ -615,27 +607,7 @@ def _shown_places(term: Term) -> list[int]:
     """Positions, among all points of a term, of those that people are shown."""
     shape = tuple(len(points.weights) for points in term.points)
     shown = np.arange(math.prod(shape)).reshape(shape)[tuple(slice(len(points.values)) for points in term.points)]
-    places: list[int] = shown.ravel().tolist()
-    return places
-
-
-def _rows(term: Term, effects: list[float], bands: Any) -> Iterator[tuple[Any, ...]]:
-    values = product(*(points.values for points in term.points))
-    for value, effect, band in zip(values, effects, bands, strict=True):
-        yield (value if len(term.points) > 1 else value[0], effect, *band)
-
-
-def _bands(sign: float, errors: JointUncertainty, level: float) -> list[tuple[float, ...]]:
-    """Standard error, and the ends of both kinds of intervals, for each value of one effect."""
-    alone, joint, middle = errors.margins(level), errors.joint_margins(level), sign * errors.estimates
-    ends = (errors.total_error, middle - alone, middle + alone, middle - joint, middle + joint)
-    return list(zip(*(end.tolist() for end in ends), strict=True))
-
-
-def _json_form(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return shown.ravel().tolist()
 
 
 # Coefficients in the units of the table, from the weights of encoded columns.
@@ -661,15 +633,8 @@ INTERCEPT = "(intercept)"
 UNITS = ("original", "encoded")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Axis:
-    """The base (n_points,) and the contrasts (r, n_points) of one column. Each contrast has a name, a unit and a span."""
-
-    base: Array
-    contrasts: Array
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    spans: tuple[float, ...]
+_Axis = tuple[Array, Array, list[tuple[str, str, float]]]
+"""The base (n_points,) and the contrasts (r, n_points) of one column, and name, unit and span of each contrast."""
 
 
 def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tuple[tuple[NamedUnit, ...], Array]:
@@ -686,28 +651,27 @@ def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tu
     (q units, array (q, vectors))
         The columns in the order of the schema, then interactions, and the intercept last.
     """
-    names, points = encoder.schema.column_names, points_of(encoder)
+    points = points_of(encoder)
     in_interactions = {
         name for interaction in encoder.schema.interact if not interaction.is_curve for name in interaction.columns
     }
     axes = {name: _axis_of(point, has_interactions=name in in_interactions) for name, point in points.items()}
-    parts: dict[tuple[str, ...], Array] = {}
-    constant = np.asarray(intercepts, dtype=np.float64)
-    for ordered, effects in effects_of_groups(encoder, points, weights):
-        for kept in product((True, False), repeat=len(ordered)):
-            part = effects
-            for axis, (name, keeps) in enumerate(zip(ordered, kept, strict=True)):
-                map_ = axes[name].contrasts if keeps else axes[name].base[None]
-                part = np.moveaxis(np.tensordot(map_, part, axes=(1, axis)), 0, axis)
-            key = tuple(name for name, keeps in zip(ordered, kept, strict=True) if keeps)
-            part = part.reshape(-1, part.shape[-1])
-            if key:
-                parts[key] = parts[key] + part if key in parts else part
-            else:
-                constant = constant + part[0]
-    keys = sorted(parts, key=lambda key: (len(key), [names.index(name) for name in key]))
-    units = [unit for key in keys for unit in _named(key, [axes[name] for name in key])]
-    return (*units, NamedUnit(INTERCEPT, "", ())), np.concatenate([*(parts[key] for key in keys), constant[None]])
+
+    def part_of(name: str, keeps: bool, effects: Array, axis: int) -> Array:
+        base, contrasts, _ = axes[name]
+        map_ = contrasts if keeps else base[None]
+        return np.moveaxis(np.tensordot(map_, effects, axes=(1, axis)), 0, axis)
+
+    start = np.asarray(intercepts, dtype=np.float64)
+    constant, parts = _parts_by_columns(encoder, points, weights, start, part_of)
+    units = [
+        NamedUnit(" x ".join(names), ", ".join(units), key, math.prod(spans))
+        for key in parts
+        for lines in product(*(axes[name][2] for name in key))
+        for names, units, spans in [zip(*lines, strict=True)]
+    ]
+    flat = [part.reshape(-1, part.shape[-1]) for part in parts.values()]
+    return (*units, NamedUnit(INTERCEPT, "", ())), np.concatenate([*flat, constant[None]])
 
 
 def checked_units(units: str | None, encoder: Encoder | None, *, is_mapped: bool = False) -> str:
@@ -739,47 +703,36 @@ def encoded_units(encoder: Encoder) -> tuple[str, ...]:
     """(n_features,): what a weight of each encoded column is for, in words."""
     units: list[str] = []
     for members, factors in zip(members_of_groups(encoder), encoder.factors, strict=True):
-        if len(members) == 1:
-            units += _units_of_encoded(factors[0])
-        else:
-            units += ["product of encoded columns"] * math.prod(len(factor.names) for factor in factors)
+        product_of_columns = ["product of encoded columns"] * math.prod(len(factor.names) for factor in factors)
+        units += _units_of_encoded(factors[0]) if len(members) == 1 else product_of_columns
     return tuple(units)
 
 
 def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
-    column = points.column
+    column, everywhere = points.column, np.eye(len(points.weights))
     if not column.is_number:
-        return _axis_of_category(points)
-    n, everywhere = points.n_numbers, np.eye(len(points.weights))
+        if len(points.values) == 1:
+            # The only level is compared with rows that have no level, if there can be any.
+            base, places, unit = everywhere[-1], range(len(everywhere) - 1), "against no listed level"
+        else:
+            base, places, unit = everywhere[0], range(1, len(points.values)), f"against {points.values[0]}"
+        of_levels = np.array([everywhere[place] - base for place in places]).reshape(len(places), len(everywhere))
+        return base, of_levels, [(f"{column.name}: {points.values[place]}", unit, 1.0) for place in places]
+    n = points.n_numbers
     size, unit = _step_of(column)
     if n == 2:
         base, middle, of_middle = _base_of_line(column, everywhere, has_interactions=has_interactions)
-        contrasts, names, units = [size * (everywhere[1] - everywhere[0])], [column.name], [unit]
+        contrasts, lines = [size * (everywhere[1] - everywhere[0])], [(column.name, unit, 1.0 / size)]
     else:
         base = middle = everywhere[n // 2]
         of_middle = with_unit(points.texts[n // 2], column.unit)
         others = [place for place in range(n) if place != n // 2]
         contrasts = [everywhere[place] - base for place in others]
-        names = [f"{column.name} = {points.texts[place]}" for place in others]
-        units = [f"against {of_middle}"] * len(others)
+        lines = [(f"{column.name} = {points.texts[place]}", f"against {of_middle}", 1.0) for place in others]
     if MISSING in points.values:
         contrasts.append(everywhere[n] - middle)
-        names.append(f"{column.name}: {MISSING}")
-        units.append(f"against {of_middle}")
-    spans = [1.0 / size if n == 2 and place == 0 else 1.0 for place in range(len(names))]
-    return _Axis(base, np.array(contrasts), tuple(names), tuple(units), tuple(spans))
-
-
-def _axis_of_category(points: Points) -> _Axis:
-    everywhere = np.eye(len(points.weights))
-    if len(points.values) == 1:
-        # The only level is compared with rows that have no level, if there can be any.
-        base, places, unit = everywhere[-1], range(len(everywhere) - 1), "against no listed level"
-    else:
-        base, places, unit = everywhere[0], range(1, len(points.values)), f"against {points.values[0]}"
-    names = tuple(f"{points.column.name}: {points.values[place]}" for place in places)
-    contrasts = np.array([everywhere[place] - base for place in places]).reshape(len(names), len(everywhere))
-    return _Axis(base, contrasts, names, (unit,) * len(names), (1.0,) * len(names))
+        lines.append((f"{column.name}: {MISSING}", f"against {of_middle}", 1.0))
+    return base, np.array(contrasts), lines
 
 
 def _step_of(column: NumberColumn) -> tuple[float, str]:
@@ -808,16 +761,6 @@ def _base_of_line(column: NumberColumn, everywhere: Array, *, has_interactions: 
         share = -column.low / width
         base = (1.0 - share) * everywhere[0] + share * everywhere[1]
     return base, middle, with_unit(f"{number:.6g}", column.unit)
-
-
-def _named(key: tuple[str, ...], axes: list[_Axis]) -> list[NamedUnit]:
-    parts = (
-        product(*combination) for combination in zip(*((axis.names, axis.units, axis.spans) for axis in axes), strict=True)
-    )
-    return [
-        NamedUnit(" x ".join(names), ", ".join(units), key, math.prod(spans))
-        for names, units, spans in zip(*parts, strict=True)
-    ]
 
 
 def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:

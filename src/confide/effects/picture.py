@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -207,45 +207,17 @@ class Pen:
     label: str | None = None
 
 
-def draw_effects(effects: Sequence[Effect], outcome: str, level: float, ax: Any = None) -> tuple[Any, list[Any]]:
-    """Draw effects of single columns.
+def draw_effects(
+    drawn: Sequence[tuple[Pen, Sequence[Effect]]], outcome: str, level: float, ax: Any = None
+) -> tuple[Any, list[Any]]:
+    """Draw effects of single columns of a model, or those of the same columns of several models, one over the other.
 
     Parameters
     ----------
-    effects : at least one
+    drawn : for each model how its effects are drawn, and its effects, at least one
     outcome : what a larger score stands for
     level : of the bands
     ax : Matplotlib axes whose place is divided among the effects, or None for a new figure
-
-    Returns
-    -------
-    The figure, and one of its axes for each effect.
-
-    Raises
-    ------
-    ParameterError
-        If Matplotlib is not installed, or several effects are to be drawn on axes that are no part of a grid.
-    """
-    figure, axes = _grid(len(effects), ax)
-    limits = effect_limits(effects)
-    for one, effect in zip(axes, effects, strict=True):
-        _draw(one, effect, limits, Pen())
-    has_bands = any(effect.has_band for effect in effects)
-    bands = f"bands at {level:g}, for sampling and noise: inner for each value, outer for all values of a column"
-    _explain(axes, effects, outcome, bands if has_bands else "", figure if ax is None else None)
-    return figure, axes
-
-
-def draw_compared_effects(
-    several: Mapping[str, Sequence[Effect]], pens: Sequence[Pen], outcome: str, level: float, ax: Any = None
-) -> tuple[Any, list[Any]]:
-    """Draw the effects of the same columns of several models, one over the other.
-
-    Parameters
-    ----------
-    several : the effects of each model by its name, in the same order of columns
-    pens : how the effects of each model are drawn
-    outcome, level, ax : as for `draw_effects`
 
     Returns
     -------
@@ -254,17 +226,23 @@ def draw_compared_effects(
     Raises
     ------
     ParameterError
-        As in `draw_effects`.
+        If Matplotlib is not installed, or several effects are to be drawn on axes that are no part of a grid.
     """
-    first = next(iter(several.values()))
-    figure, axes = _grid(len(first), ax)
-    limits = effect_limits([effect for effects in several.values() for effect in effects])
-    for pen, effects in zip(pens, several.values(), strict=True):
+    first, everything = drawn[0], [effect for _, effects in drawn for effect in effects]
+    figure, axes = _grid(len(first[1]), ax)
+    limits = effect_limits(everything)
+    for pen, effects in drawn:
         for one, effect in zip(axes, effects, strict=True):
-            _draw(one, effect, limits, pen)
-    has_bands = any(effect.has_band for effects in several.values() for effect in effects)
-    bands = f"bands at {level:g} for each value, for sampling and noise" if has_bands else ""
-    _explain(axes, first, outcome, bands, figure if ax is None else None)
+            (_draw_curve if effect.is_curve else _draw_levels)(one, effect, limits, pen)
+            tidied(one)
+    both = ", for sampling and noise: inner for each value, outer for all values of a column"
+    bands = f"\nbands at {level:g}{both if first[0].has_outer_band else ' for each value, for sampling and noise'}"
+    for one, effect in zip(axes, first[1], strict=True):
+        label = plain(f"effect on {outcome}") if len(axes) == 1 else "effect"
+        (one.set_ylabel if effect.is_curve else one.set_xlabel)(label, fontsize="small")
+    if ax is None:
+        bands = bands if any(effect.has_band for effect in everything) else ""
+        figure.suptitle(plain(f"Effects on {outcome}{bands}"), fontsize="medium")
     return figure, axes
 
 
@@ -284,19 +262,6 @@ def _grid(n: int, ax: Any) -> tuple[Any, list[Any]]:
         figure, grid = ax.figure, ax.get_subplotspec().subgridspec(n_lines, n_columns, wspace=0.45, hspace=0.6)
         ax.set_axis_off()
     return figure, [figure.add_subplot(grid[divmod(place, n_columns)]) for place in range(n)]
-
-
-def _draw(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
-    (_draw_curve if effect.is_curve else _draw_levels)(ax, effect, limits, pen)
-    tidied(ax)
-
-
-def _explain(axes: list[Any], effects: Sequence[Effect], outcome: str, bands: str, figure: Any) -> None:
-    for one, effect in zip(axes, effects, strict=True):
-        label = plain(f"effect on {outcome}") if len(axes) == 1 else "effect"
-        (one.set_ylabel if effect.is_curve else one.set_xlabel)(label, fontsize="small")
-    if figure is not None:
-        figure.suptitle(plain(f"Effects on {outcome}" + (f"\n{bands}" if bands else "")), fontsize="medium")
 
 
 def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
@@ -339,11 +304,7 @@ def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen)
     ax.axvline(0.0, color="0.5", linewidth=0.8)
     for place, value in enumerate(shown):
         _draw_point(ax, value, place + pen.shift, pen, False, effect.has_band, pen.label if place == 0 else None)
-    names = (str(value.value) for value in shown)
-    ax.set_yticks(
-        range(len(shown)),
-        [shortened(name, _LONGEST_NAME) for name in names],
-    )
+    ax.set_yticks(range(len(shown)), [shortened(str(value.value), _LONGEST_NAME) for value in shown])
     ax.tick_params(labelsize="small")
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlim(*limits)
@@ -404,13 +365,9 @@ def common_limits(effects: Sequence[Effect]) -> tuple[float, float]:
 
 
 def _short(value: object, effect: Effect) -> str:
-    several = value if isinstance(value, tuple) else (value,)
-    return ", ".join(_with_its_unit(one, points) for one, points in zip(several, effect.points, strict=True))
-
-
-def _with_its_unit(value: object, points: Points) -> str:
-    text = str(value)
-    if isinstance(value, float):
-        text = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    column = points.column
-    return with_unit(text, column.unit) if column.is_number and value != MISSING else text
+    several, texts = value if isinstance(value, tuple) else (value,), []
+    for one, points in zip(several, effect.points, strict=True):
+        text = f"{one:{'.4g' if abs(one) < 1e4 else '.0f'}}" if isinstance(one, float) else str(one)
+        column = points.column
+        texts.append(with_unit(text, column.unit) if column.is_number and one != MISSING else text)
+    return ", ".join(texts)

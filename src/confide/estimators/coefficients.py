@@ -22,20 +22,28 @@ from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap
 from confide.guarantee import Guarantee
-from confide.inference.debiased import Combination, InterestEvidence, supposed_of, uncertainty_of_interest, with_known_zeros
+from confide.inference.debiased import (
+    Combination,
+    InterestEvidence,
+    supposed_of,
+    uncertainty_of_interest,
+    uncertainty_of_risks,
+    with_known_zeros,
+)
 from confide.inference.intervals import (
+    SCORES_AT_ONCE,
     Evidence,
     JointUncertainty,
     Uncertainty,
     checked_level,
     checked_target,
+    ends_of_log_odds,
+    ends_of_scores,
     joint_uncertainty,
     of_all_scores,
     uncertainty,
 )
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
-from confide.inference.predictions import SCORES_AT_ONCE, ends_of_log_odds, ends_of_scores, scores_of
-from confide.inference.risk_differences import uncertainty_of_risks
 from confide.inference.table import CoefficientTable, NamedUnit, checked_method, margins_of_family
 from confide.known_words import listed, listed_unknown, with_suggestions
 from confide.models.model import Link
@@ -441,7 +449,7 @@ class CoefficientIntervals:
             return np.stack([ends_of_scores(errors_of_class, level) for errors_of_class in errors], axis=1)
         evidence = self._known_evidence()
         depend = not evidence.separable
-        log_odds, derivatives = link.log_odds(scores_of(errors))
+        log_odds, derivatives = link.log_odds(np.column_stack([of_class.estimates for of_class in errors]))
         answer: Array = expit(ends_of_log_odds(errors, log_odds, derivatives, depend=depend, level=level))
         return answer
 

@@ -21,8 +21,6 @@ class ClassEvaluation(CalibratedEvaluation):
 
     Attributes
     ----------
-    layout : ClassTables
-        Which tables were released.
     classes : tuple of str
         The labels, in the order of the model's `classes_`.
     """
@@ -30,9 +28,8 @@ class ClassEvaluation(CalibratedEvaluation):
     layout: ClassTables
     classes: tuple[str, ...]
 
-    @property
-    def kind(self) -> str:
-        return "rates of classes"
+    kind: ClassVar[str] = "rates of classes"
+    _why_no_calibration: ClassVar[str] = "the model has no probabilities, or n_bins is 0"
 
     @property
     def accuracy(self) -> Rate:
@@ -79,21 +76,10 @@ class ClassEvaluation(CalibratedEvaluation):
     @property
     def confusion(self) -> tuple[tuple[Rate, ...], ...]:
         """Shares of all rows by true class (first index) and predicted class."""
-        table, size = self.tables[0], self.layout.n_classes
-        cells = [
-            table.share(self._cell(i, j, np.ones(self.layout.n_groups)), _ones(table)) for i, j in np.ndindex(size, size)
-        ]
+        table, size, groups = self.tables[0], self.layout.n_classes, np.ones(self.layout.n_groups)
+        everywhere = np.ones(table.counts.shape)
+        cells = [table.share(self._cell(i, j, groups), everywhere) for i, j in np.ndindex(size, size)]
         return tuple(tuple(cells[size * row : size * (row + 1)]) for row in range(size))
-
-    @property
-    def _n_bins(self) -> int:
-        return self.layout.n_bins
-
-    @property
-    def _range_of_bins(self) -> tuple[float, float]:
-        return 1.0 / self.layout.n_classes, 1.0
-
-    _why_no_calibration: ClassVar[str] = "the model has no probabilities, or n_bins is 0"
 
     def _in_bin(self, table: NoisyTable, row: Array) -> Rate:
         return table.share(np.outer(row, [0.0, 1.0]), np.outer(row, [1.0, 1.0]))
@@ -106,11 +92,11 @@ class ClassEvaluation(CalibratedEvaluation):
             rates[f"macro {name}"] = mean_of(list(self._by_class(name, groups).values()))
         rates["macro F1"] = self._macro_f1(groups)
         if self.layout.clip is not None:
-            rates["log loss"] = self._log_loss(groups, self.layout.clip)
-        for position, label in enumerate(self.classes):
-            rates[f"recall of {label}"] = self._of_class("recall", position, groups)
-        for position, label in enumerate(self.classes):
-            rates[f"precision of {label}"] = self._of_class("precision", position, groups)
+            first, second = (np.outer(groups, weights_of_power(power, LOSS_DEGREE)) for power in (1, 2))
+            difference = self.tables[1].mean(first, np.outer(groups, np.ones(LOSS_DEGREE + 1)), second, 0.0, 1.0)
+            rates["log loss"] = difference.scaled(self.layout.clip)
+        for name in ("recall", "precision"):
+            rates |= {f"{name} of {label}": rate for label, rate in self._by_class(name, groups).items()}
         for position, label in enumerate(self.classes):
             predicted = sum((self._cell(i, position, groups) for i in range(size)), np.zeros(table.counts.shape))
             rates[f"predicted {label}"] = table.share(predicted, rows)
@@ -155,11 +141,6 @@ class ClassEvaluation(CalibratedEvaluation):
         marks[:, true, predicted] = groups
         return marks
 
-    def _log_loss(self, groups: Array, clip: float) -> Rate:
-        first, second = (np.outer(groups, weights_of_power(power, LOSS_DEGREE)) for power in (1, 2))
-        difference = self.tables[1].mean(first, np.outer(groups, np.ones(LOSS_DEGREE + 1)), second, 0.0, 1.0)
-        return difference.scaled(clip)
-
     def facts(self) -> dict[str, Any]:
         return {
             "classes": list(self.classes),
@@ -180,10 +161,6 @@ class ClassEvaluation(CalibratedEvaluation):
         title = "of rows whose predicted class has such a probability, the share that is predicted right"
         tables = self.calibration_tables(title, "probability", "share", ".4g")
         return [shown("Shares of all rows, by class and prediction", "rows", confusion), *tables]
-
-
-def _ones(table: NoisyTable) -> Array:
-    return np.ones(table.counts.shape)
 
 
 def usual_clip(n_classes: int) -> float:

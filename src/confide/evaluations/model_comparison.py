@@ -7,7 +7,7 @@ evaluations would have, one of each model.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,9 +52,7 @@ class ModelComparison(TablesEvaluation):
     classes: tuple[str, ...]
     target: str
 
-    @property
-    def kind(self) -> str:
-        return "differences of two models"
+    kind: ClassVar[str] = "differences of two models"
 
     @property
     def differences(self) -> dict[str, Rate]:
@@ -79,23 +77,22 @@ class ModelComparison(TablesEvaluation):
     def _alone(self, right: Array) -> dict[str, Rate]:
         if not self.classes:
             return {}
-        groups = np.ones(len(self.groups.names))
-        table = self.tables[0]
-        recalls = [
-            table.share(self._marks(groups, position, right), self._marks(groups, position))
-            for position in range(len(self.classes))
-        ]
-        everywhere = np.ones(table.counts.shape)
+        table, groups = self.tables[0], np.ones(len(self.groups.names))
+        everywhere, marks = np.ones(table.counts.shape), self._marks
+        places = range(len(self.classes))
+        recalls = [table.share(marks(groups, place, right), marks(groups, place)) for place in places]
         named = {f"recall of {label}": rate for label, rate in zip(self.classes, recalls, strict=True)}
         return {"accuracy": table.share(everywhere * right, everywhere), "macro recall": mean_of(recalls)} | named
 
     def _of_classes(self, layout: ClassPairTables, groups: Array) -> dict[str, Rate]:
-        table, marks = self.tables[0], groups[:, None, None] * np.ones(self.tables[0].counts.shape)
-        recalls = [
-            _difference(table, self._marks(groups, position), _FIRST_RIGHT - _SECOND_RIGHT)
-            for position in range(len(self.classes))
-        ]
-        differences = {"accuracy": _difference(table, marks, _FIRST_RIGHT - _SECOND_RIGHT), "macro recall": mean_of(recalls)}
+        def difference(of: Array) -> Rate:
+            """The share of rows of which the first model alone is right, less that of which the second alone is."""
+            alone = _FIRST_RIGHT - _SECOND_RIGHT
+            return self.tables[0].mean(of * alone, of, of * alone**2, -1.0, 1.0)
+
+        recalls = [difference(self._marks(groups, position)) for position in range(len(self.classes))]
+        everywhere = groups[:, None, None] * np.ones(self.tables[0].counts.shape)
+        differences = {"accuracy": difference(everywhere), "macro recall": mean_of(recalls)}
         if layout.clip is not None:
             differences["log loss"] = self._of_losses(self.tables[1], groups, layout.largest_difference)
         return differences | {f"recall of {label}": rate for label, rate in zip(self.classes, recalls, strict=True)}
@@ -106,10 +103,9 @@ class ModelComparison(TablesEvaluation):
         difference, squared = (weights_of_polynomial(power, LOSS_DEGREE) for power in (_DIFFERENCE, _SQUARED))
         values, squares = (marks * np.outer(flat, power)[None] for power in (difference, squared))
         of = marks * np.ones(table.counts.shape)
-        largest = layout.largest_of_squares
-        units = largest / (layout.high - layout.low) ** 2
+        largest, width = layout.largest_of_squares, layout.high - layout.low
         return {
-            "R^2": ratio_to_spread(table, groups, difference, squares).scaled(-units),
+            "R^2": ratio_to_spread(table, groups, difference, squares).scaled(-largest / width**2),
             "mean squared error": table.mean(values, of, squares, -1.0, 1.0).scaled(largest),
             "MAE": self._of_losses(self.tables[1], groups, layout.largest_difference),
         }
@@ -136,8 +132,3 @@ class ModelComparison(TablesEvaluation):
         if not self.classes:
             return []
         return [shown("The first model alone", "rate", self.first), shown("The second model alone", "rate", self.second)]
-
-
-def _difference(table: NoisyTable, of: Array, difference: Array) -> Rate:
-    """The share of rows of which the first model alone is right, less that of which the second alone is."""
-    return table.mean(of * difference, of, of * difference**2, -1.0, 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,8 +22,6 @@ class NumberEvaluation(CalibratedEvaluation):
 
     Attributes
     ----------
-    layout : NumberTables
-        Which tables were released.
     target : str
         What is predicted, with its unit if the schema names one.
     """
@@ -31,9 +29,7 @@ class NumberEvaluation(CalibratedEvaluation):
     layout: NumberTables
     target: str
 
-    @property
-    def kind(self) -> str:
-        return "errors of predicted numbers"
+    kind: ClassVar[str] = "errors of predicted numbers"
 
     @property
     def r2(self) -> Rate:
@@ -50,14 +46,6 @@ class NumberEvaluation(CalibratedEvaluation):
         """The mean absolute error, in the unit of the target."""
         return self.rates["MAE"]
 
-    @property
-    def _n_bins(self) -> int:
-        return self.layout.n_bins
-
-    @property
-    def _range_of_bins(self) -> tuple[float, float]:
-        return self.layout.low, self.layout.high
-
     def _in_bin(self, table: NoisyTable, row: Array) -> Rate:
         of, first, second = (np.outer(row, weights_of_power(power, LOSS_DEGREE)) for power in (0, 1, 2))
         return table.mean(first, of, second, 0.0, 1.0).scaled(self.layout.high - self.layout.low, self.layout.low)
@@ -67,13 +55,13 @@ class NumberEvaluation(CalibratedEvaluation):
         sizes = [marks * weights_of_power(power, ERROR_DEGREE)[None, None, :] for power in range(ERROR_DEGREE + 1)]
         of, first, second, _, fourth = (size + np.zeros(table.counts.shape) for size in sizes)
         clip = self.layout.clip
-        squared = table.mean(second, of, fourth, 0.0, 1.0)
+        squared = table.mean(second, of, fourth, 0.0, 1.0).scaled(clip**2)
         ratio = ratio_to_spread(table, groups, weights_of_power(2, ERROR_DEGREE), fourth, 0.0)
         # Errors are in units of the clip, and targets in units of their range.
         units = (clip / (self.layout.high - self.layout.low)) ** 2
         return {
             "R^2": ratio.scaled(-units, 1.0),
-            "RMSE": _root(squared.scaled(clip**2)),
+            "RMSE": UNKNOWN if squared.numbers is None else within(*squared.numbers, 0.0, math.inf).mapped(math.sqrt),
             "MAE": table.mean(first, of, second, 0.0, 1.0).scaled(clip),
         }
 
@@ -112,7 +100,3 @@ def ratio_to_spread(table: NoisyTable, groups: Array, weights: Array, squares: A
     part = marks * np.broadcast_to(weights, table.counts.shape)
     mixed = marks * np.outer(weights_of_polynomial(spread, ERROR_DEGREE), weights)[None]
     return table.quotient(part, of_target(spread), (squares, mixed, of_target(fourth)), least)
-
-
-def _root(rate: Rate) -> Rate:
-    return UNKNOWN if rate.numbers is None else within(*rate.numbers, 0.0, math.inf).mapped(math.sqrt)

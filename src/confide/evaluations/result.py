@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.evaluations.tables import Layout
+from confide.evaluations.tables import ClassTables, Layout, NumberTables
 from confide.inference.forecast import rounded, rows_to_be_known
 from confide.inference.intervals import level_of_each
 from confide.inference.rates import NoisyTable, Rate, difference_of, facts_of_release
@@ -96,10 +96,8 @@ class TablesEvaluation(ABC):
     charged_to: str | None = field(default=None, kw_only=True)
     interrupted: tuple[str, ...] = field(default=(), kw_only=True)
 
-    @property
-    @abstractmethod
-    def kind(self) -> str:
-        """What was evaluated, in a few words."""
+    kind: ClassVar[str]
+    """What was evaluated, in a few words."""
 
     @abstractmethod
     def rates_of(self, groups: Array) -> dict[str, Rate]:
@@ -126,9 +124,8 @@ class TablesEvaluation(ABC):
         """
         if self.groups.column is None:
             return {}
-        return {
-            name: self.rates_of(row) for name, row in zip(self.groups.names, np.eye(len(self.groups.names)), strict=True)
-        }
+        rows = np.eye(len(self.groups.names))
+        return {name: self.rates_of(row) for name, row in zip(self.groups.names, rows, strict=True)}
 
     @property
     def group_differences(self) -> dict[str, dict[str, Rate]]:
@@ -232,14 +229,21 @@ class TablesEvaluation(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibratedEvaluation(TablesEvaluation):
-    """An evaluation of one model, whose last table may hold its calibration: rows by bins of what was predicted."""
+    """An evaluation of one model, whose last table may hold its calibration: rows by bins of what was predicted.
 
+    Attributes
+    ----------
+    layout : ClassTables or NumberTables
+        Which tables were released.
+    """
+
+    layout: ClassTables | NumberTables
     _why_no_calibration: ClassVar[str] = "n_bins is 0"
 
     @property
     def edges(self) -> tuple[float, ...]:
         """The ends of the bins of `calibration`, which have equal widths."""
-        return tuple(np.linspace(*self._range_of_bins, self._n_bins + 1).tolist())
+        return tuple(np.linspace(*self.layout.range_of_bins, self.layout.n_bins + 1).tolist())
 
     @property
     def calibration(self) -> tuple[Rate, ...]:
@@ -252,23 +256,13 @@ class CalibratedEvaluation(TablesEvaluation):
     @property
     def calibration_band(self) -> tuple[Rate, ...]:
         """The same with intervals that all hold together with probability `level`: a band."""
-        return self._calibrated(level_of_each(self.level, self._n_bins))
+        return self._calibrated(level_of_each(self.level, self.layout.n_bins))
 
     def _calibrated(self, level: float) -> tuple[Rate, ...]:
-        if not self._n_bins:
+        if not self.layout.n_bins:
             raise ParameterError(f"no calibration was released: {self._why_no_calibration}.")
         table = replace(self.tables[-1], level=level)
-        return tuple(self._in_bin(table, row) for row in np.eye(self._n_bins))
-
-    @property
-    @abstractmethod
-    def _n_bins(self) -> int:
-        """The number of bins; 0 for no calibration."""
-
-    @property
-    @abstractmethod
-    def _range_of_bins(self) -> tuple[float, float]:
-        """Between which numbers the bins lie."""
+        return tuple(self._in_bin(table, row) for row in np.eye(self.layout.n_bins))
 
     @abstractmethod
     def _in_bin(self, table: NoisyTable, row: Array) -> Rate:
@@ -276,15 +270,14 @@ class CalibratedEvaluation(TablesEvaluation):
 
     def calibration_facts(self, name: str) -> dict[str, Any]:
         """The calibration as JSON values; `name` is that of the rates."""
-        if not self._n_bins:
+        if not self.layout.n_bins:
             return {"calibration": None}
-        rates = {name: self.calibration, "band": self.calibration_band}
-        written = {key: [rate.to_dict() for rate in values] for key, values in rates.items()}
-        return {"calibration": {"edges": list(self.edges), **written}}
+        rates = ((name, self.calibration), ("band", self.calibration_band))
+        return {"calibration": {"edges": [*self.edges]} | {key: [one.to_dict() for one in band] for key, band in rates}}
 
     def calibration_tables(self, title: str, predicted: str, rate: str, number: str) -> list[ShownTable]:
         """The table of the calibration, if there is one; `number` is the format of the ends of bins."""
-        if not self._n_bins:
+        if not self.layout.n_bins:
             return []
         bins = zip(pairwise(self.edges), self.calibration, self.calibration_band, strict=True)
         rows = tuple(

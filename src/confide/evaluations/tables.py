@@ -59,13 +59,18 @@ class ClassTables:
         return (confusion, *losses, *(((self.n_bins, 2),) if self.n_bins else ()))
 
     @property
+    def range_of_bins(self) -> tuple[float, float]:
+        """Between which numbers the bins lie."""
+        return 1.0 / self.n_classes, 1.0
+
+    @property
     def main_rate(self) -> tuple[str, Array, float]:
         """The rate that is named first, its weights in the first table, and its unit."""
         return "the accuracy", np.eye(self.n_classes), 1.0
 
     def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
         """What rows add to each table; each model has scored the same rows in the same order."""
-        rows, targets = scored[0], _positions(scored[0])
+        rows, targets = scored[0], scored[0].targets.astype(np.intp)
         predicted = scorers[0].predicted(rows.scores)
         cells = (rows.groups * self.n_classes + targets) * self.n_classes + predicted
         tables = [_counted(cells, self.n_groups * self.n_classes**2)]
@@ -109,6 +114,11 @@ class NumberTables:
         """The shape of each table."""
         errors = (self.n_groups, ERROR_DEGREE + 1, ERROR_DEGREE + 1)
         return (errors, (self.n_bins, LOSS_DEGREE + 1)) if self.n_bins else (errors,)
+
+    @property
+    def range_of_bins(self) -> tuple[float, float]:
+        """Between which numbers the bins lie."""
+        return self.low, self.high
 
     @property
     def main_rate(self) -> tuple[str, Array, float]:
@@ -160,7 +170,7 @@ class ClassPairTables:
 
     def of_rows(self, scorers: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
         """What rows add to each table; each model has scored the same rows in the same order."""
-        targets = _positions(scored[0])
+        targets = scored[0].targets.astype(np.intp)
         right = [scorer.predicted(scores.scores) == targets for scorer, scores in zip(scorers, scored, strict=True)]
         outcome = np.where(right[0], np.where(right[1], 0, 1), np.where(right[1], 2, 3))
         cells = (scored[0].groups * self.n_classes + targets) * 4 + outcome
@@ -330,8 +340,7 @@ class Scorer:
         total = np.zeros(len(favour))
         for column in favour.T:
             total += np.exp(column - largest)
-        normed: Array = favour - (largest + np.log(total))[:, None]
-        return normed
+        return favour - (largest + np.log(total))[:, None]
 
     def numbers(self, scores: Array, low: float, high: float) -> Array:
         """The predicted numbers (n,), clipped to the range of the target."""
@@ -481,10 +490,6 @@ def _counted(cells: Indices, size: int) -> Sums:
     return spread(cells, np.ones((cells.size, 1)), size)
 
 
-def _positions(rows: ScoredRows) -> Indices:
-    return rows.targets.astype(np.intp)
-
-
 def _share(values: Array | Indices, layout: NumberTables | NumberPairTables) -> Array:
     """Numbers of the target as parts of its range."""
     return np.asarray((values - layout.low) / (layout.high - layout.low), dtype=np.float64)
@@ -528,12 +533,8 @@ def _largest_of_scores(first: Scorer, second: Scorer) -> float:
     shift = np.abs(first.scoring.intercept - second.scoring.intercept)
     largest = bound.l2_norm * np.linalg.norm(coef, axis=1)
     if isinstance(bound, GroupBound):
-        largest = np.minimum(largest, _by_groups(bound, np.abs(coef)))
+        # The sum over groups of their scale times the largest weight.
+        starts = np.cumsum(bound.sizes) - np.array(bound.sizes)
+        largest = np.minimum(largest, np.maximum.reduceat(np.abs(coef), starts, axis=1) @ np.array(bound.scales))
     clip = float((largest + shift).max())
     return clip if clip > 0.0 else math.inf
-
-
-def _by_groups(bound: GroupBound, sizes: Array) -> Array:
-    """The sum over groups of their scale times the largest weight."""
-    starts = np.cumsum(bound.sizes) - np.array(bound.sizes)
-    return np.asarray(np.maximum.reduceat(sizes, starts, axis=1) @ np.array(bound.scales))

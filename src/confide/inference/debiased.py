@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, reduce
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,15 @@ from scipy.special import ndtri
 
 from confide.array_types import Array
 from confide.erm.moment_sums import Frame
-from confide.errors import ParameterError
 from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
-from confide.inference.intervals import CheckedEvidence, Evidence, Uncertainty, symmetric_of, triangle_of
+from confide.inference.intervals import CheckedEvidence, Evidence, Uncertainty
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.curvature import CONSTANT
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.moments import summed_norm
 from confide.privacy.noisy_sum import SumPlan
-from confide.privacy.standardised_sums import RiskSums, StandardisedSums, largest_bend, largest_difference
+from confide.privacy.standardised_sums import LARGEST_STEP, RiskSums, StandardisedSums, largest_bend, largest_difference
 
 # What was released for differences of risks, as it is kept in a model file.
 
@@ -92,45 +91,11 @@ class RisksEvidence(CheckedEvidence):
             isinstance(plan.lattice, LatticeLaplace),
         )
 
-    def _has_consistent_shapes(self) -> bool:
-        k = len(self.steps)
+    def _fits(self) -> bool:
+        k, deviations = len(self.steps), np.array([self.count_deviation, *np.concatenate(self.deviations)])
         vectors = (self.steps, self.differences, self.rates, *self.deviations)
-        return k >= 1 and all(vector.shape == (k,) for vector in vectors) and self.bends.shape[:1] == (k,)
-
-    def _has_possible_values(self) -> bool:
-        arrays = (self.steps, self.differences, self.rates, self.bends, *self.deviations)
-        is_finite = all(np.isfinite(array).all() for array in (*arrays, self.n_rows, self.count_deviation))
-        return is_finite and self.n_rows >= 1.0 and min(self.count_deviation, *map(np.min, self.deviations)) >= 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form."""
-        document: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            document[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
-        return document | {"deviations": [deviation.tolist() for deviation in self.deviations]}
-
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> Self:
-        """Read the form written by `to_dict`."""
-        if set(value) != {field.name for field in fields(cls)} or not isinstance(value["is_laplace"], bool):
-            raise ParameterError(
-                "the data for differences of risks were written by another version of confide, which this version cannot "
-                "read."
-            )
-        names = ("steps", "differences", "rates", "bends")
-        steps, differences, rates, bends = (np.array(value[name], dtype=np.float64) for name in names)
-        of_differences, of_bends = (np.array(deviations, dtype=np.float64) for deviations in value["deviations"])
-        return cls(
-            steps,
-            differences,
-            rates,
-            bends,
-            float(value["n_rows"]),
-            (of_differences, of_bends),
-            float(value["count_deviation"]),
-            value["is_laplace"],
-        ).checked()
+        has_shapes = k >= 1 and all(vector.shape == (k,) for vector in vectors) and self.bends.shape[:1] == (k,)
+        return has_shapes and self.n_rows >= 1.0 and bool(np.isfinite(deviations).all() and deviations.min() >= 0.0)
 
 
 FEWEST_DEVIATIONS, MOST_DEVIATIONS = 5.0, 8.0
@@ -299,9 +264,6 @@ def deviations_of_clip(facts: Facts, curvature_of_rows: float) -> float:
     return max(FEWEST_DEVIATIONS, wide)
 
 
-_NAMES_OF_FACTS = tuple(field.name for field in fields(Facts) if field.name != "design")
-
-
 @dataclass(frozen=True, slots=True)
 class Near:
     """Weights near the minimiser, and how they err. All are for rows in the frame.
@@ -384,8 +346,7 @@ def curvature_of_rows(facts: Facts, curvature: Array) -> float:
 
 def in_frame(frame: Frame, weights: Array) -> Array:
     """(D,): weights for rows in the frame that give each row the score that `weights` give it as it is."""
-    answer: Array = np.asarray(np.linalg.solve(frame.matrix.T, weights), dtype=np.float64)
-    return answer
+    return np.asarray(np.linalg.solve(frame.matrix.T, weights), dtype=np.float64)
 
 
 def directions_of(facts: Facts, combinations: tuple[Combination, ...], frame: Frame, near: Near, curvature: Array) -> Array:
@@ -401,16 +362,14 @@ def directions_of(facts: Facts, combinations: tuple[Combination, ...], frame: Fr
     # Without noise a combination that no row tells apart has the least direction.
     whole = whole + 1e-12 * float(np.trace(whole)) * np.eye(len(whole))
     inverse: Array = np.asarray(np.linalg.solve(whole, pulled), dtype=np.float64)
-    return np.array([_direction(facts, combination, frame, inverse, curvature) for combination in combinations])
-
-
-def _direction(facts: Facts, combination: Combination, frame: Frame, inverse: Array, curvature: Array) -> Array:
-    direction = inverse @ _wanted(facts, combination, frame)
-    clip = deviations_of_clip(facts, curvature_of_rows(facts, curvature)) * _spread_along(facts, direction, curvature)
-    reach = _reach(facts, combination, frame, direction, curvature)
-    # The rows of a level must not be clipped, however few they are.
-    answer: Array = direction / (reach if combination.has_levels and math.isfinite(reach) else min(clip, reach))
-    return answer
+    deviations, scaled = deviations_of_clip(facts, curvature_of_rows(facts, curvature)), []
+    for combination in combinations:
+        direction = inverse @ _wanted(facts, combination, frame)
+        clip = deviations * _spread_along(facts, direction, curvature)
+        reach = _reach(facts, combination, frame, direction, curvature)
+        # The rows of a level must not be clipped, however few they are.
+        scaled.append(direction / (reach if combination.has_levels and math.isfinite(reach) else min(clip, reach)))
+    return np.array(scaled)
 
 
 def _reach(facts: Facts, combination: Combination, frame: Frame, direction: Array, curvature: Array) -> float:
@@ -438,8 +397,7 @@ def _spread_along(facts: Facts, direction: Array, curvature: Array) -> float:
 
 def _wanted(facts: Facts, combination: Combination, frame: Frame) -> Array:
     """(D,): the combination, of weights for rows in the frame."""
-    answer: Array = frame.matrix @ combination.vector(facts.n_features, facts.intercept)
-    return answer
+    return frame.matrix @ combination.vector(facts.n_features, facts.intercept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,17 +431,20 @@ class InterestEvidence(CheckedEvidence):
     slopes: Array
     sums: Array
     risks: RisksEvidence | None = None
+    _matrices: ClassVar[tuple[str, ...]] = ("curvature",)
 
     @property
     def near(self) -> Near:
         """The weights near which the sums were taken."""
         return near_minimiser(self.facts, self.start, self.curvature, self.slopes)
 
-    def _has_consistent_shapes(self) -> bool:
+    def _fits(self) -> bool:
         facts, frame = self.facts, self.frame
         width = facts.n_features + (facts.intercept > 0.0)
-        places = [place for combination in self.combinations for place, _ in (*combination.factors, *combination.base)]
-        places += [place for combination in self.combinations for place in combination.own]
+        pairs = [pair for combination in self.combinations for pair in (*combination.factors, *combination.base)]
+        places = [place for place, _ in pairs] + [place for combination in self.combinations for place in combination.own]
+        numbers = [getattr(facts, field.name) for field in fields(facts) if field.name not in ("sums_deviations", "design")]
+        numbers += facts.sums_deviations
         return (
             self.weights.shape == self.start.shape == self.slopes.shape == (width,)
             and len(frame.centre) == len(frame.spreads) == facts.n_features
@@ -492,19 +453,8 @@ class InterestEvidence(CheckedEvidence):
             and len(self.combinations) >= 1
             and all(-1 <= place < facts.n_features for place in places)
             and (self.risks is None or self.risks.bends.shape == (len(self.combinations), width))
-        )
-
-    def _has_possible_values(self) -> bool:
-        facts, frame = self.facts, self.frame
-        numbers = [getattr(facts, field.name) for field in fields(facts) if field.name not in ("sums_deviations", "design")]
-        factors = [factor for combination in self.combinations for _, factor in (*combination.factors, *combination.base)]
-        released = (self.weights, self.start, self.curvature, self.slopes, self.sums, frame.centre, frame.spreads)
-        return (
-            all(
-                np.isfinite(np.asarray(amount, dtype=np.float64)).all()
-                for amount in (*released, numbers, facts.sums_deviations, factors)
-            )
-            and min(*numbers, *facts.sums_deviations) >= 0.0
+            and bool(np.isfinite([*numbers, *frame.centre, *frame.spreads, *(factor for _, factor in pairs)]).all())
+            and min(numbers) >= 0.0
             and min(facts.largest_slope, facts.largest_curvature, facts.n_rows, frame.length, *frame.spreads) > 0.0
             and frame.intercept == facts.intercept
             and frame.constant == (CONSTANT if facts.intercept > 0.0 else 0.0)
@@ -516,68 +466,17 @@ class InterestEvidence(CheckedEvidence):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {
-            "facts": {name: _listed(getattr(self.facts, name)) for name in _NAMES_OF_FACTS} | self.facts.design.described(),
-            "combinations": [
-                {field.name: _listed(getattr(one, field.name)) for field in fields(one)} for one in self.combinations
-            ],
-            "weights": self.weights.tolist(),
-            "frame": {
-                "centre": list(self.frame.centre),
-                "spreads": list(self.frame.spreads),
-                "length": None if math.isinf(self.frame.length) else self.frame.length,
-            },
-            "start": self.start.tolist(),
-            "curvature": triangle_of(self.curvature),
-            "slopes": self.slopes.tolist(),
-            "sums": self.sums.tolist(),
-            **({} if self.risks is None else {"risks": self.risks.to_dict()}),
-        }
+        document = super(InterestEvidence, self).to_dict()  # slots make a new class, which `super()` does not know
+        frame = document["frame"] | ({"length": None} if math.isinf(self.frame.length) else {})
+        return document | {"frame": {name: frame[name] for name in ("centre", "spreads", "length")}}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        value = {"risks": None} | value
-        is_known = set(value) == {field.name for field in fields(cls)}
-        if not is_known or set(value["facts"]) - {"design"} != set(_NAMES_OF_FACTS):
-            raise ParameterError(
-                "the data for intervals of named coefficients were written by another version of confide, which this "
-                "version cannot read."
-            )
-        facts = dict(value["facts"])
-        facts["sums_deviations"] = tuple(map(float, facts["sums_deviations"]))
-        if "design" in facts:
-            facts["design"] = SamplingDesign.from_dict(facts["design"])
-        combinations = []
-        for combination in value["combinations"]:
-            pairs = {
-                name: tuple((int(place), float(factor)) for place, factor in combination.get(name, ()))
-                for name in ("factors", "base")
-            }
-            own = tuple(map(int, combination.get("own", ())))
-            combinations.append(
-                Combination(**{**combination, "columns": tuple(map(str, combination["columns"])), **pairs, "own": own})
-            )
-        weights, start, slopes, sums = (np.array(value[name], dtype=np.float64) for name in _ARRAYS)
-        curvature = symmetric_of(value["curvature"], len(weights))
-        risks = None if value["risks"] is None else RisksEvidence.from_dict(value["risks"])
-        known = Facts(**facts)
-        frame = _frame_from(value["frame"], known.intercept)
-        return cls(known, tuple(combinations), weights, frame, start, curvature, slopes, sums, risks).checked()
-
-
-_ARRAYS = ("weights", "start", "slopes", "sums")
-
-
-def _frame_from(value: dict[str, Any], intercept: float) -> Frame:
-    """The frame as `InterestEvidence.to_dict` wrote it."""
-    centre, spreads = (tuple(map(float, value[name])) for name in ("centre", "spreads"))
-    length = math.inf if value["length"] is None else float(value["length"])
-    return Frame(centre, spreads, CONSTANT if intercept > 0.0 else 0.0, intercept, length)
-
-
-def _listed(value: Any) -> Any:
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+        frame, intercept = value["frame"], float(value["facts"]["intercept"])
+        frame = frame | {"constant": CONSTANT if intercept > 0.0 else 0.0, "intercept": intercept}
+        frame |= {"length": math.inf} if frame["length"] is None else {}
+        return super(InterestEvidence, cls).from_dict(value | {"frame": frame})
 
 
 def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
@@ -804,26 +703,17 @@ def with_known_zeros(evidence: Evidence, encoder: Encoder) -> Evidence:
         bent, left[place, 0] = _estimate(noisy[0], of_curvature, evidence.intercept, groups)
         estimate, left[place, 1] = _estimate(noisy[1], of_slope, evidence.intercept, groups)
         deviations = left[place, 0] * of_curvature, of_slope
-        multiple, share = _likeness(noisy[1], bent, deviations, _may_differ_from_zero(groups, len(bent)))
+        # The upper triangle, without those products within a group that are 0 in every row.
+        may_differ = np.ones(bent.shape, dtype=bool)
+        for group in groups:
+            may_differ[group.place, group.place] = group.meets
+        multiple, share = _likeness(noisy[1], bent, deviations, np.triu(may_differ))
         slope[own] = multiple * bent + share * (estimate - multiple * bent)
         left[place, 1] *= share
         curvature[own], _ = _estimate(noisy[0], of_curvature, evidence.intercept, groups, lowered_by=_LOWERED_BY)
     shares = _PART_OF_NOISE_THAT_IS_LEFT * left.max(axis=0)
-    return replace(
-        evidence,
-        curvature=curvature,
-        slope=slope,
-        curvature_deviation=float(of_curvature * shares[0]),
-        slope_deviation=float(of_slope * shares[1]),
-    )
-
-
-def _may_differ_from_zero(groups: list[_Group], size: int) -> NDArray[np.bool_]:
-    """(size, size): the upper triangle, without those products within a group that are 0 in every row."""
-    known = np.ones((size, size), dtype=bool)
-    for group in groups:
-        known[group.place, group.place] = group.meets
-    return np.triu(known)
+    of_curvature, of_slope = float(of_curvature * shares[0]), float(of_slope * shares[1])
+    return replace(evidence, curvature=curvature, slope=slope, curvature_deviation=of_curvature, slope_deviation=of_slope)
 
 
 def _likeness(
@@ -860,7 +750,6 @@ def _of_column(place: slice, encoding: ColumnEncoding) -> _Group:
     meets = np.eye(size, dtype=bool)
     if not encoding.is_number:
         return _Group(place, meets, encoding.linked, not encoding.single.size)
-    assert encoding.is_number  # noqa: S101  # the two kinds of columns
     if not encoding.column.knots:
         return _Group(place, meets, False, False)
     n_hats = size - bool(encoding.column.missing)
@@ -909,3 +798,91 @@ def _estimate(
         estimate[:-1, -1] = estimate[-1, :-1] = intercept * sums[:-1]
         estimate[-1, -1] = noisy[-1, -1]
     return estimate, float(np.sqrt(kept / n_entries)) if n_entries else 1.0
+
+
+# Differences of risks, standardised over the rows: how much a named change moves the mean probability, and how sure.
+#
+# For a level of a category each row is given this level and then the reference, and the two probabilities are compared; for
+# a number each row is compared with itself one unit higher. The mean over the rows is the average marginal effect of a
+# discrete change. It depends on the coefficient of interest above all, whose interval is known, and on the other weights as
+# little as the slope p (1 - p) changes with the step. Errors follow by the delta method. All of it is post-processing.
+#
+# Source: N. Muller, R. MacLehose, *Estimating predicted probabilities from logistic regression*, International Journal of
+# Epidemiology 43(3), 2014 (marginal standardisation, delta method).
+
+_LEAST_SPREAD_KEPT = 0.25
+"""The least part of the variance of scores that is not taken for noise."""
+
+
+def points_of_risks(evidence: InterestEvidence) -> tuple[Array, Array]:
+    """Weights (k, D) that give every row its score without the change, and steps (k,) of the score for the changes.
+
+    The steps are the estimates of the coefficients of interest. The noise in the other weights spreads scores, which would
+    draw mean probabilities towards one half. So they are drawn together about their mean, until their variance is that of
+    scores without the noise, as far as the released curvature tells.
+    """
+    steps = np.clip(uncertainty_of_interest(replace(evidence, risks=None)).estimates, -LARGEST_STEP, LARGEST_STEP)
+    matrix, near = evidence.frame.matrix, evidence.near
+    weights, errors = matrix.T @ near.weights, matrix.T @ near.covariance @ matrix
+    inverse = np.linalg.inv(matrix)
+    curvature = inverse @ evidence.curvature @ inverse.T
+    points = [_point(evidence.facts, one, weights, errors, curvature) for one in evidence.combinations]
+    return np.array(points), steps
+
+
+def _point(facts: Facts, combination: Combination, weights: Array, errors: Array, curvature: Array) -> Array:
+    """The weights (D,) of one change, like all else for rows as they are."""
+    kept = np.ones(len(weights))
+    kept[list(combination.own)] = 0.0
+    rest = kept * weights
+    mass = float(curvature[-1, -1])
+    if mass > 0.0:
+        # Means over rows that count as much as they bend the objective, as the released curvature has them.
+        means = curvature[-1, :-1] / mass
+        centred = curvature[:-1, :-1] - mass * np.outer(means, means)
+        own = kept[:-1, None] * errors[:-1, :-1] * kept[:-1]
+        spread = float(rest[:-1] @ centred @ rest[:-1])
+        of_noise = max(float(np.sum(own * centred)), 0.0)
+        part = math.sqrt(max(1.0 - of_noise / spread, _LEAST_SPREAD_KEPT)) if spread > 0.0 else 1.0
+        rest[-1] += (1.0 - part) * float(rest[:-1] @ means)
+        rest[:-1] *= part
+    # What the reference level adds to the score of every row.
+    rest[-1] += sum(factor * float(weights[place]) for place, factor in combination.base) / facts.intercept
+    return rest
+
+
+def uncertainty_of_risks(evidence: InterestEvidence) -> Uncertainty:
+    """Differences of risks (k,) and the distribution of their errors."""
+    assert evidence.risks is not None  # noqa: S101 - the caller asks
+    facts, risks = evidence.facts, evidence.risks
+    coefficients = uncertainty_of_interest(evidence)
+    matrix, near = evidence.frame.matrix, evidence.near
+    sampling, noise = (matrix.T @ covariance @ matrix for covariance in (near.sampling, near.noise))
+    gradients = np.array([_gradient(facts, *one) for one in zip(evidence.combinations, risks.bends, strict=True)])
+    wanted = np.array([one.vector(facts.n_features, facts.intercept) for one in evidence.combinations])
+    rates = np.clip(risks.rates, 0.0, 0.25)
+    # Rows differ: a difference lies between 0 and its largest value, which bounds its variance by its mean.
+    largest = largest_difference(risks.steps)
+    sizes = np.clip(np.abs(risks.differences), 0.0, largest)
+    among_rows = facts.design.variance_factor * sizes * (largest - sizes) / risks.n_rows
+    together = 2.0 * rates * np.sum((wanted @ sampling) * gradients, axis=1)
+    of_others = np.sum((gradients @ sampling) * gradients, axis=1)
+    own = (rates * coefficients.sampling_error) ** 2
+    from_rows = np.sqrt(np.maximum(own + together + of_others, 0.25 * own) + among_rows)
+    of_noise = np.sum((gradients @ noise) * gradients, axis=1) + (risks.count_deviation * risks.differences) ** 2
+    errors = np.zeros((0, len(rates)))
+    if len(coefficients.privacy_errors):
+        third = independent_points(is_laplace=risks.is_laplace, place=2)[:, None]
+        others = independent_points(is_laplace=False, place=3)[:, None]
+        errors = rates * coefficients.privacy_errors + third * risks.deviations[0]
+        errors = errors + others * np.sqrt(of_noise)
+    return Uncertainty(risks.differences, from_rows, errors)
+
+
+def _gradient(facts: Facts, combination: Combination, bends: Array) -> Array:
+    """(D,): how the difference depends on the other weights, for rows as they are."""
+    gradient: Array = np.array(bends)
+    gradient[list(combination.own)] = 0.0
+    for place, factor in combination.base:
+        gradient[place] = factor * bends[-1] / facts.intercept
+    return gradient

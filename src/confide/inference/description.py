@@ -44,8 +44,7 @@ def with_total(counts: Array, total: float) -> Array:
     kept = np.flatnonzero(falling - excess > 0.0)
     # With a total of 0 no count is kept.
     level = excess[kept[-1]] if kept.size else falling[0]
-    above_noise: Array = np.maximum(counts - level, 0.0)
-    return above_noise
+    return np.asarray(np.maximum(counts - level, 0.0))
 
 
 def common_total(tables: Sequence[Array]) -> float:
@@ -236,19 +235,24 @@ class Description:
         """The cross tables, in the order in which they were asked for."""
         if not self.cross:
             return ()
-        noise, total = self._noise, self.n_rows
+        total = self.n_rows
         margins = [with_total(self._unbiased(counts), total) for counts in self.released.counts[: len(self.tables)]]
         crossed = []
-        for pair, counts in zip(self.cross, self.released.counts[len(self.tables) :], strict=True):
-            first, second = ((self.tables[name], margins[name]) for name in pair)
-            crossed.append(_crossed(first, second, self._unbiased(counts), noise))
+        for pair, released in zip(self.cross, self.released.counts[len(self.tables) :], strict=True):
+            # Cross tables are those of categories.
+            levels = tuple(table.levels for table in map(self.tables.__getitem__, pair) if isinstance(table, CategoryTable))
+            rows, columns = (margins[place] for place in pair)
+            counts = self._unbiased(released).reshape(len(rows), len(columns))
+            agreed, size = with_margins(counts, rows, columns), counts.size
+            made = tuple(
+                tuple(
+                    self._count_and_share(value, raw, size, float(rows.sum()))[0]
+                    for value, raw in zip(values, raws, strict=True)
+                )
+                for values, raws in zip(agreed.tolist(), counts.tolist(), strict=True)
+            )
+            crossed.append(CrossTable((self.tables[pair[0]].name, self.tables[pair[1]].name), (levels[0], levels[1]), made))
         return tuple(crossed)
-
-    @property
-    def _noise(self) -> _Noise:
-        # A private number of rows is a mean of the totals of all tables, each with the weight of its variance.
-        of_total = 0.0 if self.n_rows_is_public else 1.0 / sum(1.0 / size for size in self.plan.query.sizes)
-        return _Noise(self.plan, self.level, self.n_rows_is_public, of_total)
 
     def _unbiased(self, released: Array) -> Array:
         """The counts of one table; the error that the noise made in a public total is taken evenly from all cells."""
@@ -256,27 +260,120 @@ class Description:
 
     def _columns(self) -> list[DescribedCategory | DescribedNumber]:
         """All columns, in the order of `tables`."""
-        noise, total = self._noise, self.n_rows
+        total = self.n_rows
         moments, columns = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
         # The cross tables come after the tables of columns.
         for table, released in zip(self.tables, self.released.counts, strict=False):
             counts = self._unbiased(released)
-            if isinstance(table, CategoryTable):
-                columns.append(_category(table, counts, total, noise))
-            else:
-                columns.append(_number(table, counts, next(moments), total, self.wanted_quantiles, noise))
+            if isinstance(table, NumberTable):
+                columns.append(self._number(table, counts, next(moments), total))
+                continue
+            pairs = zip(with_total(counts, total).tolist(), counts.tolist(), strict=True)
+            rates = [self._count_and_share(value, raw, counts.size, total) for value, raw in pairs]
+            of_levels = (dict(zip(table.levels, numbers, strict=True)) for numbers in zip(*rates, strict=True))
+            columns.append(DescribedCategory(table.name, *of_levels))
         return columns
+
+    def _count_and_share(self, value: float, raw: float, size: int, total: float) -> tuple[Rate, Rate]:
+        """A count of a table of this size, and its share of all rows.
+
+        Parameters
+        ----------
+        value, raw : the count, and what it was before tables were made to agree
+        size : number of cells of its table
+        total : the number of rows
+        """
+        half = self._half_width(np.eye(1, size)[0])
+        if self.n_rows_is_public:
+            count = within(value, raw - half, raw + half, 0.0, total)
+            return count, UNKNOWN if total < 1.0 else count.scaled(1.0 / total)
+        # A noisy number of rows bounds no count, and adds its own doubt to a share.
+        if total < 1.0 or (half > 0.0 and raw - half <= 0.0 and raw + half >= total):
+            return UNKNOWN, UNKNOWN
+        # The variance of the number of rows in variances of a count: it is a mean of the totals of all tables, each with the
+        # weight of its variance.
+        of_total = 1.0 / sum(1.0 / size_of_table for size_of_table in self.plan.query.sizes)
+        is_known = half == 0.0 or total >= LEAST_SIGNAL * self.plan.deviation * math.sqrt(of_total)
+        share = value / total
+        half_of_share = half * math.sqrt(1.0 + of_total * share * (share - 2.0 / size)) / total
+        ends = raw / total - half_of_share, raw / total + half_of_share
+        return within(value, raw - half, raw + half, 0.0, math.inf), within(share, *ends, 0.0, 1.0) if is_known else UNKNOWN
+
+    def _half_width(self, weights: Array) -> float:
+        """Half of the interval of a weighted sum of the counts (k,) of one table."""
+        if self.plan.lattice is None:
+            return 0.0
+        squares = float(weights @ weights)
+        if self.n_rows_is_public:
+            # The error of the total was taken evenly from all cells.
+            squares -= float(weights.sum()) ** 2 / weights.size
+        if squares <= 0.0:
+            return 0.0
+        kurtosis = self.plan.excess_kurtosis * float((weights**4).sum()) / squares**2
+        return float(self.plan.deviation) * math.sqrt(squares) * quantile_of(self.level, min(kurtosis, 3.0))
+
+    def _of_moments(self, squares: float) -> float:
+        """Half of the interval of a sum with noise of `squares` times the variance of a moment, two of them or more."""
+        kurtosis = 0.5 * self.plan.excess_kurtosis
+        return deviation_of_moments(self.plan) * math.sqrt(squares) * quantile_of(self.level, kurtosis)
+
+    def _number(self, table: NumberTable, counts: Array, moments: Array, total: float) -> DescribedNumber:
+        bins = len(table.edges) - 1
+        present = float(counts[:bins].sum()) if table.has_missing else total
+        missing = None
+        if table.has_missing:
+            raw = float(counts[-1])
+            _, missing = self._count_and_share(min(total, max(0.0, raw)), raw, counts.size, total)
+        # Too few cells, or too much noise, to divide by.
+        is_hidden = present < max(1.0, LEAST_SIGNAL * deviation_of_moments(self.plan))
+        mean, deviation = (UNKNOWN, UNKNOWN) if is_hidden else self._mean_and_deviation(table, moments, present)
+        values = {q: UNKNOWN if is_hidden else self._quantile_of(table, counts, q) for q in self.wanted_quantiles}
+        rows = tuple(with_total(counts[:bins], max(0.0, min(present, total))).tolist())
+        return DescribedNumber(table.name, mean, deviation, values, missing, rows, table.edges, table.unit)
+
+    def _mean_and_deviation(self, table: NumberTable, moments: Array, present: float) -> tuple[Rate, Rate]:
+        """Of the cells that are not missing, in the unit of the column; by the delta method."""
+        half_range, middle = 0.5 * (table.high - table.low), 0.5 * (table.high + table.low)
+        first, second = float(np.clip(moments[0] / present, -1.0, 1.0)), float(np.clip(moments[1] / present, 0.0, 1.0))
+        # The number of cells is noisy where some may be missing.
+        of_cells = np.array([*np.ones(len(table.edges) - 1), *np.zeros(int(table.has_missing))])
+        cells = self._half_width(of_cells) / present if table.has_missing or not self.n_rows_is_public else 0.0
+        half = math.hypot(self._of_moments(1.0) / present, first * cells)
+        mean = within(first, first - half, first + half, -1.0, 1.0)
+        variance = second - first**2
+        doubt = math.hypot(self._of_moments(1.0 + 4.0 * first**2) / present, (second - 2.0 * first**2) * cells)
+        squared = within(variance, variance - doubt, variance + doubt, 0.0, 1.0)
+        return mean.scaled(half_range, middle), squared.mapped(math.sqrt).scaled(half_range)
+
+    def _quantile_of(self, table: NumberTable, counts: Array, q: float) -> Rate:
+        """A quantile and the edges between which it lies, from the noisy numbers of cells below each edge.
+
+        D_j is the number of cells below edge j, less q times that of all cells. Below the quantile D is negative, and from
+        it on it is not. An edge is ruled out as lying below where D_j is negative beyond its noise, and above where it is
+        positive so.
+        """
+        bins = len(table.edges) - 1
+        below = np.tri(bins + 1, bins, -1)  # (edges, bins): which bins lie below an edge
+        weights = np.hstack([below - q, np.zeros((bins + 1, int(table.has_missing)))])
+        differences = weights @ counts
+        halves = np.array([self._half_width(row) for row in weights])
+        edges = np.array(table.edges)
+        # At the outer edges all is known: no cell lies below the first, and every one below the last or on it.
+        inner = np.arange(1, bins)
+        lower = inner[differences[inner] + halves[inner] >= 0.0]
+        upper = inner[differences[inner] - halves[inner] < 0.0]
+        low = edges[lower[0] - 1] if lower.size else edges[-2]
+        high = edges[upper[-1] + 1] if upper.size else edges[1]
+        rising = with_total(counts[:bins], max(1.0, float(counts[:bins].sum()))).cumsum()
+        value = float(np.interp(q * rising[-1], [0.0, *rising], edges))
+        if low >= high:
+            return UNKNOWN
+        return within(value, float(low), float(high), float(edges[0]), float(edges[-1]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: column, statistic, level or quantile, value, low, high. NaN where the noise hides it."""
         import pandas as pd
 
-        rows = [(*labels, rate.value, rate.low, rate.high) for *labels, rate in self._entries()]
-        names = ["column", "statistic", "of", "value", "low", "high"]
-        return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[3:], float))
-
-    def _entries(self) -> list[tuple[Any, ...]]:
-        """Column, statistic, level or quantile, and the number."""
         lines: list[tuple[Any, ...]] = []
         for category in self.categories:
             for level, count in category.counts.items():
@@ -286,7 +383,9 @@ class Description:
             lines += [(number.name, "quantile", f"{q:g}", rate) for q, rate in number.quantiles.items()]
             if number.missing is not None:
                 lines.append((number.name, "share missing", "", number.missing))
-        return lines
+        rows = [(*labels, rate.value, rate.low, rate.high) for *labels, rate in lines]
+        names = ["column", "statistic", "of", "value", "low", "high"]
+        return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[3:], float))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -298,7 +397,17 @@ class Description:
                 category.name: {level: count.to_dict() for level, count in category.counts.items()}
                 for category in self.categories
             },
-            "numbers": {number.name: _written_number(number) for number in self.numbers},
+            "numbers": {
+                number.name: ({} if number.unit is None else {"unit": number.unit})
+                | {
+                    "mean": number.mean.to_dict(),
+                    "standard_deviation": number.deviation.to_dict(),
+                    "quantiles": {f"{q:g}": rate.to_dict() for q, rate in number.quantiles.items()},
+                    "share_missing": None if number.missing is None else number.missing.to_dict(),
+                    "histogram": {"edges": list(number.edges), "rows": list(number.histogram)},
+                }
+                for number in self.numbers
+            },
             "cross_tables": [
                 {
                     "columns": list(table.names),
@@ -361,145 +470,6 @@ class NumberTable:
     edges: tuple[float, ...]
     has_missing: bool
     unit: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Noise:
-    """How far released numbers are from those of the rows."""
-
-    plan: SumPlan[Tables]
-    level: float
-    total_is_public: bool
-    of_total: float
-    """The variance of the number of rows, in variances of a count."""
-
-    def count_and_share(self, value: float, raw: float, size: int, total: float) -> tuple[Rate, Rate]:
-        """A count of a table of this size, and its share of all rows.
-
-        Parameters
-        ----------
-        value, raw : the count, and what it was before tables were made to agree
-        size : number of cells of its table
-        total : the number of rows
-        """
-        half = self.half_width(np.eye(1, size)[0])
-        if self.total_is_public:
-            count = within(value, raw - half, raw + half, 0.0, total)
-            return count, UNKNOWN if total < 1.0 else count.scaled(1.0 / total)
-        # A noisy number of rows bounds no count, and adds its own doubt to a share.
-        if total < 1.0 or (half > 0.0 and raw - half <= 0.0 and raw + half >= total):
-            return UNKNOWN, UNKNOWN
-        is_known = half == 0.0 or total >= LEAST_SIGNAL * self.plan.deviation * math.sqrt(self.of_total)
-        share = value / total
-        half_of_share = half * math.sqrt(1.0 + self.of_total * share * (share - 2.0 / size)) / total
-        ends = raw / total - half_of_share, raw / total + half_of_share
-        return within(value, raw - half, raw + half, 0.0, math.inf), within(share, *ends, 0.0, 1.0) if is_known else UNKNOWN
-
-    def half_width(self, weights: Array) -> float:
-        """Half of the interval of a weighted sum of the counts (k,) of one table."""
-        if self.plan.lattice is None:
-            return 0.0
-        squares = float(weights @ weights)
-        if self.total_is_public:
-            # The error of the total was taken evenly from all cells.
-            squares -= float(weights.sum()) ** 2 / weights.size
-        if squares <= 0.0:
-            return 0.0
-        kurtosis = self.plan.excess_kurtosis * float((weights**4).sum()) / squares**2
-        return float(self.plan.deviation) * math.sqrt(squares) * quantile_of(self.level, min(kurtosis, 3.0))
-
-    def of_moments(self, squares: float) -> float:
-        """Half of the interval of a sum with noise of `squares` times the variance of a moment, two of them or more."""
-        kurtosis = 0.5 * self.plan.excess_kurtosis
-        return deviation_of_moments(self.plan) * math.sqrt(squares) * quantile_of(self.level, kurtosis)
-
-
-def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) -> DescribedCategory:
-    pairs = zip(with_total(counts, total).tolist(), counts.tolist(), strict=True)
-    counts_and_shares = [noise.count_and_share(value, raw, counts.size, total) for value, raw in pairs]
-    of_counts, of_shares = (dict(zip(table.levels, rates, strict=True)) for rates in zip(*counts_and_shares, strict=True))
-    return DescribedCategory(table.name, of_counts, of_shares)
-
-
-def _number(
-    table: NumberTable, counts: Array, moments: Array, total: float, quantiles: Sequence[float], noise: _Noise
-) -> DescribedNumber:
-    bins = len(table.edges) - 1
-    present = float(counts[:bins].sum()) if table.has_missing else total
-    missing = None
-    if table.has_missing:
-        raw = float(counts[-1])
-        _, missing = noise.count_and_share(min(total, max(0.0, raw)), raw, counts.size, total)
-    # Too few cells, or too much noise, to divide by.
-    is_hidden = present < max(1.0, LEAST_SIGNAL * deviation_of_moments(noise.plan))
-    mean, deviation = (UNKNOWN, UNKNOWN) if is_hidden else _mean_and_deviation(table, moments, present, noise)
-    values = {q: UNKNOWN if is_hidden else _quantile_of(table, counts, q, noise) for q in quantiles}
-    histogram = with_total(counts[:bins], max(0.0, min(present, total)))
-    rows = tuple(histogram.tolist())
-    return DescribedNumber(table.name, mean, deviation, values, missing, rows, table.edges, table.unit)
-
-
-def _mean_and_deviation(table: NumberTable, moments: Array, present: float, noise: _Noise) -> tuple[Rate, Rate]:
-    """Of the cells that are not missing, in the unit of the column; by the delta method."""
-    half_range, middle = 0.5 * (table.high - table.low), 0.5 * (table.high + table.low)
-    first, second = float(np.clip(moments[0] / present, -1.0, 1.0)), float(np.clip(moments[1] / present, 0.0, 1.0))
-    # The number of cells is noisy where some may be missing.
-    of_cells = np.array([*np.ones(len(table.edges) - 1), *np.zeros(int(table.has_missing))])
-    cells = noise.half_width(of_cells) / present if table.has_missing or not noise.total_is_public else 0.0
-    half = math.hypot(noise.of_moments(1.0) / present, first * cells)
-    mean = within(first, first - half, first + half, -1.0, 1.0)
-    variance = second - first**2
-    doubt = math.hypot(noise.of_moments(1.0 + 4.0 * first**2) / present, (second - 2.0 * first**2) * cells)
-    squared = within(variance, variance - doubt, variance + doubt, 0.0, 1.0)
-    return mean.scaled(half_range, middle), squared.mapped(math.sqrt).scaled(half_range)
-
-
-def _quantile_of(table: NumberTable, counts: Array, q: float, noise: _Noise) -> Rate:
-    """A quantile and the edges between which it lies, from the noisy numbers of cells below each edge.
-
-    D_j is the number of cells below edge j, less q times that of all cells. Below the quantile D is negative, and from it on
-    it is not. An edge is ruled out as lying below where D_j is negative beyond its noise, and above where it is positive so.
-    """
-    bins = len(table.edges) - 1
-    below = np.tri(bins + 1, bins, -1)  # (edges, bins): which bins lie below an edge
-    weights = np.hstack([below - q, np.zeros((bins + 1, int(table.has_missing)))])
-    differences = weights @ counts
-    halves = np.array([noise.half_width(row) for row in weights])
-    edges = np.array(table.edges)
-    # At the outer edges all is known: no cell lies below the first, and every one below the last or on it.
-    inner = np.arange(1, bins)
-    lower = inner[differences[inner] + halves[inner] >= 0.0]
-    upper = inner[differences[inner] - halves[inner] < 0.0]
-    low = edges[lower[0] - 1] if lower.size else edges[-2]
-    high = edges[upper[-1] + 1] if upper.size else edges[1]
-    rising = with_total(counts[:bins], max(1.0, float(counts[:bins].sum()))).cumsum()
-    value = float(np.interp(q * rising[-1], [0.0, *rising], edges))
-    if low >= high:
-        return UNKNOWN
-    return within(value, float(low), float(high), float(edges[0]), float(edges[-1]))
-
-
-def _crossed(one: tuple[Any, Array], other: tuple[Any, Array], counts: Array, noise: _Noise) -> CrossTable:
-    """Rows by the levels of two columns of categories, each a table with its counts, which are the margins."""
-    (first, rows), (second, columns) = one, other
-    total, shape = float(rows.sum()), (len(first.levels), len(second.levels))
-    agreed = with_margins(counts.reshape(shape), rows, columns)
-    made = tuple(
-        tuple(noise.count_and_share(*pair, counts.size, total)[0] for pair in zip(values, raws, strict=True))
-        for values, raws in zip(agreed.tolist(), counts.reshape(shape).tolist(), strict=True)
-    )
-    return CrossTable((first.name, second.name), (first.levels, second.levels), made)
-
-
-def _written_number(number: DescribedNumber) -> dict[str, Any]:
-    unit = {} if number.unit is None else {"unit": number.unit}
-    return unit | {
-        "mean": number.mean.to_dict(),
-        "standard_deviation": number.deviation.to_dict(),
-        "quantiles": {f"{q:g}": rate.to_dict() for q, rate in number.quantiles.items()},
-        "share_missing": None if number.missing is None else number.missing.to_dict(),
-        "histogram": {"edges": list(number.edges), "rows": list(number.histogram)},
-    }
 
 
 def _percent(rate: Rate) -> tuple[str, str, str]:

@@ -169,12 +169,6 @@ class InterestPlan:
         return {rate: self.at_rate(rate).error / self.error for rate in _RATES}
 
     @property
-    def _error_of_weights(self) -> float:
-        """Standard deviation of the error of a typical weight in the frame, before the last step."""
-        facts, curvature = self.facts, self._curvature
-        return math.hypot(math.sqrt(curvature * facts.usual_steepness), facts.slope_deviation) / curvature
-
-    @property
     def first_order(self) -> float:
         """Standard deviation of the error of first order, for one standard deviation of a column."""
         facts, curvature = self.facts, self._curvature
@@ -190,7 +184,10 @@ class InterestPlan:
     @property
     def second_order(self) -> float:
         """Standard deviation of the error of second order, for one standard deviation of a column."""
-        return _OF_HIDDEN_COLUMNS * self.hidden * self._error_of_weights
+        facts, curvature = self.facts, self._curvature
+        # The error of a typical weight in the frame, before the last step.
+        error = math.hypot(math.sqrt(curvature * facts.usual_steepness), facts.slope_deviation) / curvature
+        return _OF_HIDDEN_COLUMNS * self.hidden * error
 
     @property
     def error(self) -> float:
@@ -259,11 +256,8 @@ class InterestPlan:
     @property
     def largest_hidden(self) -> float:
         """The largest noise in the curvature at which there is a plan for these columns."""
-        return (
-            LARGEST_HIDDEN
-            if any(combination.usual_spread for combination in self.combinations)
-            else _LARGEST_HIDDEN_OF_ARRAYS
-        )
+        are_known = any(combination.usual_spread for combination in self.combinations)
+        return LARGEST_HIDDEN if are_known else _LARGEST_HIDDEN_OF_ARRAYS
 
     def refusal(self, instead: str) -> ParameterError:
         """What to say where it does not, with what would do instead."""
@@ -295,12 +289,12 @@ class InterestPlan:
                     "supposed_standard_deviation": self.spread_of(combination),
                     "smallest_effect": self.smallest_effect(combination),
                     "power": POWER,
-                    **(
-                        {}
-                        if self.risks is None
-                        else {"expected_margin_of_risk_difference": self.margin_of_risk(combination)}
-                    ),
                 }
+                | (
+                    {"expected_margin_of_risk_difference": self.margin_of_risk(combination)}
+                    if self.risks is not None
+                    else {}
+                )
                 for combination in self.combinations
             ],
             **self.facts.design.described(),
@@ -315,40 +309,36 @@ class InterestPlan:
         }
         document |= {f"interval {place + 1}": sentence for place, sentence in enumerate(self.sentences())}
         if self.widths_by_rate:
-            document["widths"] = self._of_rates()
+            of_half, of_tenth = self.widths_by_rate.values()
+            document["widths"] = (
+                f"for tables in which about one row in five has the rarer outcome; {of_half:.2g} times as wide if half of "
+                f"the rows have it, {of_tenth:.2g} times if one in ten has it, and several times as wide for columns whose "
+                f"few huge numbers decide the outcome, unless their scale is a logarithm"
+            )
         return document | self.facts.design.lines()
 
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each coefficient, in words."""
-        return tuple(self._sentence(combination) for combination in self.combinations)
-
-    def _of_rates(self) -> str:
-        """What the forecasts suppose of the outcome, and what follows for others."""
-        of_half, of_tenth = self.widths_by_rate.values()
-        return (
-            f"for tables in which about one row in five has the rarer outcome; {of_half:.2g} times as wide if half of the "
-            f"rows have it, {of_tenth:.2g} times if one in ten has it, and several times as wide for columns whose few huge "
-            f"numbers decide the outcome, unless their scale is a logarithm"
-        )
-
-    def _sentence(self, combination: Combination) -> str:
-        name = f"{combination.name} ({combination.unit})" if combination.unit else combination.name
-        of_risk = "" if self.risks is None else f" Its difference of risks: about +- {self.margin_of_risk(combination):.3g}."
-        return (
-            f"{name}: about +- {self.margin(combination):.3g} at 95%{self._supposed(combination)}; a test of size 5% finds "
-            f"an effect of {self.smallest_effect(combination):.3g} with probability {POWER:.0%}.{of_risk}"
-        )
-
-    def _supposed(self, combination: Combination) -> str:
-        """What the forecast supposes of the column of a combination, and what follows for other columns."""
-        spread = self.spread_of(combination)
-        of_deviation = self.margin(combination) * spread
-        if combination.has_levels:
-            return (
-                f" if levels are equally frequent, and {of_deviation:.3g} over the root of p q / (p + q) for shares p and q "
-                f"of this level and the other"
+        sentences = []
+        for one in self.combinations:
+            name, margin, spread = (
+                f"{one.name} ({one.unit})" if one.unit else one.name,
+                self.margin(one),
+                self.spread_of(one),
             )
-        return (
-            f" if the column, on its scale, has a standard deviation of {spread:.3g}, and {of_deviation:.3g} over that "
-            f"deviation if it has another one"
-        )
+            # What the forecast supposes of the column, and what follows for other columns.
+            supposed = (
+                f"the column, on its scale, has a standard deviation of {spread:.3g}, and {margin * spread:.3g} over that "
+                f"deviation if it has another one"
+            )
+            if one.has_levels:
+                supposed = (
+                    f"levels are equally frequent, and {margin * spread:.3g} over the root of p q / (p + q) for shares p "
+                    f"and q of this level and the other"
+                )
+            of_risk = "" if self.risks is None else f" Its difference of risks: about +- {self.margin_of_risk(one):.3g}."
+            sentences.append(
+                f"{name}: about +- {margin:.3g} at 95% if {supposed}; a test of size 5% finds an effect of "
+                f"{self.smallest_effect(one):.3g} with probability {POWER:.0%}.{of_risk}"
+            )
+        return tuple(sentences)

@@ -22,19 +22,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
-from scipy.special import ndtr, ndtri
+from scipy.special import gammaincinv, ndtr, ndtri
 
 from confide.array_types import Array, Indices
 from confide.errors import ParameterError, as_float
-from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
+from confide.inference.sampling_design import INDEPENDENT, SamplingDesign, read_fields, written_fields
 from confide.known_words import words_of
 from confide.privacy.bundles import Bundles
 from confide.privacy.lattice import LatticeLaplace
@@ -51,42 +51,36 @@ class CheckedEvidence(ABC):
     """Data for intervals that are checked when they are read from a file."""
 
     __slots__ = ()
+    weights: Array
+    prior: Array | None = None
     _matrices: ClassVar[tuple[str, ...]] = ()
     """Symmetric matrices, of which files hold the upper triangles, block by block and row by row."""
 
     @property
+    def centre(self) -> Array:
+        """(D,): the weights towards which the ridge pulled."""
+        return np.zeros_like(self.weights) if self.prior is None else self.prior
+
+    @property
     def blocks(self) -> list[slice]:
-        """Ranges of weights whose sums were released together."""
-        raise NotImplementedError
+        """Ranges of the rows of the matrices that were released together: one, unless scores are released by themselves."""
+        return [slice(0, self.weights.size)]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        written = {field.name: _written(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        written = written_fields(self)
         for name in self._matrices:
             matrix = getattr(self, name)
             written[name] = [number for block in self.blocks for number in triangle_of(matrix[block, block])]
-        usual = self._usual()
-        return {name: part for name, part in written.items() if name not in _LEFT_OUT or part != usual[name]}
-
-    @classmethod
-    def _usual(cls) -> dict[str, Any]:
-        """What parts are that no file need have, as JSON values."""
-        return {field.name: _written(field.default) for field in fields(cls) if field.default is not MISSING}  # type: ignore[arg-type]
+        return written
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        value = cls._usual() | value
-        types = {field.name: str(field.type).removesuffix(" | None") for field in fields(cls)}  # type: ignore[arg-type]
-        if set(value) != set(types):
-            raise ParameterError(OTHER_VERSION)
-        read: dict[str, Any] = {
-            name: None if value[name] is None else _READERS[kind](value[name]) for name, kind in types.items()
-        }
-        evidence = cls(**read)
+        evidence = cls(**read_fields(cls, value))
         for name in cls._matrices:
             widths = [block.stop - block.start for block in evidence.blocks]
-            parts = np.split(read[name], len(widths))
+            parts = np.split(getattr(evidence, name), len(widths))
             square = block_diag(*(symmetric_of(part, width) for part, width in zip(parts, widths, strict=True)))
             evidence = replace(evidence, **{name: square})  # type: ignore[type-var]
         return evidence.checked()
@@ -99,17 +93,16 @@ class CheckedEvidence(ABC):
         ParameterError
             If its parts cannot belong together, as in a file that was changed.
         """
-        if not (self._has_consistent_shapes() and self._has_possible_values()):
+        parts = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        are_finite = all(np.isfinite(part).all() for part in parts if isinstance(part, float | np.ndarray))
+        are_symmetric = all(np.array_equal(matrix, matrix.T) for matrix in map(partial(getattr, self), self._matrices))
+        if not (are_finite and are_symmetric and self._fits()):
             raise ParameterError("the data for intervals do not fit each other: the file is damaged or was changed.")
         return self
 
     @abstractmethod
-    def _has_consistent_shapes(self) -> bool:
-        """Whether the shapes of the arrays agree."""
-
-    @abstractmethod
-    def _has_possible_values(self) -> bool:
-        """Whether a fit could have released these numbers."""
+    def _fits(self) -> bool:
+        """Whether the shapes of the arrays agree, and a fit could have released these finite numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +122,6 @@ class WeightNoise:
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         shape = self.noise.shape
-        more: dict[str, Any] = {}
-        if isinstance(shape, Bundles):
-            more = {"bundles": [list(bundle) for bundle in shape.bundles], "shares": list(shape.shares)}
         return {
             "law": self.noise.law,
             "scale": self.noise.scale,
@@ -140,32 +130,29 @@ class WeightNoise:
             "scales": list(shape.scales),
             "linked": list(shape.linked),
             "in_objective": self.in_objective,
-            **more,
-        }
+        } | ({"bundles": [*map(list, shape.bundles)], "shares": [*shape.shares]} if isinstance(shape, Bundles) else {})
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
+        unknown = ParameterError("the file describes noise of a kind that this version of confide does not know.")
         known = {"law", "scale", "shape", "sizes", "scales", "linked", "in_objective"}
-        if value.get("shape") == Bundles.name:
-            known |= {"bundles", "shares"}
+        known |= {"bundles", "shares"} if value.get("shape") == Bundles.name else set()
         if set(value) != known or value["law"] not in ("laplace", "gaussian") or not isinstance(value["in_objective"], bool):
-            raise ParameterError("the file describes noise of a kind that this version of confide does not know.")
+            raise unknown
         sizes, scales = tuple(map(int, value["sizes"])), tuple(map(float, value["scales"]))
-        if value["shape"] == "ball":
-            shape: Shape = Ball(*sizes, *scales)
-        elif value["shape"] == "cylinder":
-            shape = Cylinder(sizes[0], *scales)
-        elif value["shape"] == "groups":
-            shape = Groups(sizes, scales)
-        elif value["shape"] == Bundles.name:
-            bundles = tuple(tuple(map(int, bundle)) for bundle in value["bundles"])
-            shape = Bundles(sizes, scales, tuple(map(bool, value["linked"])), bundles, tuple(map(int, value["shares"])))
-        else:
-            shape = Linked(sizes, scales, tuple(map(bool, value["linked"])))
+        linked, shares = tuple(map(bool, value["linked"])), tuple(map(int, value.get("shares", ())))
+        bundles = tuple(tuple(map(int, bundle)) for bundle in value.get("bundles", ()))
+        shapes: dict[str, Callable[[], Shape]] = {
+            "ball": lambda: Ball(*sizes, *scales),
+            "cylinder": lambda: Cylinder(sizes[0], *scales),
+            "groups": lambda: Groups(sizes, scales),
+            Bundles.name: lambda: Bundles(sizes, scales, linked, bundles, shares),
+        }
+        shape = shapes.get(value["shape"], lambda: Linked(sizes, scales, linked))()
         is_positive = all(math.isfinite(x) and x > 0.0 for x in (value["scale"], *scales, *sizes))
         if shape.name != value["shape"] or not is_positive:
-            raise ParameterError("the file describes noise of a kind that this version of confide does not know.")
+            raise unknown
         return cls(Noise(shape, value["law"], float(value["scale"])), value["in_objective"])
 
 
@@ -221,7 +208,7 @@ class Evidence(CheckedEvidence):
     shift: float = 0.0
     _matrices: ClassVar[tuple[str, ...]] = ("curvature", "slope")
 
-    def _has_consistent_shapes(self) -> bool:
+    def _fits(self) -> bool:
         size = self.weights.size
         width = size if self.separable else size - size // max(1, self.n_outputs)
         return (
@@ -230,19 +217,10 @@ class Evidence(CheckedEvidence):
             and self.weights.shape == (size,)
             and self.curvature.shape == self.slope.shape == (width, width)
             and all(part.noise.shape.dimension == size for part in self.noises)
-            and (self.prior is None or self.prior.shape == (size,))
-        )
-
-    def _has_possible_values(self) -> bool:
-        scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation, self.shift])
-        return (
-            all(np.isfinite(numbers).all() for numbers in (self.weights, self.curvature, self.slope, scalars, self.centre))
-            and all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
-            and self.intercept >= 0.0
+            and self.centre.shape == (size,)
+            and min(self.intercept, self.curvature_deviation, self.slope_deviation) >= 0.0
             and self.l2 > 0.0
             and self.n_rows_high >= 1
-            and self.curvature_deviation >= 0.0
-            and self.slope_deviation >= 0.0
             and (not self.shift or (self.intercept > 0.0 and self.n_outputs == 1))
         )
 
@@ -250,18 +228,14 @@ class Evidence(CheckedEvidence):
     def of(cls, plan: Plan, weights: Array, moments: SumPlan[Moments], released: tuple[Array, Array]) -> Self:
         """The evidence of a release: the weights (D,) that were released by `plan`, and the moments at these weights."""
         curvature, slope = released
-        noises = []
-        if plan.noise is not None:
-            noises.append(WeightNoise(plan.noise, plan.noise.in_objective))
-        if plan.lattice is not None:
+        noises = [] if plan.noise is None else [WeightNoise(plan.noise, plan.noise.in_objective)]
+        if (grid := plan.lattice) is not None:
             # Treated as the continuous noise of the same size, with independent entries.
-            size = plan.lattice.dimension
-            law = (
-                Noise(Groups((size,), (plan.lattice.scale,)), "laplace", 1.0)
-                if isinstance(plan.lattice, LatticeLaplace)
-                else Noise(Ball(size, plan.lattice.norm / math.sqrt(size)), "gaussian", 1.0)
-            )
-            noises.append(WeightNoise(law, in_objective=False))
+            if isinstance(grid, LatticeLaplace):
+                noise = Noise(Groups((grid.dimension,), (grid.scale,)), "laplace", 1.0)
+            else:
+                noise = Noise(Ball(grid.dimension, grid.norm / math.sqrt(grid.dimension)), "gaussian", 1.0)
+            noises.append(WeightNoise(noise, in_objective=False))
         return cls(
             weights=weights,
             intercept=plan.problem.intercept,
@@ -279,60 +253,23 @@ class Evidence(CheckedEvidence):
         )
 
     @property
-    def centre(self) -> Array:
-        """(D,): the weights towards which the ridge pulled."""
-        return np.zeros_like(self.weights) if self.prior is None else self.prior
-
-    @property
     def blocks(self) -> list[slice]:
-        """Ranges of the rows of the moments that were released together."""
-        of_score = self.weights.size // self.n_outputs
+        of_score = self.weights.size // max(1, self.n_outputs)
         if self.separable:
             return [slice(start, start + of_score) for start in range(0, self.weights.size, of_score)]
         return [slice(0, self.weights.size - of_score)]
 
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> Self:
-        """Read the form written by `to_dict`."""
-        if not isinstance(value.get("separable", True), bool) or not value.get("n_outputs", 1) >= 1:
-            raise ParameterError(OTHER_VERSION)
-        return super(Evidence, cls).from_dict(value)  # slots make a new class, which `super()` alone does not know
-
-
-_LEFT_OUT = ("prior", "design", "shift")
-"""Parts that files do not hold where they are the usual ones."""
-OTHER_VERSION = "the data for intervals were written by another version of confide, which this version cannot read."
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "float": float,
-    "int": int,
-    "str": str,
-    "bool": bool,
-    "Array": partial(np.array, dtype=np.float64),
-    "SamplingDesign": SamplingDesign.from_dict,
-    "tuple[WeightNoise, ...]": lambda parts: tuple(map(WeightNoise.from_dict, parts)),
-}
-"""How a field of evidence is read from JSON, by its type."""
-
-
-def _written(value: Any) -> Any:
-    """A field of evidence as JSON values."""
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    return list(map(_written, value)) if isinstance(value, tuple) else value.tolist() if hasattr(value, "tolist") else value
-
 
 def triangle_of(matrix: Array) -> list[float]:
     """The upper triangle of a matrix (D, D), row by row."""
-    numbers: list[float] = matrix[np.triu_indices(len(matrix))].tolist()
-    return numbers
+    return list(map(float, matrix[np.triu_indices(len(matrix))]))
 
 
 def symmetric_of(triangle: Array | list[float], size: int) -> Array:
     """The symmetric matrix (D, D) with this upper triangle, row by row."""
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size)] = triangle
-    answer: Array = np.triu(matrix) + np.triu(matrix, 1).T
-    return answer
+    return np.triu(matrix) + np.triu(matrix, 1).T
 
 
 _N_DRAWS = 4000
@@ -360,19 +297,12 @@ _SEED_OF_SAMPLING = 1000
 TARGETS = ("regularised", "unregularised")
 
 
-def _tail() -> tuple[Array, Array]:
-    """An exponential law of mean 1, divided where its tail has probability 1/2, 1/4 and so on: means and probabilities."""
-    starts = math.log(2.0) * np.arange(_HALVINGS)
-    means: Array = np.append(starts[:-1] + 1.0 - math.log(2.0), starts[-1] + 1.0)
-    shares: Array = np.power(0.5, np.arange(1.0, _HALVINGS + 1.0))
-    shares[-1] *= 2.0
-    return means, shares
-
-
-_EXCESSES, _shares_in_tail = _tail()
-_SHARES_OF_SLICES: Array = np.concatenate([np.ones(_N_SLICES), _N_SLICES_IN_TAIL * _shares_in_tail]) / (
-    _N_SLICES + _N_SLICES_IN_TAIL
-)
+# An exponential law of mean 1, divided where its tail has probability 1/2, 1/4 and so on: means and probabilities.
+_starts = math.log(2.0) * np.arange(_HALVINGS)
+_EXCESSES: Array = np.append(_starts[:-1] + 1.0 - math.log(2.0), _starts[-1] + 1.0)
+_shares_in_tail = np.power(0.5, np.minimum(np.arange(1.0, _HALVINGS + 1.0), _HALVINGS - 1.0))
+_shares = np.concatenate([np.ones(_N_SLICES), _N_SLICES_IN_TAIL * _shares_in_tail])
+_SHARES_OF_SLICES: Array = np.asarray(_shares / (_N_SLICES + _N_SLICES_IN_TAIL))
 
 
 @dataclass(frozen=True)
@@ -424,8 +354,7 @@ class Uncertainty:
         n_usual = len(sizes) * _N_SLICES // (_N_SLICES + _N_SLICES_IN_TAIL)
         usual = np.sqrt(np.mean(sizes[:n_usual].reshape(_N_SLICES, -1, sizes.shape[1]) ** 2, axis=1))
         begin = sizes[n_usual - 1]
-        slices: Array = np.concatenate([usual, begin + _EXCESSES[:, None] * (sizes[n_usual:].mean(axis=0) - begin)])
-        return slices
+        return np.concatenate([usual, begin + _EXCESSES[:, None] * (sizes[n_usual:].mean(axis=0) - begin)])
 
     def probability_within(self, distances: Array) -> Array:
         """(D,): for each coefficient, the probability that its error is at most this distance."""
@@ -435,8 +364,7 @@ class Uncertainty:
         # The noise is symmetric, so one size represents both signs.
         upper = ndtr((distances - self._slices) / self.sampling_error)
         lower = ndtr((-distances - self._slices) / self.sampling_error)
-        within: Array = np.where(self._is_known, np.sum(_SHARES_OF_SLICES[:, None] * (upper - lower), axis=0), 0.0)
-        return within
+        return np.where(self._is_known, np.sum(_SHARES_OF_SLICES[:, None] * (upper - lower), axis=0), 0.0)
 
     def margins(self, level: float) -> Array:
         """(D,): half the width of intervals, each of which contains its population coefficient with this probability."""
@@ -450,8 +378,7 @@ class Uncertainty:
             middle = 0.5 * (low + high)
             enough = self.probability_within(middle) >= level
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        answer: Array = np.where(self._is_known, high, np.inf)
-        return answer
+        return np.where(self._is_known, high, np.inf)
 
     def intervals(self, level: float = 0.95) -> Array:
         """(D, 2): lower and upper ends."""
@@ -521,8 +448,7 @@ class JointUncertainty(Uncertainty):
         ordered = np.sort(self._largest_ratios)
         n_beyond = len(ordered) - np.searchsorted(ordered, sizes, side="left")
         simulated = (1.0 + n_beyond) / (1.0 + len(ordered))
-        answer: Array = np.clip(np.minimum(simulated, int(known.sum()) * alone), alone, 1.0)
-        return answer
+        return np.asarray(np.clip(np.minimum(simulated, int(known.sum()) * alone), alone, 1.0))
 
     @cached_property
     def _largest_ratios(self) -> Array:
@@ -537,8 +463,7 @@ class JointUncertainty(Uncertainty):
         )
         if len(self.privacy_errors):
             draws = draws + self.privacy_errors[:, known]
-        largest: Array = np.max(np.abs(draws) / self.total_error[known], axis=1)
-        return largest
+        return np.asarray(np.max(np.abs(draws) / self.total_error[known], axis=1))
 
 
 def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
@@ -559,7 +484,7 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     errors = np.zeros((_N_DRAWS if evidence.noises else 0, weights.size))
     for block in _blocks(evidence, known):
         own, in_block = block.coefficients, _errors_in_block(evidence, block, target == "unregularised")
-        estimates[own], sampling[own], errors[:, own] = in_block.estimates, in_block.sampling, in_block.privacy
+        estimates[own], sampling[own], errors[:, own] = in_block[:3]
     estimates *= units.ravel()
     estimates[-1] += evidence.shift
     return Uncertainty(estimates, units.ravel() * sampling, units.ravel() * errors)
@@ -609,14 +534,11 @@ def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "re
         by_score = block.basis.reshape(len(block.basis), -1, weights.shape[1]) @ in_units.T
         n_scores = by_score.shape[1]
         combined = replace(block, basis=by_score.reshape(len(by_score), -1))
-        uncertainty = _errors_in_block(evidence, combined, without_ridge=target == "unregularised")
+        errors = _errors_in_block(evidence, combined, without_ridge=target == "unregularised")
         scores = block.coefficients[:: weights.shape[1]] // weights.shape[1]
-        parts = (
-            np.split(part, n_scores, axis=-1)
-            for part in (uncertainty.estimates, uncertainty.sampling, uncertainty.privacy, uncertainty.root)
-        )
-        for score, estimates, *errors in zip(scores.tolist(), *parts, strict=True):
-            answers[score] = JointUncertainty(estimates + shift, *errors)
+        parts = (np.split(part, n_scores, axis=-1) for part in (*errors[:3], root_of(*errors[3:])))
+        for score, estimates, sampling, privacy, root in zip(scores.tolist(), *parts, strict=True):
+            answers[score] = JointUncertainty(estimates + shift, sampling, privacy, root)
     return answers
 
 
@@ -631,16 +553,13 @@ def of_all_scores(uncertainties: list[JointUncertainty], *, released_together: b
     def with_rows(matrix: Array, n_rows: int) -> Array:
         return matrix if len(matrix) else np.zeros((n_rows, matrix.shape[1]))
 
-    parts = (
-        np.concatenate([uncertainty.estimates for uncertainty in uncertainties]),
-        np.concatenate([uncertainty.sampling_error for uncertainty in uncertainties]),
-        np.concatenate([with_rows(uncertainty.privacy_errors, n_draws) for uncertainty in uncertainties], axis=1),
-    )
-    if not released_together and len(uncertainties) > 1:
-        return Uncertainty(*parts)
-    return JointUncertainty(
-        *parts, np.concatenate([with_rows(uncertainty.sampling_root, n_roots) for uncertainty in uncertainties], axis=1)
-    )
+    scores = [
+        (one.estimates, one.sampling_error, with_rows(one.privacy_errors, n_draws), with_rows(one.sampling_root, n_roots))
+        for one in uncertainties
+    ]
+    together = [np.concatenate(arrays, axis=-1) for arrays in zip(*scores, strict=True)]
+    is_joint = released_together or len(uncertainties) == 1
+    return JointUncertainty(*together) if is_joint else Uncertainty(*together[:3])
 
 
 def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
@@ -661,7 +580,11 @@ def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
     noise = 2.0 * evidence.curvature_deviation * math.sqrt(row_width if evidence.separable else len(evidence.curvature))
     # Two standard deviations of the mean are added to the slopes, because a small part of them shows the noise alone.
     added = 2.0 * math.sqrt(2.0 / row_width) * evidence.slope_deviation
-    in_objective, on_weights = _noise_variances(evidence)
+    # The mean variance of an entry of the noise on the weights, and of that in the objective.
+    on_weights, in_objective = (
+        sum(part.noise.norm**2 / len(evidence.weights) for part in evidence.noises if part.in_objective == inside)
+        for inside in (False, True)
+    )
     known = []
     for start in range(0, o * row_width, row_width):
         place = slice(start, start + row_width)
@@ -675,13 +598,6 @@ def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
         uncertain = steep / (steep + on_weights * whole**2) if on_weights else 1.0
         known.append(uncertain * noise <= limit * whole)
     return np.array(known)
-
-
-def _noise_variances(evidence: Evidence) -> tuple[float, float]:
-    """The mean variance of an entry of the noise in the objective, and of that on the weights."""
-    size = evidence.weights.size
-    parts = [(weights_noise.in_objective, weights_noise.noise.norm**2 / size) for weights_noise in evidence.noises]
-    return sum(square for inside, square in parts if inside), sum(square for inside, square in parts if not inside)
 
 
 @dataclass(frozen=True)
@@ -720,34 +636,22 @@ def _blocks(evidence: Evidence, known: NDArray[np.bool_]) -> Iterator[_Block]:
         yield _Block(everywhere, directions, own, centred[:, own], *both)
 
 
-@dataclass(frozen=True)
-class _BlockErrors:
+def root_of(covariance: Array, columns: Array) -> Array:
+    """(r, q): its transpose times itself is the covariance of q combinations, the `columns` (r, q), of r numbers."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    return np.asarray((np.sqrt(np.maximum(eigenvalues, 0.0)) * vectors).T @ columns)
+
+
+def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> tuple[Array, Array, Array, Array, Array]:
     """Errors of the coefficients of one block, or of q combinations of them.
 
-    Attributes
-    ----------
+    Returns
+    -------
     estimates, sampling : (q,), estimates and standard deviations due to sampling
     privacy : (draws, q), draws of the error due to the noise
     covariance : (r, r), the covariance of the sum of the rows' gradients, in the directions of the block
     columns : (r, q), by which the gradients are multiplied
     """
-
-    estimates: Array
-    sampling: Array
-    privacy: Array
-    covariance: Array
-    columns: Array
-
-    @property
-    def root(self) -> Array:
-        """(r, q): its transpose times itself is the covariance of the errors due to sampling."""
-        eigenvalues, vectors = np.linalg.eigh(self.covariance)
-        answer: Array = (np.sqrt(np.maximum(eigenvalues, 0.0)) * vectors).T @ self.columns
-        return answer
-
-
-def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> _BlockErrors:
-    """Estimates and errors of the coefficients of one block."""
     basis, l2 = block.basis, evidence.l2
     centre, weights = (block.directions @ vector[block.weights] for vector in (evidence.centre, evidence.weights))
     away = weights - centre
@@ -789,7 +693,7 @@ def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> 
         noise = evidence.curvature_deviation**2 * (np.sum(columns**2, axis=0) * (pull @ pull) + spread**2)
         variance = sampling**2 + np.sum(errors**2, axis=0) / max(1, len(errors))
         factors = factors * np.sqrt(1.0 + noise / variance)
-    return _BlockErrors(basis.T @ weights, factors * sampling, factors * errors, covariance, factors * columns)
+    return basis.T @ weights, factors * sampling, factors * errors, covariance, factors * columns
 
 
 def _noise_of_correction(evidence: Evidence, pull: Array, multiplied: Array) -> float:
@@ -841,20 +745,16 @@ def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
     for _ in range(_MAX_STEPS):
         inverse = 1.0 / values
         # The mean of the old and the new value, because the map decreases in every value and would oscillate.
-        following = 0.5 * (values + with_ridge + deviation**2 * (inverse + inverse.sum()))
-        settled = np.allclose(following, values, rtol=1e-12, atol=0.0)
-        values = following
-        if settled:
+        before, values = values, 0.5 * (values + with_ridge + deviation**2 * (inverse + inverse.sum()))
+        if np.allclose(values, before, rtol=1e-12, atol=0.0):
             break
-    answer: Array = (vectors * values) @ vectors.T
-    return answer
+    return np.asarray((vectors * values) @ vectors.T)
 
 
 def positive_part(matrix: Array) -> Array:
     """A symmetric matrix whose negative eigenvalues are replaced by 0."""
     eigenvalues, vectors = np.linalg.eigh(matrix)
-    answer: Array = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
-    return answer
+    return np.asarray((vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T)
 
 
 def _inflation_factors(
@@ -884,8 +784,7 @@ def _inflation_factors(
     # A combination of no coefficients has no variance; its intervals have width 0.
     least = float(np.finfo(float).tiny)
     relative_variance = np.minimum(spread / np.maximum((2.0 * variance) ** 2, least), _MAX_RELATIVE_VARIANCE)
-    factors: Array = 1.0 + 0.5 * (_NORMAL_QUANTILE**2 + 1.0) * relative_variance
-    return factors
+    return np.asarray(1.0 + 0.5 * (_NORMAL_QUANTILE**2 + 1.0) * relative_variance)
 
 
 @lru_cache(maxsize=8)
@@ -929,3 +828,91 @@ def draws_of_errors(errors: Array) -> Array:
     points = ndtri(np.modf((np.arange(_POINTS)[:, None] + 0.5) * roots)[0])
     draws[:, moves] = points @ directions.T
     return draws
+
+
+# How far the means that a released model predicts may lie from those of the population's model, row by row.
+#
+# A score is a linear combination of the coefficients, so its error is known as theirs are. A mean that rises with one score
+# has the interval of the score, carried over. The probability of one class among several depends on all scores. Its log-odds
+# are taken to be linear in them near the released scores, and the ends are carried over.
+#
+# There are many rows, so quantiles are found faster here than for coefficients. The noise on a score is taken to be normal
+# with a random variance of a gamma law, whose shape follows from the fourth moment of the noise. A coordinate of Laplace
+# noise in a ball has exactly this law, and Gaussian noise is the limit of a constant variance.
+
+SCORES_AT_ONCE = 1024
+"""So many scores of rows are treated together. Each needs 4,000 draws of the noise."""
+_MOST_SHAPES, _N_VARIANCES = 200, 64
+_N_BISECTIONS_OF_SCORES = 30
+
+
+def ends_of_scores(uncertainty: JointUncertainty, level: float) -> Array:
+    """(m, 2): intervals of m scores, each by itself."""
+    return _ends(uncertainty.estimates, uncertainty.sampling_error, uncertainty.privacy_errors, level)
+
+
+def ends_of_log_odds(
+    uncertainties: Sequence[JointUncertainty], log_odds: Array, derivatives: Array, *, depend: bool, level: float
+) -> Array:
+    """(m, o, 2): intervals of the log-odds of each class against all others, for each of m rows.
+
+    Parameters
+    ----------
+    found : for each of o scores, the errors of the scores of m rows
+    log_odds : (m, o)
+    derivatives : (m, o, o), of the log-odds of one class (second axis) in each score (third axis)
+    depend : whether it is known how the sampling errors of different scores depend on each other. Otherwise their standard
+        deviations are added up, which is the most that they can amount to
+    level : of each interval by itself
+    """
+    answer = np.empty((*log_odds.shape, 2))
+    if not all(np.isfinite(uncertainty.sampling_error).all() for uncertainty in uncertainties):
+        answer[..., 0], answer[..., 1] = -math.inf, math.inf
+        return answer
+    for place in range(log_odds.shape[1]):
+        slopes = derivatives[:, place].T
+        by_score = list(zip(slopes, uncertainties, strict=True))
+        if depend:
+            sampling = np.linalg.norm(np.sum([slope * one.sampling_root for slope, one in by_score], axis=0), axis=0)
+        else:
+            sampling = np.sum([np.abs(slope) * one.sampling_error for slope, one in by_score], axis=0)
+        noise = np.sum([slope * one.privacy_errors for slope, one in by_score], axis=0)
+        answer[:, place] = _ends(log_odds[:, place], sampling, noise, level)
+    return answer
+
+
+def _ends(estimates: Array, sampling: Array, noise: Array, level: float) -> Array:
+    """(m, 2): ends of intervals about estimates (m,), from sampling errors (m,) and draws (draws, m) of the noise."""
+    quantile = float(ndtri(0.5 + 0.5 * checked_level(level)))
+    is_known = np.isfinite(sampling)
+    margins = np.where(is_known, quantile * sampling, np.inf)
+    if not len(noise) or not is_known.any():
+        return np.column_stack([estimates - margins, estimates + margins])
+    squares = noise[:, is_known] ** 2
+    variances = np.mean(squares, axis=0)
+    excess = np.mean(squares**2, axis=0) / (3.0 * np.maximum(variances, np.finfo(float).tiny) ** 2) - 1.0
+    # No noise of this library has heavier tails than the law of Laplace in one dimension, whose excess is 1.
+    places = np.rint(_MOST_SHAPES * np.clip(excess, 0.0, 1.0)).astype(int)
+    deviations = np.sqrt(sampling[is_known, None] ** 2 + variances[:, None] * _random_variances()[places])
+    low, high = np.zeros(len(variances)), quantile * deviations[:, -1]
+    for _ in range(_N_BISECTIONS_OF_SCORES):
+        middle = 0.5 * (low + high)
+        enough = np.mean(2.0 * ndtr(middle[:, None] / deviations) - 1.0, axis=1) >= level
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    margins[is_known] = high
+    return np.column_stack([estimates - margins, estimates + margins])
+
+
+@lru_cache(maxsize=1)
+def _random_variances() -> Array:
+    """(shapes, variances): equally probable variances of mean 1 by gamma laws, in rising order.
+
+    The excess of the fourth moment of the noise over that of a normal law, in units of the latter, is the variance of these
+    variances. It runs from 0 to 1.
+    """
+    chances = (np.arange(_N_VARIANCES) + 0.5) / _N_VARIANCES
+    mixtures = [np.ones(_N_VARIANCES)]
+    for place in range(1, _MOST_SHAPES + 1):
+        nodes = gammaincinv(_MOST_SHAPES / place, chances)
+        mixtures.append(nodes / nodes.mean())
+    return np.array(mixtures)

@@ -22,7 +22,6 @@ import numpy as np
 from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.inference.intervals import (
-    OTHER_VERSION,
     CheckedEvidence,
     JointUncertainty,
     Uncertainty,
@@ -30,8 +29,9 @@ from confide.inference.intervals import (
     denoised_curvature,
     noise_draws,
     positive_part,
+    root_of,
 )
-from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
+from confide.inference.sampling_design import INDEPENDENT, OTHER_VERSION, SamplingDesign
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise
 from confide.privacy.shapes import Ball, Groups
@@ -89,18 +89,11 @@ class SumsEvidence(CheckedEvidence):
     """There is one score, of which all errors are known together."""
     _matrices: ClassVar[tuple[str, ...]] = ("products",)
 
-    def _has_consistent_shapes(self) -> bool:
+    def _fits(self) -> bool:
         size = self.weights.size
-        shapes = (self.weights.shape, self.products.shape, self.targets.shape, self.deviations.shape)
-        fits = self.prior is None or self.prior.shape == (size,)
-        return fits and shapes == ((size,), (size, size), (size,), (4,))
-
-    def _has_possible_values(self) -> bool:
-        scalars = np.array([self.intercept, self.l2, self.square, self.shift])
-        arrays = (self.weights, self.products, self.targets, self.deviations, scalars, self.centre)
         return (
-            all(np.isfinite(numbers).all() for numbers in arrays)
-            and np.array_equal(self.products, self.products.T)
+            self.weights.shape == self.targets.shape == self.centre.shape == (size,)
+            and (self.products.shape, self.deviations.shape) == ((size, size), (4,))
             and self.law in ("laplace", "ball", "gaussian", "none")
             and bool((self.deviations >= 0.0).all())
             and self.intercept >= 0.0
@@ -133,24 +126,16 @@ class SumsEvidence(CheckedEvidence):
         )
 
     @property
-    def centre(self) -> Array:
-        """(D,): the weights towards which the ridge pulled."""
-        return np.zeros_like(self.weights) if self.prior is None else self.prior
-
-    @property
     def n_rows(self) -> float:
         """The number of rows. If it is private, it is estimated from the noisy sum over the intercept's constant."""
         counted = self.products[-1, -1] / self.intercept**2 if self.intercept > 0.0 else self.n_rows_low
         return float(min(max(counted, self.n_rows_low), self.n_rows_high))
 
-    @property
-    def blocks(self) -> list[slice]:
-        """The range of the weights, whose sums were released together."""
-        return [slice(0, self.weights.size)]
-
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {"kind": "sums"} | super(SumsEvidence, self).to_dict()  # slots make a new class, as in `Evidence`
+        return {"kind": "sums"} | super(
+            SumsEvidence, self
+        ).to_dict()  # slots make a new class, which `super()` does not know
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
@@ -174,41 +159,33 @@ def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> 
     `denoised_curvature` corrects this bias.
     """
     checked_target(target)
-    solved = _errors_of_sums(evidence, target)
+    estimates, covariance, privacy = _errors_of_sums(evidence, target)
     units = np.ones(len(evidence.weights))
     if evidence.intercept > 0.0:
         units[-1] = evidence.intercept
-    sampling = np.sqrt(np.maximum(np.diagonal(solved.covariance), 0.0))
-    sampling = np.maximum(sampling, np.finfo(float).tiny)
-    estimates = units * solved.estimates
+    sampling = np.maximum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), np.finfo(float).tiny)
+    estimates = units * estimates
     estimates[-1] += evidence.shift
-    return Uncertainty(estimates, units * sampling, units * solved.privacy)
+    return Uncertainty(estimates, units * sampling, units * privacy)
 
 
 def joint_uncertainty_of_sums(evidence: SumsEvidence, combinations: Array, target: str = "regularised") -> JointUncertainty:
     """The distribution of the errors of linear combinations of least-squares coefficients; see `joint_uncertainty`."""
-    solved = _errors_of_sums(evidence, checked_target(target))
+    estimates, covariance, privacy = _errors_of_sums(evidence, checked_target(target))
     in_units = combinations.copy()
     if evidence.intercept > 0.0:
         in_units[:, -1] *= evidence.intercept
-    eigenvalues, vectors = np.linalg.eigh(0.5 * (solved.covariance + solved.covariance.T))
-    root = (np.sqrt(np.maximum(eigenvalues, 0.0)) * vectors).T @ in_units.T
+    root = root_of(0.5 * (covariance + covariance.T), in_units.T)
     sampling = np.maximum(np.linalg.norm(root, axis=0), np.finfo(float).tiny)
-    estimates = in_units @ solved.estimates + evidence.shift * combinations[:, -1]
-    return JointUncertainty(estimates, sampling, solved.privacy @ in_units.T, root)
+    estimates = in_units @ estimates + evidence.shift * combinations[:, -1]
+    return JointUncertainty(estimates, sampling, privacy @ in_units.T, root)
 
 
-@dataclass(frozen=True)
-class _ErrorsOfSums:
-    """Estimates (D,), the covariance (D, D) of their errors due to sampling, and draws (draws, D) of those due to noise."""
+def _errors_of_sums(evidence: SumsEvidence, target: str) -> tuple[Array, Array, Array]:
+    """Estimates (D,), the covariance (D, D) of their errors due to sampling, and draws (draws, D) of those due to noise.
 
-    estimates: Array
-    covariance: Array
-    privacy: Array
-
-
-def _errors_of_sums(evidence: SumsEvidence, target: str) -> _ErrorsOfSums:
-    """The errors of the weights, before the intercept gets its unit."""
+    They are those of the weights, before the intercept gets its unit.
+    """
     l2 = evidence.l2 if target == "regularised" else 0.0
     if evidence.law == "none" and np.linalg.cond(evidence.products + l2 * np.eye(len(evidence.weights))) > _MAX_CONDITION:
         raise ParameterError(
@@ -222,11 +199,9 @@ def _errors_of_sums(evidence: SumsEvidence, target: str) -> _ErrorsOfSums:
     # Noise makes the estimates w longer than the coefficients b, and the noise E b that goes through them too large. On
     # average |b|^2 is |w|^2 less the trace of the covariance of w, which is a part from the noise on X^T y, and a part from
     # the noise on X^T X that is proportional to |b|^2.
-    of_targets, of_products = (float(variances[part] @ (entries[part] ** 2).sum(axis=1)) for part in _parts(len(estimates)))
-    square = float(estimates @ estimates)
-    entries[: -len(estimates)] *= math.sqrt(
-        max(square - of_targets, 0.0) / max(square + of_products, float(np.finfo(float).tiny))
-    )
+    square, parts = float(estimates @ estimates), (slice(-len(estimates), None), slice(None, -len(estimates)))
+    of_targets, of_products = (float(variances[part] @ (entries[part] ** 2).sum(axis=1)) for part in parts)
+    entries[parts[1]] *= math.sqrt(max(square - of_targets, 0.0) / max(square + of_products, float(np.finfo(float).tiny)))
     noise = (entries.T * variances) @ entries
     products = positive_part(curvature - l2 * np.eye(len(estimates)))
     away = estimates - evidence.centre
@@ -235,12 +210,7 @@ def _errors_of_sums(evidence: SumsEvidence, target: str) -> _ErrorsOfSums:
     # The bias of the ridge makes residuals larger for rows that are long in its direction. The term `ridge` is exact for
     # Gaussian rows.
     covariance = evidence.design.variance_factor * (inverse @ (variance * products + ridge) @ inverse)
-    return _ErrorsOfSums(estimates, covariance, _privacy_errors(evidence, entries, variances))
-
-
-def _parts(size: int) -> tuple[slice, slice]:
-    """Which of the noisy numbers belong to X^T y, and which to X^T X."""
-    return slice(-size, None), slice(None, -size)
+    return estimates, covariance, _privacy_errors(evidence, entries, variances)
 
 
 def _noise_entries(weights: Array) -> Array:
@@ -298,5 +268,4 @@ def _privacy_errors(evidence: SumsEvidence, entries: Array, variances: Array) ->
     else:
         draws = noise_draws(Noise(Ball(size, 1.0), "gaussian", 1.0), 0)
         transform = np.asarray(np.linalg.qr(np.sqrt(variances)[:, None] * entries, mode="r"))
-    errors: Array = draws @ transform
-    return errors
+    return draws @ transform

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -31,33 +31,82 @@ LEAST_SIGNAL = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """A number with its interval; all three are None where noise hides too much to tell.
+class Interval:
+    """A number with its interval: what rates, coefficients, tests of a family and lines of pictures have in common.
+
+    Attributes
+    ----------
+    estimate : float or None
+    low, high : float or None
+        The ends. None where no interval was bought; all three are None where the noise hides too much to tell.
+    """
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def numbers(self) -> tuple[float, float, float] | None:
+        """The number, low and high; None where one of them is not known."""
+        return (
+            None if self.estimate is None or self.low is None or self.high is None else (self.estimate, self.low, self.high)
+        )
+
+    def mapped(self, function: Callable[[float], float]) -> Self:
+        """The same in another unit, by a function that rises, or that falls everywhere."""
+        if self.numbers is None:
+            return self
+        estimate, *ends = map(function, self.numbers)
+        return replace(self, estimate=estimate, low=min(ends), high=max(ends))
+
+    def scaled(self, factor: float, shift: float = 0.0) -> Self:
+        """The same times a factor, which may be negative, and moved."""
+        return self.mapped(lambda number: shift + factor * number)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """All three as text: four digits that count, and as many as show two of how far apart they are.
+
+        What is not a number is left empty.
+        """
+        numbers = self.numbers or (math.nan,) * 3
+        known = [number for number in numbers if math.isfinite(number)]
+        apart = max(known) - min(known) if known else 0.0
+        size = math.floor(math.log10(max(map(abs, known)))) if apart > 0.0 else 0
+        places = max(0, min(15, 1 - math.floor(math.log10(apart)))) if apart > 0.0 and -5 <= size <= 5 else 0
+        texts = (max(readable(number), f"{number:.{places}f}" if places else "", key=len) for number in numbers)
+        return tuple("" if math.isnan(number) else text for number, text in zip(numbers, texts, strict=True))
+
+
+def readable(value: float) -> str:
+    """A number with four digits that count, without an exponent where it can be read without one."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:.4f}"
+    size = math.floor(math.log10(abs(value)))
+    return f"{value:.3e}" if not -5 <= size <= 5 else f"{value:.{max(0, 3 - size)}f}"
+
+
+def json_form(value: Any) -> Any:
+    """A value of a table as JSON has it: a number that is not finite is None, and a tuple is a list."""
+    if isinstance(value, tuple):
+        return list(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Rate(Interval):
+    """A released number with its interval; all three are None where noise hides too much to tell.
 
     Attributes
     ----------
     value, low, high : float or None
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
+    __slots__ = ()
 
     @property
-    def numbers(self) -> tuple[float, float, float] | None:
-        """Value, low and high; None where noise hides them."""
-        return None if self.value is None or self.low is None or self.high is None else (self.value, self.low, self.high)
-
-    def mapped(self, function: Callable[[float], float]) -> Rate:
-        """The rate in another unit, by a function that rises, or that falls everywhere."""
-        if self.numbers is None:
-            return self
-        value, *ends = map(function, self.numbers)
-        return Rate(value, min(ends), max(ends))
-
-    def scaled(self, factor: float, shift: float = 0.0) -> Rate:
-        """The rate times a factor, which may be negative, and moved."""
-        return self.mapped(lambda number: shift + factor * number)
+    def value(self) -> float | None:
+        """The number."""
+        return self.estimate
 
     def divided_by(self, total: float) -> Rate:
         """The rate divided by a total of at least 1; its interval grows where it does not hold the quotient."""
@@ -225,16 +274,11 @@ class NoisyTable:
         if sampling[0] + value * (sampling[1] + value * sampling[2]) < 0.0:
             # The noise made a sum of squares negative: what sampling adds is then too small to be seen.
             sampling = (0.0, 0.0, 0.0)
-        noise = (
-            self.product_of_noise(part, part),
-            -2.0 * self.product_of_noise(part, of),
-            self.product_of_noise(of, of),
-        )
+        noise = self.product_of_noise(part, part), -2.0 * self.product_of_noise(part, of), self.product_of_noise(of, of)
         weights = np.broadcast_to(part, self.counts.shape) - value * np.broadcast_to(of, self.counts.shape)
-        at_value = [
-            coefficients[0] + value * (coefficients[1] + value * coefficients[2]) for coefficients in (sampling, noise)
-        ]
-        z = self.quantile(weights, sum(at_value))
+        z = self.quantile(
+            weights, sum(first + value * (mixed + value * second) for first, mixed, second in (sampling, noise))
+        )
         # (A - q B)^2 <= z^2 V(q), as c + b q + a q^2 <= 0.
         c, b, a = (
             square - z * z * (s + n)
@@ -531,17 +575,14 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool 
             "more rows, or with a larger budget."
         )
 
-    places = np.linspace(0.0, 1.0, n_places)
-    statistics = [_sensitivity_at(place) for place in places.tolist()]
-    band = tuple(_wide(evaluation.interval_of(statistic), statistic(evaluation.counts)) for statistic in statistics)
+    places, band = np.linspace(0.0, 1.0, n_places), []
+    for place in places.tolist():
+        rate, value = evaluation.interval_of(_sensitivity_at(place)), _sensitivity_at(place)(evaluation.counts)
+        # Where the noise hides the rate, its interval has all that is possible.
+        band.append(Rate(min(1.0, max(0.0, value)), 0.0, 1.0) if rate.value is None else rate)
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
     together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band]) if with_band else ()
-    return RocCurve(false_positive_rates, sensitivities, places, band, together)
-
-
-def _wide(rate: Rate, value: float) -> Rate:
-    """The rate; where the noise hides it, the number with all that is possible as its interval."""
-    return Rate(min(1.0, max(0.0, float(value))), 0.0, 1.0) if rate.value is None else rate
+    return RocCurve(false_positive_rates, sensitivities, places, tuple(band), together)
 
 
 def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) -> tuple[Rate, ...]:

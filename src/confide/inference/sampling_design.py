@@ -26,8 +26,11 @@ All of this is made from declared facts. Nothing is computed from the weights of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from itertools import repeat
+from typing import Any, Self, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from confide.errors import ParameterError
 
@@ -165,27 +168,71 @@ class SamplingDesign:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return written_fields(self)
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        if set(value) != {field.name for field in fields(cls)} or not isinstance(value["has_weights"], bool):
-            raise ParameterError("the declared facts about the sample were written by another version of confide.")
-        size, mean = value["population_size"], value["mean_weight"]
-        return cls(
-            largest_weight=float(value["largest_weight"]),
-            mean_weight=None if mean is None else float(mean),
-            has_weights=value["has_weights"],
-            cluster_effect=float(value["cluster_effect"]),
-            rows_per_person=int(value["rows_per_person"]),
-            population_size=None if size is None else int(size),
-            n_rows=int(value["n_rows"]),
-        )
+        if len(value) < len(fields(cls)):
+            raise ParameterError(OTHER_VERSION)
+        return cls(**read_fields(cls, value))
 
     def described(self) -> dict[str, Any]:
         """An entry for a JSON document, empty where nothing was declared: files of such fits stay as they were."""
         return {} if self == INDEPENDENT else {"design": self.to_dict()}
+
+
+# How frozen values are written as JSON and read again, by the types of their fields.
+
+OTHER_VERSION = "the data for intervals were written by another version of confide, which this version cannot read."
+_LEFT_OUT = ("prior", "design", "shift", "risks")
+"""Parts that files do not hold where they are the usual ones."""
+
+
+def written_fields(value: Any) -> dict[str, Any]:
+    """The fields of a frozen value as JSON values by name."""
+    usual = _usual(value)
+    document = {field.name: _written(getattr(value, field.name)) for field in fields(value)}
+    return {name: part for name, part in document.items() if name not in _LEFT_OUT or part != usual[name]}
+
+
+def read_fields(kind: Any, value: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a frozen value of this kind, from JSON values by name; those with a default may be missing."""
+    value, kinds = _usual(kind) | value, get_type_hints(kind)
+    if set(value) != {field.name for field in fields(kind)}:
+        raise ParameterError(OTHER_VERSION)
+    return {name: _read(kinds[name], part) for name, part in value.items()}
+
+
+def _usual(of: Any) -> dict[str, Any]:
+    """What parts are that no file need have, as JSON values."""
+    return {field.name: _written(field.default) for field in fields(of) if field.default is not MISSING}
+
+
+def _written(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return written_fields(value)
+    return list(map(_written, value)) if isinstance(value, tuple) else value.tolist() if hasattr(value, "tolist") else value
+
+
+def _read(kind: Any, value: Any) -> Any:
+    kinds = get_args(kind)
+    if type(None) in kinds:
+        return None if value is None else _read(kinds[0], value)
+    if get_origin(kind) is tuple:
+        members = repeat(kinds[0], len(value)) if kinds[-1] is Ellipsis else kinds
+        return tuple(_read(of, part) for of, part in zip(members, value, strict=True))
+    if get_origin(kind) is np.ndarray:
+        return np.array(value, dtype=np.float64)
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(value)
+    if is_dataclass(kind):
+        return kind(**read_fields(kind, value))  # type: ignore[operator]
+    if kind is bool and not isinstance(value, bool):
+        raise ParameterError(OTHER_VERSION)
+    return kind(value)
 
 
 INDEPENDENT = SamplingDesign()

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from confide.array_types import Array
-from confide.errors import ParameterError, as_float, lacking
+from confide.errors import ParameterError, as_float, is_number, lacking
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
+from confide.inference.rates import UNKNOWN, Interval, json_form, readable
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.known_words import listed, suggestion
 
@@ -38,10 +39,7 @@ METHODS = (SINGLE_STEP, "holm", "bonferroni", "fdr_by", "fdr_bh")
 """All methods; the first needs the joint law of the errors."""
 METHODS_UNDER_ANY_DEPENDENCE = ("holm", "bonferroni", "fdr_by")
 """Those that hold whatever the errors have to do with each other, as those of several analyses of the same rows do."""
-RATES = {
-    SINGLE_STEP: "the probability of any false rejection in the family",
-    "holm": "the probability of any false rejection in the family",
-    "bonferroni": "the probability of any false rejection in the family",
+RATES = dict.fromkeys((SINGLE_STEP, "holm", "bonferroni"), "the probability of any false rejection in the family") | {
     "fdr_by": "the expected share of false rejections among all rejections",
     "fdr_bh": "the expected share of false rejections among all rejections, if tests are independent or depend positively,",
 }
@@ -134,19 +132,6 @@ def margins_of_family(known: Uncertainty, level: float, method: str | None = Non
 # What a log-odds coefficient means for a risk: the difference of two probabilities at a stated baseline.
 
 
-def checked_baseline(baseline: Any) -> float:
-    """A probability strictly between 0 and 1.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
-    if not 0.0 < as_float(baseline) < 1.0:
-        raise ParameterError("baseline must be a probability strictly between 0 and 1, chosen without looking at the rows.")
-    return float(baseline)
-
-
 def risk_difference(log_odds: float, baseline: float) -> float:
     """By how much a probability of `baseline` changes if its log-odds rise by so much.
 
@@ -215,7 +200,7 @@ class NamedUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Coefficient:
+class Coefficient(Interval):
     """One line of the table.
 
     Attributes
@@ -241,18 +226,25 @@ class Coefficient:
         Names of the columns that it is about; none for the intercept.
     """
 
-    name: str
     estimate: float
+    low: float
+    high: float
     sampling_error: float
     privacy_error: float
     total_error: float
-    low: float
-    high: float
     p_value: float
+    name: str
     unit: str = ""
     span: float = 1.0
     adjusted_p_value: float | None = None
     columns: tuple[str, ...] = ()
+
+
+_FIELDS = (
+    "name", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high", "p_value", "unit", "span",
+    "adjusted_p_value",
+)  # fmt: skip
+"""What a file and a frame have of each coefficient; the last only with a correction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +313,7 @@ class CoefficientTable:
         units: Sequence[NamedUnit],
         level: float,
         sign: float,
-        adjust: str | None = None,
+        adjust: str | None,
         **facts: Any,
     ) -> Self:
         """The table of an uncertainty. With `sign` -1, coefficients are shown for the other class."""
@@ -334,19 +326,19 @@ class CoefficientTable:
             for place, value in zip(family.tolist(), p_values_of_family(own, adjust).tolist(), strict=True):
                 adjusted[place] = value
         estimates = sign * uncertainty.estimates
-        errors = (uncertainty.sampling_error, uncertainty.privacy_error, uncertainty.total_error)
-        columns = (estimates, *errors, estimates - margins, estimates + margins, uncertainty.p_values())
-        numbers = np.column_stack(columns).tolist()
+        of_errors = (uncertainty.sampling_error, uncertainty.privacy_error, uncertainty.total_error)
+        numbers = np.column_stack([estimates, estimates - margins, estimates + margins, *of_errors, uncertainty.p_values()])
         lines: list[Any] = [
-            (one.name, *row, one.unit, one.span, corrected, one.columns)
-            for one, row, corrected in zip(units, numbers, adjusted, strict=True)
+            (*row, one.name, one.unit, one.span, corrected, one.columns)
+            for one, row, corrected in zip(units, numbers.tolist(), adjusted, strict=True)
         ]
         return cls(tuple(Coefficient(*line) for line in lines), level=float(level), adjust=adjust or "", **facts)
 
     @property
     def headings(self) -> tuple[str, ...]:
         """The headings of `cells`."""
-        ends = self._headings_of_ends
+        tail = 0.5 - 0.5 * self.level
+        ends = f"[{tail:.3g}", f"{1.0 - tail:.3g}]"
         ratio = (self.ratio, *ends) if self.ratio else ()
         shown = "coef" if self.quantity == "coefficients" else "risk diff"
         return ("", "unit", shown, "sampling err", "privacy err", "total err", *ends, self.heading_of_p, *ratio)
@@ -359,11 +351,6 @@ class CoefficientTable:
     def shown_p(self, one: Coefficient) -> float:
         """The p-value that is shown for a coefficient."""
         return one.p_value if one.adjusted_p_value is None else one.adjusted_p_value
-
-    @property
-    def _headings_of_ends(self) -> tuple[str, str]:
-        tail = 0.5 - 0.5 * self.level
-        return f"[{tail:.3g}", f"{1.0 - tail:.3g}]"
 
     @property
     def _title(self) -> str:
@@ -380,16 +367,23 @@ class CoefficientTable:
             minimiser = f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
         if self.quantity != "coefficients":
             minimiser = _RISK_DIFFERENCE
-        noise_is_known = any(one.privacy_error for one in self.coefficients)
+        # Which effect a test of the usual size finds, in total errors.
+        smallest = errors_found(_SIZE / (len(self._family) or 1 if self.adjust else 1), _POWER)
+        test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
+        if not self.adjust:
+            test = f'A test that rejects "no effect" where p is below {_SIZE:g} has size {_SIZE:.0%}. It finds'
         hides = any(math.isinf(one.total_error) for one in self.coefficients)
         perhaps = (
-            (noise_is_known, "The sampling error is itself an estimate under noise."),
+            (any(one.privacy_error for one in self.coefficients), "The sampling error is itself an estimate under noise."),
             *((True, sentence) for sentence in self.design.sentences),
             (self.assumes_equal_variance, "Sampling errors assume that residuals have the same variance in all rows."),
             (self.is_centred, _CENTRED_NOTE),
             (hides, _HIDDEN_NOTE),
             (bool(self.supposed), f"{listed(self.supposed)}: {SUPPOSED_NOTE}"),
-            (self.is_of_interest and not self.adjust.startswith("fdr"), self._power_note),
+            (
+                self.is_of_interest and not self.adjust.startswith("fdr"),
+                f"{test} an effect of {smallest:.1f} total errors with probability {_POWER:.0%}.",
+            ),
             (self.shown_units == "original" and not self.is_of_interest, BASE_NOTE),
             (bool(self.ratio), f"The {self.ratio} is the exponential of the coefficient."),
             (self.shortens_rows, SHORTENED_NOTE),
@@ -400,20 +394,16 @@ class CoefficientTable:
     def _notes_on_intervals(self, minimiser: str) -> tuple[str, ...]:
         errors = "Errors are due to sampling, due to the noise, and due to both."
         if not self.adjust:
-            return (
-                f"Each interval contains, with probability {self.level:g} by itself, {minimiser}.",
-                f"p is for the null hypothesis that this is 0. {errors}",
-            )
+            each = f"Each interval contains, with probability {self.level:g} by itself, {minimiser}."
+            return each, f"p is for the null hypothesis that this is 0. {errors}"
         count = len(self._family)
         of_ends = "" if self.adjust == SINGLE_STEP else " by Bonferroni's inequality"
         rest = " An intercept is not in the family: its interval and its p-value stand by themselves."
         rest = rest if count < len(self.coefficients) else ""
-        of_tests = (
-            f'p is for the null hypothesis that this is 0, corrected for the family of all {count} by "{self.adjust}":'
-        )
+        tests = f'p is for the null hypothesis that this is 0, corrected for the family of all {count} by "{self.adjust}":'
         return (
             f"All {count} intervals together contain, with probability {self.level:g}{of_ends}, {minimiser}.{rest}",
-            f"{of_tests} rejecting where it is at most a keeps {RATES[self.adjust]} at or below a. {errors}",
+            f"{tests} rejecting where it is at most a keeps {RATES[self.adjust]} at or below a. {errors}",
         )
 
     @property
@@ -422,40 +412,27 @@ class CoefficientTable:
         return tuple(one for one in self.coefficients if one.unit)
 
     @property
-    def _power_note(self) -> str:
-        """Which effect a test of the usual size finds, in total errors."""
-        size = _SIZE / (len(self._family) or 1 if self.adjust else 1)
-        smallest = errors_found(size, _POWER)
-        test = f'Rejecting "no effect" where p is at most {_SIZE:g} has size {_SIZE:.0%} for the whole family, and finds'
-        if not self.adjust:
-            test = f'A test that rejects "no effect" where p is below {_SIZE:g} has size {_SIZE:.0%}. It finds'
-        return f"{test} an effect of {smallest:.1f} total errors with probability {_POWER:.0%}."
-
-    @property
     def cells(self) -> list[tuple[str, ...]]:
         """The cells of the table as text, line by line: the name, the unit, and numbers. The ratios come last."""
-        return [(one.name, one.unit, *self._numbers(one), *self._ratio_cells(one)) for one in self.coefficients]
+        ratios = [self.ratio_of(one) for one in self.coefficients]
+        of_ratios = (
+            [("", "", "") if ratio is None else ratio.readable for ratio in ratios] if self.ratio else [()] * len(ratios)
+        )
+        lines = zip(self.coefficients, of_ratios, strict=True)
+        return [(one.name, one.unit, *self._numbers(one), *cells) for one, cells in lines]
 
     def _numbers(self, one: Coefficient) -> tuple[str, ...]:
-        errors, interval = (one.sampling_error, one.privacy_error, one.total_error), (one.estimate, one.low, one.high)
+        errors = (one.sampling_error, one.privacy_error, one.total_error)
         p_value = f"{self.shown_p(one):.3f}"
         # Encoded columns have one size, so their coefficients do. Coefficients in units of the table may be tiny.
         if self.shown_units != "original":
             return (*map("{:.4f}".format, (one.estimate, *errors, one.low, one.high)), p_value)
-        estimate, *ends = readable_interval(*interval)
+        estimate, *ends = one.readable
         return (estimate, *map(readable, errors), *ends, p_value)
 
-    def _ratio_cells(self, one: Coefficient) -> tuple[str, ...]:
-        if not self.ratio:
-            return ()
-        interval = self.ratio_of(one)
-        return ("", "", "") if interval is None else readable_interval(*interval)
-
-    def ratio_of(self, one: Coefficient) -> tuple[float, float, float] | None:
-        """The exponential of a coefficient and of the ends of its interval; None for an intercept, or without a meaning."""
-        if not self.ratio or not one.unit:
-            return None
-        return exponential(one.estimate), exponential(one.low), exponential(one.high)
+    def ratio_of(self, one: Coefficient) -> Interval | None:
+        """The exponential of a coefficient with its interval; None for an intercept, or without a meaning."""
+        return one.mapped(exponential) if self.ratio and one.unit else None
 
     def __str__(self) -> str:
         """Two tables of at most 100 characters a line: coefficients with intervals, then sources of their errors and ratios.
@@ -486,7 +463,8 @@ class CoefficientTable:
             **({"adjust": self.adjust} if self.adjust else {}),
             **({"rests_on_supposition": list(self.supposed)} if self.supposed else {}),
             "coefficients": [
-                {name: _finite(getattr(coefficient, name)) for name in self._fields} | self._ratio_entries(coefficient)
+                {name: json_form(getattr(coefficient, name)) for name in self._fields}
+                | {name: json_form(number) for name, number in self._ratio_entries(coefficient).items()}
                 for coefficient in self.coefficients
             ],
         }
@@ -494,32 +472,23 @@ class CoefficientTable:
     @property
     def _fields(self) -> tuple[str, ...]:
         """The names of what is known of each coefficient."""
-        left_out = ("columns",) if self.adjust else ("columns", "adjusted_p_value")
-        return tuple(name for name in Coefficient.__slots__ if name not in left_out)
+        return _FIELDS if self.adjust else _FIELDS[:-1]
 
     def _ratio_entries(self, one: Coefficient) -> dict[str, float | None]:
         """The ratio and its interval under their names; nothing where ratios have no meaning."""
         if not self.ratio:
             return {}
-        name = self.ratio.replace(" ", "_")
-        values = self.ratio_of(one) or (None, None, None)
-        entries = zip((name, f"{name}_low", f"{name}_high"), values, strict=True)
-        return {key: value if value is None or math.isfinite(value) else None for key, value in entries}
+        name, ratio = self.ratio.replace(" ", "_"), self.ratio_of(one) or UNKNOWN
+        return {name: ratio.estimate, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame with one row for each coefficient, and its unit in the first column."""
         import pandas as pd
 
         names = ["unit", *(name for name in self._fields if name not in ("name", "unit"))]
-        frame = pd.DataFrame(
-            {name: [getattr(coefficient, name) for coefficient in self.coefficients] for name in names},
-            index=pd.Index([coefficient.name for coefficient in self.coefficients], name="coefficient"),
-        )
-        if self.ratio:
-            name = self.ratio.replace(" ", "_")
-            ratios = [self.ratio_of(one) or (math.nan,) * 3 for one in self.coefficients]
-            frame[[name, f"{name}_low", f"{name}_high"]] = ratios
-        return frame
+        lines = [{name: getattr(one, name) for name in names} | self._ratio_entries(one) for one in self.coefficients]
+        frame = pd.DataFrame(lines, index=pd.Index([one.name for one in self.coefficients], name="coefficient"))
+        return frame.astype(dict.fromkeys(frame.columns[len(names) :], float))
 
     def risk_differences(self, baseline: float) -> pd.DataFrame:
         """Turn coefficients of a logistic loss into differences of risks, for a person whose risk is stated.
@@ -543,16 +512,17 @@ class CoefficientTable:
         """
         import pandas as pd
 
-        base = checked_baseline(baseline)
+        base = as_float(baseline)
+        if not 0.0 < base < 1.0:
+            raise ParameterError(
+                "baseline must be a probability strictly between 0 and 1, chosen without looking at the rows."
+            )
         if self.ratio != "odds ratio":
             raise ParameterError("differences of risks are for models whose coefficients are log-odds.")
-        lines = [one for one in self.coefficients if one.unit]
-        columns = {"risk_difference": "estimate", "low": "low", "high": "high"}
-        columns_of_table: dict[str, list[Any]] = {"unit": [one.unit for one in lines]}
-        columns_of_table |= {
-            name: [risk_difference(getattr(one, part), base) for one in lines] for name, part in columns.items()
-        }
-        return pd.DataFrame(columns_of_table, index=pd.Index([one.name for one in lines], name="coefficient"))
+        changed = [one.mapped(lambda log_odds: risk_difference(log_odds, base)) for one in self._family]
+        lines = [(one.unit, one.estimate, one.low, one.high) for one in changed]
+        names = pd.Index([one.name for one in changed], name="coefficient")
+        return pd.DataFrame(lines, index=names, columns=["unit", "risk_difference", "low", "high"])
 
     def smallest_effects(self, size: float = 0.05, power: float = 0.8) -> pd.DataFrame:
         """Which effects a test of "no effect" finds: for each coefficient the smallest, at a stated size and power.
@@ -585,8 +555,7 @@ class CoefficientTable:
         """
         import pandas as pd
 
-        is_in_range = all(isinstance(amount, (int, float)) and not isinstance(amount, bool) for amount in (size, power))
-        if not is_in_range or not 0.0 < size < power < 1.0:
+        if not is_number(size) or not is_number(power) or not 0.0 < size < power < 1.0:
             raise ParameterError("size and power must be probabilities with 0 < size < power < 1, such as 0.05 and 0.8.")
         of_each = size / max(1, len(self._family)) if self.adjust else size
         smallest = [errors_found(of_each, power) * one.total_error for one in self._family]
@@ -658,7 +627,7 @@ class CoefficientTable:
         units = {one.unit for one in self.coefficients if one.unit}
         ticks = [f"{one.name}\n{one.unit}" if one.unit and len(units) > 1 else one.name for one in self.coefficients]
         # Matplotlib would read a dollar sign as the start of a formula.
-        ax.set_yticks(list(places), [_with_lines(tick).replace("$", r"\$") for tick in ticks])
+        ax.set_yticks(list(places), ["\n".join(map(_printable, tick.split("\n"))).replace("$", r"\$") for tick in ticks])
         ax.set_title(_printable(self._title).replace("$", r"\$"), fontsize="medium")
         of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
         kind = "simultaneous intervals" if self.adjust else "intervals"
@@ -673,25 +642,6 @@ def errors_found(size: float, power: float) -> float:
     return float(ndtri(1.0 - 0.5 * size) + ndtri(power))
 
 
-def readable(value: float) -> str:
-    """A number with four digits that count, without an exponent where it can be read without one."""
-    if value == 0.0 or not math.isfinite(value):
-        return f"{value:.4f}"
-    size = math.floor(math.log10(abs(value)))
-    return f"{value:.3e}" if not -5 <= size <= 5 else f"{value:.{max(0, 3 - size)}f}"
-
-
-def readable_interval(*numbers: float) -> tuple[str, ...]:
-    """A number and the ends of its interval: four digits that count, and as many as show two of how far apart they are."""
-    known = [number for number in numbers if math.isfinite(number)]
-    apart = max(known) - min(known) if known else 0.0
-    size = math.floor(math.log10(max(map(abs, known)))) if apart > 0.0 else 0
-    if apart == 0.0 or not -5 <= size <= 5:
-        return tuple(map(readable, numbers))
-    places = max(0, min(15, 1 - math.floor(math.log10(apart))))
-    return tuple(max(readable(number), f"{number:.{places}f}", key=len) for number in numbers)
-
-
 def exponential(value: float) -> float:
     """The exponential of a number; inf where it is too large for double precision."""
     return math.exp(value) if value < 700.0 else math.inf
@@ -702,7 +652,7 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
 
     It takes 80 characters if that is enough. Otherwise it may take 100, and names and units are broken between words to fit.
     """
-    rows = [(*map(_printable, row),) for row in rows]
+    rows = [tuple(map(_printable, row)) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     words = _LARGEST_WIDTH - sum(width + len(_GAP) for width in widths[2:]) - len(_GAP)
     if sum(widths) + len(_GAP) * (len(widths) - 1) > _USUAL_WIDTH and widths[0] + widths[1] > words:
@@ -722,14 +672,6 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
             cells += [cell.rjust(width) for cell, width in zip(numbers, widths[2:], strict=True)]
             lines.append(_GAP.join(cells).rstrip())
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
-
-
-def _with_lines(text: str) -> str:
-    return "\n".join(map(_printable, text.split("\n")))
-
-
-def _finite(value: str | float | None) -> str | float | None:
-    return value if value is None or isinstance(value, str) or math.isfinite(value) else None
 
 
 def _printable(text: str) -> str:

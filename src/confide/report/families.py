@@ -21,6 +21,7 @@ from confide.errors import ParameterError, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load
 from confide.files import sha256_of
+from confide.inference.rates import Interval, json_form
 from confide.inference.table import (
     METHODS_UNDER_ANY_DEPENDENCE,
     RATES,
@@ -29,7 +30,6 @@ from confide.inference.table import (
     adjusted_p_values,
     checked_method,
     level_of_each,
-    readable_interval,
 )
 from confide.known_words import listed, with_suggestions
 from confide.report.findings import has_tests
@@ -44,11 +44,12 @@ _DEPENDENCE = (
 )
 _NO_TEST = "the family has no test: give fitted models with intervals, their files, or a ledger that names some."
 HEADINGS = ("analysis", "coefficient", "unit", "coef", "low", "high", "p", "adjusted p")
+_FIELDS = ("analysis", "name", "unit", "estimate", "low", "high", "p_value", "adjusted_p_value")
 _MOST_LETTERS = 44
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Hypothesis(Interval):
     """One test of the family: that a coefficient of the population is 0.
 
     Attributes
@@ -62,9 +63,6 @@ class Hypothesis:
     analysis: str
     name: str
     unit: str
-    estimate: float
-    low: float
-    high: float
     p_value: float
     adjusted_p_value: float
 
@@ -114,11 +112,8 @@ class Family:
         """The cells of the table as text, line by line."""
         cells: list[tuple[str, ...]] = []
         for one in self.hypotheses:
-            interval = (one.estimate, one.low, one.high)
-            texts = zip(interval, readable_interval(*interval), strict=True)
-            numbers = ["" if math.isnan(number) else text for number, text in texts]
             p_values = ["<0.0001" if p < 1e-4 else f"{p:.4f}" for p in (one.p_value, one.adjusted_p_value)]
-            cells.append((one.analysis, one.name, one.unit, *numbers, *p_values))
+            cells.append((one.analysis, one.name, one.unit, *one.readable, *p_values))
         return cells
 
     def __str__(self) -> str:
@@ -137,7 +132,7 @@ class Family:
         """A pandas frame with one row for each test."""
         import pandas as pd
 
-        return pd.DataFrame([{name: getattr(one, name) for name in Hypothesis.__slots__} for one in self.hypotheses])
+        return pd.DataFrame([{name: getattr(one, name) for name in _FIELDS} for one in self.hypotheses])
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. What is not known is None."""
@@ -146,7 +141,7 @@ class Family:
             "level": self.level,
             "analyses": dict(self.analyses),
             "left_out": list(self.left_out),
-            "tests": [{name: _finite(getattr(one, name)) for name in Hypothesis.__slots__} for one in self.hypotheses],
+            "tests": [{name: json_form(getattr(one, name)) for name in _FIELDS} for one in self.hypotheses],
         }
 
     def to_html(self) -> str:
@@ -235,14 +230,14 @@ def family(
     known = {name for lines in tables for one in lines or () for name in (one.name, *one.columns)}
     if unknown := [name for name in wanted or () if name not in known]:
         raise ParameterError(f"no analysis has a coefficient of {listed(unknown)}.")
-    rows: list[tuple[str, str, str, float, float, float, float]] = []
+    rows: list[tuple[float, float, float, str, str, str, float]] = []
     for member, lines in zip(members, tables, strict=True):
         if member.model is None or lines is None:
-            rows.append((member.name, "", "", math.nan, math.nan, math.nan, member.p_value))
+            rows.append((math.nan, math.nan, math.nan, member.name, "", "", member.p_value))
             continue
         wide = member.model.summary(level_of_each(level, count), target).coefficients
         kept = [one for one in wide if one.name in {line.name for line in lines} and one.unit]
-        rows += [(member.name, one.name, one.unit, one.estimate, one.low, one.high, one.p_value) for one in kept]
+        rows += [(one.estimate, one.low, one.high, member.name, one.name, one.unit, one.p_value) for one in kept]
     adjusted = adjusted_p_values([hypothesis[-1] for hypothesis in rows], method).tolist()
     return Family(
         tuple(Hypothesis(*hypothesis, adjusted_p_value=value) for hypothesis, value in zip(rows, adjusted, strict=True)),
@@ -372,7 +367,3 @@ def _tested(member: _Member, target: str | None, wanted: tuple[str, ...] | None)
 def _shortened(cell: str) -> str:
     text = "".join(letter if letter.isprintable() else "?" for letter in cell)
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
-
-
-def _finite(value: str | float) -> str | float | None:
-    return value if isinstance(value, str) or math.isfinite(value) else None

@@ -17,7 +17,8 @@ from confide.effects.effects import MISSING, Effect, Points, Value, has_effects
 from confide.effects.picture import effect_limits, even_ticks, number_text, shown_levels, ticks_of
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of, outcome_of
-from confide.inference.table import Coefficient, CoefficientTable, readable, readable_interval
+from confide.inference.rates import Interval, readable
+from confide.inference.table import Coefficient, CoefficientTable
 
 # Drawings of the page, as SVG: intervals of coefficients, and bars of weights.
 
@@ -478,9 +479,7 @@ def _coefficients(model: Any, level: float, adjust: str | None, whole: bool) -> 
 
 def _with_intervals(table: CoefficientTable, outcome: str, whole: bool) -> list[Block]:
     shown = table.coefficients if whole else _that_fit(table.coefficients)
-    fields = ("estimate", "low", "high", "sampling_error")
-    drawn_ones = [one for one in shown if one.unit]
-    scaled = tuple([replace(one, **{name: getattr(one, name) * one.span for name in fields}) for one in drawn_ones])
+    scaled = tuple(replace(one.scaled(one.span), sampling_error=one.sampling_error * one.span) for one in shown if one.unit)
     is_risk = table.quantity != "coefficients"
     drawn = interval_plot(replace(table, coefficients=scaled), "" if is_risk else _what_bars_are(table.shown_units), outcome)
     percent = f"{100.0 * table.level:g}% interval{'s together' if table.adjust else ''}"
@@ -489,8 +488,8 @@ def _with_intervals(table: CoefficientTable, outcome: str, whole: bool) -> list[
     rows = []
     for one in shown:
         ratio, p_value = table.ratio_of(one), table.shown_p(one)
-        cells: tuple[str, ...] = _interval_cells(one.estimate, one.low, one.high)
-        cells += () if not table.ratio else ("", "") if ratio is None else _interval_cells(*ratio)
+        cells: tuple[str, ...] = _interval_cells(one)
+        cells += () if not table.ratio else ("", "") if ratio is None else _interval_cells(ratio)
         rows.append((one.name, one.unit, *cells, "<0.001" if p_value < 0.001 else f"{p_value:.3f}"))
     heads.append(table.heading_of_p.replace("adjusted", "Adjusted"))
     return [
@@ -514,8 +513,8 @@ def _that_fit(coefficients: Sequence[AnyCoefficient]) -> list[AnyCoefficient]:
     return [one for place, one in enumerate(coefficients) if place in kept]
 
 
-def _interval_cells(*numbers: float) -> tuple[str, str]:
-    estimate, *ends = readable_interval(*numbers)
+def _interval_cells(interval: Interval) -> tuple[str, str]:
+    estimate, *ends = interval.readable
     return estimate, " to ".join(ends)
 
 

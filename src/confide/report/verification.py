@@ -25,12 +25,11 @@ from confide.estimators.search import plans_of_chosen, sentences_of_search
 from confide.features.forms import ShortenedInNorm
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
-from confide.inference.debiased import InterestEvidence, RisksEvidence
+from confide.inference.debiased import InterestEvidence, RisksEvidence, points_of_risks
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.intervals import Evidence, positive_part
 from confide.inference.least_squares import SumsEvidence
-from confide.inference.risk_differences import points_of_risks
 from confide.intake.specification import Columns, coefficient_names
 from confide.intake.targets import declared_domain, number_column
 from confide.models.model import ReleasedModel

@@ -21,12 +21,18 @@ from confide.errors import AccuracyWarning, ParameterError
 from confide.expected_noise import wasted
 from confide.features.forms import ShortenedInNorm
 from confide.guarantee import Guarantee
-from confide.inference.debiased import InterestEvidence, RisksEvidence, directions_of, in_frame, near_minimiser
+from confide.inference.debiased import (
+    InterestEvidence,
+    RisksEvidence,
+    directions_of,
+    in_frame,
+    near_minimiser,
+    points_of_risks,
+)
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.intervals import Evidence
 from confide.inference.least_squares import SumsEvidence
-from confide.inference.risk_differences import points_of_risks
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel

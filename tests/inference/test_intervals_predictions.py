@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from confide.inference.intervals import JointUncertainty, noise_draws
-from confide.inference.predictions import ends_of_log_odds, ends_of_scores, scores_of
+from confide.inference.intervals import JointUncertainty, ends_of_log_odds, ends_of_scores, noise_draws
 from confide.privacy.mechanism import Noise
 from confide.privacy.shapes import Ball, Cylinder, Groups
 
@@ -51,7 +50,6 @@ def test_errors_of_log_odds_add_up_as_their_scores_depend_on_each_other():
     quantile = ndtri(0.975)
     found = [JointUncertainty(np.array([value]), np.linalg.norm(r, axis=0), np.zeros((0, 1)), r)
              for value, r in zip((1.0, 0.5), root, strict=True)]  # fmt: skip
-    assert scores_of(found).tolist() == [[1.0, 0.5]]
     log_odds, derivatives = np.array([[0.5, -0.5]]), np.array([[[1.0, -1.0], [-1.0, 1.0]]])
     for depend, size in ((True, 4.0), (False, 8.0)):
         ends = ends_of_log_odds(found, log_odds, derivatives, depend=depend, level=0.95)

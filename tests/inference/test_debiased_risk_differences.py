@@ -8,8 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.inference.debiased import Combination, RisksEvidence, uncertainty_of_interest
-from confide.inference.risk_differences import points_of_risks, uncertainty_of_risks
+from confide.inference.debiased import (
+    Combination,
+    RisksEvidence,
+    points_of_risks,
+    uncertainty_of_interest,
+    uncertainty_of_risks,
+)
 from tests.inference.test_debiased import CONSTANT, FIRST, WEIGHTS, N, facts_of, minimiser, released, rows_of
 
 LEVEL = Combination("x0: b", "against a", ("x0",), 1.0, ((0, 1.0),), True, own=(0,), base=((0, -0.2),))
