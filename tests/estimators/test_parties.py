@@ -11,7 +11,7 @@ import pytest
 
 import confide
 from confide import LogisticRegression, Schema
-from confide.data.federated import FederatedRows
+from confide.data.federated import FederatedRows, packed
 from confide.estimators.parties import take_part
 from confide.intake.rows import open_rows
 from tests.data.parties import estimator, in_a_thread
@@ -174,9 +174,7 @@ class Ended:
         self.sent.append(message)
 
     def recv_bytes(self, maxlength=None):
-        end = io.BytesIO()
-        np.savez(end)
-        return end.getvalue()
+        return packed()
 
 
 PERSONS = Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="note")

@@ -11,6 +11,7 @@ import confide
 from confide import ZCDP, ApproxDP, ConfideError, Ledger, LogisticRegression, Neighbours, ParameterError, Schema
 from confide.features.schema import Target
 from confide.intake import parameters
+from confide.intake.targets import Numbers
 from tests.intake.refusals import GOOD_X, GOOD_Y, refusal
 
 BAD_PARAMETERS = [
@@ -199,10 +200,10 @@ def test_a_range_of_targets_that_contradicts_itself_is_refused():
 )  # fmt: skip
 def test_the_middle_of_a_range_far_from_zero_is_subtracted(ends, shift, bound):
     """From one and a half half-widths on. Ends whose sum overflows do no harm here; they are refused elsewhere."""
-    found = parameters.TargetRange(*map(float, ends), is_declared=True, may_shift=True)
+    found = Numbers.within(*map(float, ends), is_declared=True, may_shift=True)
     assert (found.shift, found.bound) == (shift, pytest.approx(bound))
     assert ("is subtracted" in found.sentence) == (shift != 0.0)
-    assert parameters.TargetRange(*map(float, ends), is_declared=True).shift == 0.0
+    assert Numbers.within(*map(float, ends), is_declared=True).shift == 0.0
 
 
 def test_both_ends_of_the_targets_are_given_or_neither():

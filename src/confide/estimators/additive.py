@@ -548,7 +548,7 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
                 "there are no intervals with loss='squared': set inference_share to 0, or take loss='huber' or 'poisson'."
             )
         if self.loss == "squared":
-            return squared_error(self._target_range(encoder).bound)
+            return squared_error(self._target(encoder).bound)
         return super()._minimised(encoder)
 
     def _loss(self, target_bound: float) -> ScoreLoss:

@@ -238,7 +238,13 @@ class CoefficientIntervals:
         shown_number = "" if number is None else with_unit(number.column, number.unit and f"in {number.unit}")
         shown = checked_units(units, self._encoder)
         if self._interest is not None:
-            return self._summary_of_interest(level, target, shown, sign, outcome, adjust)
+            if self._encoder is not None and shown == "encoded":
+                raise ParameterError(
+                    "intervals for interest are in units of the table: leave units out, or give 'original'."
+                )
+            named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
+            facts = {"shown_units": shown, "ratio": ratio_of_scores(self)}
+            return self._table_of_interest(self.uncertainty(target), named, level, adjust, **facts)
         target = target or _USUAL_TARGET
         named, combinations = self._combinations(shown)
         if shown == "encoded" and adjust is None:
@@ -261,38 +267,38 @@ class CoefficientIntervals:
             shown_units=shown,
             ratio=ratio_of_scores(self),
             shortens_rows=self._encoder is not None and self._row_bound != self._encoder.row_bound,
-            **self._facts_of_table(outcome),
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
             predicted=shown_number,
             assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
             design=self._known_evidence().design,
             is_centred=self._n_scores > 1 and not self._known_evidence().separable,
         )
 
-    def _summary_of_interest(
-        self, level: float, target: str | None, shown: str, sign: float, outcome: str, adjust: str | None
+    def _table_of_interest(
+        self, known: Uncertainty, named: list[NamedUnit], level: float, adjust: str | None, **facts: Any
     ) -> CoefficientTable:
-        """The table of the coefficients of interest."""
+        """A table of the columns of interest."""
         assert self._interest is not None  # noqa: S101 - the caller asks
-        if self._encoder is not None and shown == "encoded":
-            raise ParameterError("intervals for interest are in units of the table: leave units out, or give 'original'.")
-        named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
+        sign, outcome = self._shown_outcome()
         return CoefficientTable.of(
-            self.uncertainty(target),
+            known,
             units=named,
             level=level,
             sign=sign,
             adjust=adjust,
-            shown_units=shown,
-            ratio=ratio_of_scores(self),
-            **self._facts_of_interest(self._interest, outcome),
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            design=self._interest.facts.design,
+            supposed=supposed_of(self._interest),
+            is_of_interest=True,
+            target="unregularised",
+            **facts,
         )
-
-    def _facts_of_table(self, outcome: str) -> dict[str, Any]:
-        return {"model": type(self).__name__, "outcome": outcome, "alpha": self.alpha_, "guarantee": self.guarantee_}
-
-    def _facts_of_interest(self, interest: InterestEvidence, outcome: str) -> dict[str, Any]:
-        facts = {"design": interest.facts.design, "supposed": supposed_of(interest), "is_of_interest": True}
-        return self._facts_of_table(outcome) | facts | {"target": "unregularised"}
 
     def average_risk_differences(self, level: float = 0.95, *, adjust: str | None = None) -> CoefficientTable:
         """Make a table of differences of risks for the columns of `interest`, standardised over the rows, with intervals.
@@ -333,18 +339,9 @@ class CoefficientIntervals:
             )
         if adjust is not None:
             checked_method(adjust)
-        sign, outcome = self._shown_outcome()
         named = [NamedUnit(one.name, one.unit, one.columns) for one in self._interest.combinations]
-        table = CoefficientTable.of(
-            uncertainty_of_risks(self._interest),
-            units=named,
-            level=level,
-            sign=sign,
-            adjust=adjust,
-            shown_units="original",
-            quantity="risk differences",
-            **self._facts_of_interest(self._interest, outcome),
-        )
+        errors, facts = uncertainty_of_risks(self._interest), {"shown_units": "original", "quantity": "risk differences"}
+        table = self._table_of_interest(errors, named, level, adjust, **facts)
         # An interval may be cut where no difference of two probabilities can lie.
         lines = (replace(one, low=max(one.low, -1.0), high=min(one.high, 1.0)) for one in table.coefficients)
         return replace(table, coefficients=tuple(lines))

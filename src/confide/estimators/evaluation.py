@@ -231,7 +231,7 @@ def _checked_pair(model: Any, other: Any) -> tuple[PrivateLinearModel, ...]:
         if first.classes_.tolist() != second.classes_.tolist():
             raise ParameterError("model and other must have the same classes, or their rates cannot be compared.")
     elif isinstance(first, LinearRegressor) and isinstance(second, LinearRegressor):
-        ranges = [model._target_range(model._encoder) for model in (first, second)]
+        ranges = [model._target(model._encoder) for model in (first, second)]
         if (ranges[0].low, ranges[0].high) != (ranges[1].low, ranges[1].high) or first._has_counts != second._has_counts:
             raise ParameterError("model and other must clip targets to the same range, or their errors cannot be compared.")
     schemas = [released_model(model).schema for model in (first, second)]
@@ -310,7 +310,7 @@ def _layout(
 ) -> Layout:
     first = models[0]
     if isinstance(first, LinearRegressor):
-        limits = first._target_range(first._encoder)
+        limits = first._target(first._encoder)
         width = limits.high - limits.low
         largest = width if clip is None else min(clip, width)
         if len(models) == 1:

@@ -407,9 +407,10 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         given = {
             row.name: row.checked(own.get(row.name, getattr(self, row.name, row.default))) for row in _CHECKED_BY_THE_TABLE
         }
-        penalty, class_weight = checked_penalty(getattr(self, "penalty", None)), getattr(self, "class_weight", None)
+        penalty, interest, class_weight = (getattr(self, name, None) for name in ("penalty", "interest", "class_weight"))
+        penalty = None if penalty is None else checked_penalty(penalty)
+        interest = () if interest is None else checked_interest(interest, encoder, names)
         form = form_of(penalty, encoder, names) if isinstance(penalty, GivenForm) else None
-        interest = checked_interest(getattr(self, "interest", ()), encoder, names)
         if prior is not None:
             prior.refuse_columns(encoder)
         parameters.refuse_combinations(

@@ -105,19 +105,13 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         targets, weights = numbers_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
         return float(r2_score(targets, predicted, sample_weight=weights))
 
-    def _target_range(self, encoder: Encoder | None) -> parameters.TargetRange:
-        """The public interval to which targets are clipped."""
-        target = None if encoder is None else encoder.schema.target
-        ends = (self.target_low, self.target_high)
+    def _target(self, encoder: Encoder | None) -> Numbers:
+        target, ends = None if encoder is None else encoder.schema.target, (self.target_low, self.target_high)
         counts = self._has_counts
         return parameters.checked_target_range(self.target_bound, ends, target, counts=counts, may_shift=self._may_shift)
 
-    def _target(self, encoder: Encoder | None) -> Numbers:
-        clipped = self._target_range(encoder)
-        return Numbers(self._has_counts, clipped.sentence, clipped.low, clipped.high, clipped.shift)
-
     def _shift_of_targets(self, encoder: Encoder | None) -> float:
-        return self._target_range(encoder).shift
+        return self._target(encoder).shift
 
     @property
     def _may_shift(self) -> bool:

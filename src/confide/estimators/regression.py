@@ -141,7 +141,7 @@ class Ridge(DesignParameters, StraightLineParameters, PenaltyParameter, LinearRe
         has_intervals = checked_flag("intervals", self.intervals)
         if has_intervals and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE:
             parameters.refuse_uncounted_rows(encoder)
-        return squared_error(self._target_range(encoder).bound, with_square=has_intervals)
+        return squared_error(self._target(encoder).bound, with_square=has_intervals)
 
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."
@@ -199,7 +199,7 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         return self._train(X, y, sample_weight_of(weights_of_rows))
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        target_bound = self._target_range(encoder).bound
+        target_bound = self._target(encoder).bound
         # For counts the scores are logarithms of means, so they are of about the same size in any units of the target.
         score_size = _SIZE_OF_LOG_COUNTS if self._has_counts else target_bound
         return replace(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)

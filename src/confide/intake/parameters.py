@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
@@ -12,6 +11,7 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, Row
 from confide.errors import ParameterError, is_number, is_whole
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
+from confide.intake.targets import Numbers
 from confide.known_words import listed, listed_unknown
 from confide.parameters import PARAMETERS, checked
 from confide.privacy.budgets import Budget, Neighbours
@@ -128,12 +128,6 @@ _RISKS_OF_COUNTED_ROWS = (
 )
 
 
-_FAR_FROM_ZERO = 1.5
-"""The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
-
-Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
-
-
 def checked_target_bound(target_bound: Any) -> float:
     """Targets are clipped to [-target_bound, target_bound]."""
     if target_bound is None:
@@ -146,50 +140,10 @@ def checked_target_bound(target_bound: Any) -> float:
     return float(checked("target_bound", target_bound))
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRange:
-    """The public interval to which every target is clipped.
-
-    Attributes
-    ----------
-    low, high : its ends, low < high
-    is_declared : whether both were given; otherwise they follow from `target_bound`
-    may_shift : whether a fit may subtract a public number from all targets and add it to the intercept
-    """
-
-    low: float
-    high: float
-    is_declared: bool
-    may_shift: bool = False
-
-    @property
-    def shift(self) -> float:
-        """The public number that a fit subtracts: the middle of a range that lies far from 0, or 0."""
-        middle = 0.5 * self.low + 0.5 * self.high
-        is_far = self.may_shift and abs(middle) >= _FAR_FROM_ZERO * (0.5 * self.high - 0.5 * self.low)
-        return middle if is_far else 0.0
-
-    @property
-    def bound(self) -> float:
-        """The largest size of a target as it enters a fit: what sensitivities are computed from."""
-        return max(abs(self.low - self.shift), abs(self.high - self.shift))
-
-    @property
-    def sentence(self) -> str:
-        """What the guarantee says about the targets."""
-        if not self.is_declared and self.low != 0.0:
-            return f"Every target is clipped to its declared bound, {self.high:.6g} in absolute value."
-        clipped = f"Every target is clipped to its declared range, {self.low:.6g} to {self.high:.6g}."
-        middle = (
-            f" Its middle, {self.shift:.6g}, is subtracted from every target, and added to the intercept that is released."
-        )
-        return clipped + (middle if self.shift else "")
-
-
 def checked_target_range(
     target_bound: Any, ends: tuple[Any, Any], target: Target | None, *, counts: bool, may_shift: bool = False
-) -> TargetRange:
-    """The interval to which targets are clipped, from the parameters and the target of a schema.
+) -> Numbers:
+    """The targets of a regression, and the interval to which they are clipped, from the parameters and a schema.
 
     Parameters
     ----------
@@ -197,7 +151,7 @@ def checked_target_range(
     ends : the parameters `target_low` and `target_high`; None and None if they are not given
     target : the target of the schema, or None
     counts : whether the targets are counts, which are never negative
-    may_shift : explained in `TargetRange`
+    may_shift : whether a fit may subtract a public number from all targets and add it to the intercept
     """
     declared = None if target is None else target.bounds
     if ends != (None, None):
@@ -213,7 +167,7 @@ def checked_target_range(
         declared = float(first), float(last)
     if declared is None:
         bound = checked_target_bound(target_bound)
-        return TargetRange(0.0 if counts else -bound, bound, is_declared=False)
+        return Numbers.within(0.0 if counts else -bound, bound, are_counts=counts)
     low, high = declared
     if counts and low < 0.0:
         raise ParameterError("counts are not negative: for a loss of counts, the lower end of the target must be 0 or more.")
@@ -226,7 +180,7 @@ def checked_target_range(
                 "no number of the schema's target lies within target_bound. Leave target_bound out: the schema has the "
                 "bounds of its target."
             )
-    return TargetRange(low, high, is_declared=True, may_shift=may_shift)
+    return Numbers.within(low, high, is_declared=True, may_shift=may_shift, are_counts=counts)
 
 
 def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:

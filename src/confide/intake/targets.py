@@ -30,6 +30,10 @@ from confide.features.cells import (
 from confide.features.schema import Schema
 
 MOST_CLASSES = 100
+_FAR_FROM_ZERO = 1.5
+"""The middle of a range of targets is subtracted from them if it is at least this many half-widths of the range away from 0.
+
+Chosen on prices of diamonds, which crowd near the low end of their range, and confirmed by benchmarks/far_targets.py."""
 _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
@@ -145,6 +149,31 @@ class Numbers:
     low: float = -math.inf
     high: float = math.inf
     shift: float = 0.0
+
+    @classmethod
+    def within(
+        cls, low: float, high: float, *, is_declared: bool = False, may_shift: bool = False, are_counts: bool = False
+    ) -> Numbers:
+        """Numbers that are clipped to a public interval, whose ends were declared, or follow from a bound on their size.
+
+        If a fit may shift them, and the middle of the interval lies far from 0, it is subtracted.
+        """
+        middle = 0.5 * low + 0.5 * high
+        shift = middle if may_shift and abs(middle) >= _FAR_FROM_ZERO * (0.5 * high - 0.5 * low) else 0.0
+        if is_declared or low == 0.0:
+            sentence = f"Every target is clipped to its declared range, {low:.6g} to {high:.6g}."
+        else:
+            sentence = f"Every target is clipped to its declared bound, {high:.6g} in absolute value."
+        if shift:
+            sentence += (
+                f" Its middle, {shift:.6g}, is subtracted from every target, and added to the intercept that is released."
+            )
+        return cls(are_counts, sentence, low, high, shift)
+
+    @property
+    def bound(self) -> float:
+        """The largest size of a target as it enters a fit: what sensitivities are computed from."""
+        return max(abs(self.low - self.shift), abs(self.high - self.shift))
 
     def read(self, y: Any, n_rows: int | None) -> ReadTargets:
         targets = numbers_of(y, n_rows)
