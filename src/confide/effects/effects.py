@@ -243,10 +243,8 @@ def _parts_by_columns(
 
 def members_of_groups(encoder: Encoder) -> list[tuple[str, ...]]:
     """The names of the columns of each group of encoded columns: one, or those of an interaction."""
-    return [
-        *((name,) for name in encoder.schema.column_names),
-        *(interaction.columns for interaction in encoder.schema.interact),
-    ]
+    schema = encoder.schema
+    return [*((name,) for name in schema.column_names), *(interaction.columns for interaction in schema.interact)]
 
 
 def points_of(encoder: Encoder) -> dict[str, Points]:

@@ -113,20 +113,15 @@ class SamplingDesign:
     def sentences(self) -> tuple[str, ...]:
         """What sampling errors assume, in words, for the notes below a table."""
         chance = ", each with a chance inversely proportional to its weight" if self.has_weights else ""
-        sentences = []
-        if self.cluster_effect == 1.0:
-            sentences.append(f"Sampling errors assume that rows were drawn independently of each other{chance}.")
-        elif self.rows_per_person > 1 and self.cluster_effect == self.rows_per_person:
-            sentences.append(
-                f"Sampling errors assume that persons were drawn independently of each other{chance}. Their squares were "
-                f"multiplied by {self.rows_per_person:,}, which allows for any dependence of the up to "
-                f"{self.rows_per_person:,} rows of a person."
-            )
-        else:
-            sentences.append(
-                f"Sampling errors assume that clusters of rows were drawn independently of each other{chance}. The squares "
-                f"of sampling errors were multiplied by the declared design effect of clustering, {self.cluster_effect:g}."
-            )
+        drawn, then = "rows", ""
+        if self.rows_per_person > 1 and self.cluster_effect == self.rows_per_person:
+            drawn, most = "persons", f"{self.rows_per_person:,}"
+            allowed = f"which allows for any dependence of the up to {most} rows of a person"
+            then = f" Their squares were multiplied by {most}, {allowed}."
+        elif self.cluster_effect != 1.0:
+            drawn, declared = "clusters of rows", f"the declared design effect of clustering, {self.cluster_effect:g}"
+            then = f" The squares of sampling errors were multiplied by {declared}."
+        sentences = [f"Sampling errors assume that {drawn} were drawn independently of each other{chance}.{then}"]
         if self.has_weights:
             sentences.append("Strata are not used, which can make sampling errors too large and not too small.")
         if self.population_size is not None:

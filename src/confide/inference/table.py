@@ -394,8 +394,8 @@ class CoefficientTable:
     def _notes_on_intervals(self, minimiser: str) -> tuple[str, ...]:
         errors = "Errors are due to sampling, due to the noise, and due to both."
         if not self.adjust:
-            each = f"Each interval contains, with probability {self.level:g} by itself, {minimiser}."
-            return each, f"p is for the null hypothesis that this is 0. {errors}"
+            of_interval = f"Each interval contains, with probability {self.level:g} by itself, {minimiser}."
+            return of_interval, f"p is for the null hypothesis that this is 0. {errors}"
         count = len(self._family)
         of_ends = "" if self.adjust == SINGLE_STEP else " by Bonferroni's inequality"
         rest = " An intercept is not in the family: its interval and its p-value stand by themselves."
@@ -614,14 +614,11 @@ class CoefficientTable:
                 continue
             without_noise = min(quantile * coefficient.sampling_error, 0.5 * (coefficient.high - coefficient.low))
             is_first = not ax.get_legend_handles_labels()[1]
-            ax.plot(
-                [coefficient.low, coefficient.high], [place, place], color=_LIGHT_BLUE, linewidth=6.0, solid_capstyle="butt",
-                label="with the noise for privacy" if is_first else None,
-            )  # fmt: skip
-            ax.plot(
-                [coefficient.estimate - without_noise, coefficient.estimate + without_noise], [place, place],
-                color=_DARK_BLUE, linewidth=6.0, solid_capstyle="butt", label="due to sampling only" if is_first else None,
-            )  # fmt: skip
+            dark = [coefficient.estimate - without_noise, coefficient.estimate + without_noise]
+            both = ([coefficient.low, coefficient.high], _LIGHT_BLUE, "with the noise for privacy")
+            for ends, colour, what in (both, (dark, _DARK_BLUE, "due to sampling only")):
+                style = {"color": colour, "linewidth": 6.0, "solid_capstyle": "butt"}
+                ax.plot(ends, [place, place], label=what if is_first else None, **style)
             ax.plot([coefficient.estimate], [place], marker="|", markersize=10.0, color="black")
         ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
         units = {one.unit for one in self.coefficients if one.unit}
