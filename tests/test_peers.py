@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 import confide
 from confide import BudgetExceeded, GroupBound, Ledger, LogisticRegression, NotCertified, Schema, SchemaEncoder
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.solver import Solution
+from confide.erm.objective import Solution
 from confide.models.scores import LinearModel
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.noise import Entropy

@@ -62,6 +62,7 @@ NOT_PROVEN = {
     "names of types": (
         "erm.coded_rows.Intervals",
         "erm.objective.Source",
+        "erm.objective.Objectives",
         "training.charge.Released",
         "*.Layout",
         "*.Query",
@@ -114,10 +115,9 @@ NOT_PROVEN = {
         "erm.row_bounds.CentredRows.dense",
         "data.arrays.most_in_sample",
         "data.arrays.sampled_positions",
-        "solvers.fallback._WITH*_HESSIANS",
-        "solvers.proximal._WIDEST_HESSIAN",
-        "erm.solver.on_part",
-        "erm.solver.mean_of",
+        "solvers.fallback._usual_method",
+        "erm.objective.on_part",
+        "erm.objective.mean_of",
     ),
     "trials of the kernel, which are no part of a proof": (
         "compiled.sums.tried",

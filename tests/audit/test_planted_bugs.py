@@ -14,9 +14,8 @@ from scipy import stats
 
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Objective
+from confide.erm.objective import Objective, Solution
 from confide.erm.row_bounds import BallBound
-from confide.erm.solver import Solution
 from confide.errors import NotCertified
 from confide.privacy import certificate, gaussian, lattice, objective_perturbation, output_perturbation
 from confide.privacy.budgets import ApproxDP, PureDP

@@ -10,10 +10,9 @@ import pytest
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import LogisticLoss
-from confide.erm.objective import Objective
+from confide.erm.objective import Objective, on_part
 from confide.erm.penalties import Penalty, StronglyConvex, slopes_of
 from confide.erm.row_bounds import BallBound
-from confide.erm.solver import on_part
 from tests.privacy.own_penalties import CONVEXITY, LOG_COSH, OF_LENGTH, hessian
 
 RNG = np.random.default_rng(0)

@@ -204,7 +204,7 @@ class LazySolver:
 
     def solve(self, objective, start, tolerance):
         """Return the start with a false claim."""
-        from confide.erm.solver import Solution
+        from confide.erm.objective import Solution
 
         return Solution(start, np.zeros(len(start)))
 

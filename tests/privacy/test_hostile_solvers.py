@@ -12,8 +12,8 @@ import pytest
 from confide.data.arrays import ArrayBlocks, EncodedBlocks, MemorySource
 from confide.erm.coded_rows import CodedRows
 from confide.erm.losses import HuberHinge
+from confide.erm.objective import Solution
 from confide.erm.row_bounds import BallBound
-from confide.erm.solver import Solution
 from confide.errors import NotCertified
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema

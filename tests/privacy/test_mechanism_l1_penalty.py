@@ -11,14 +11,14 @@ import pytest
 from scipy import stats
 
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.penalties import RIDGE
+from confide.erm.penalties import RIDGE, shrunk
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import certify, planned_tolerance, solver_tolerance
 from confide.privacy.mechanism import zero_weights
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.solvers.proximal import ProximalThenFallback, shrunk
+from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import gaussian_multiplier, signed
 from tests.privacy.laws import check_law
 from tests.privacy.problems import problem, releases, rows_and_labels, source, with_penalty
@@ -55,7 +55,7 @@ def test_weights_scatter_around_the_sparse_minimiser_by_the_theorems_law(name, n
     assert 0.0 < np.count_nonzero(centre[:2]) < 2, "one weight is 0 and one is not"
     plan = OUTPUT.plan(facts, budget)
     law, multiplier = expected(budget)
-    sample = releases(OUTPUT, plan, rows_and_labels(raw, labels), 500, 5, ProximalThenFallback())
+    sample = releases(OUTPUT, plan, rows_and_labels(raw, labels), 500, 5, NewtonThenFallback())
     scattered = (sample - centre) / (shift * 2.5 / 120.0 * multiplier)
     if law == "gamma":
         check_law(np.linalg.norm(scattered, axis=1), stats.gamma(3).cdf)
@@ -67,7 +67,7 @@ def minimiser(facts, rows):
     """The certified minimiser of a plan, and that plan."""
     plan = OUTPUT.plan(facts, ZCDP(0.1))
     objective = plan.problem.objective(rows, plan.l2, zero_weights(plan.problem))
-    weights = ProximalThenFallback().solve(objective.lent(), zero_weights(plan.problem), solver_tolerance(plan.tolerance))
+    weights = NewtonThenFallback().solve(objective.lent(), zero_weights(plan.problem), solver_tolerance(plan.tolerance))
     certify(objective, weights.weights, plan.tolerance, plan.problem.rounding(plan.l2))
     return weights.weights, plan, objective
 

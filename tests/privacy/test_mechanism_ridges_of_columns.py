@@ -177,7 +177,7 @@ def test_the_tolerance_is_reached_and_the_minimiser_is_within_its_bound(seed):
         """A first method that does nothing, so that those with a theorem do it all."""
 
         def solve(self, objective, start, tolerance):
-            from confide.erm.solver import Solution
+            from confide.erm.objective import Solution
 
             return Solution(start.copy(), np.full(len(start), np.nan))
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
-from confide.erm.objective import Objective
+from confide.erm.objective import Objective, Solution
 from confide.erm.row_bounds import BallBound
-from confide.erm.solver import Solution
 from confide.erm.source import SummableRows
 from confide.privacy.certificate import GradientRounding, solver_tolerance
 

@@ -10,9 +10,8 @@ import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Objective
+from confide.erm.objective import Objective, Solution
 from confide.erm.row_bounds import BallBound
-from confide.erm.solver import Solution
 from confide.errors import FileError
 from confide.solvers import fallback
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton

@@ -9,9 +9,8 @@ import scipy.sparse
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Objective
+from confide.erm.objective import Objective, Solution
 from confide.erm.row_bounds import BallBound
-from confide.erm.solver import Solution
 from confide.solvers.fallback import InSpanOfRows
 from confide.solvers.newton import Newton
 from tests.privacy.problems import with_ridges

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.erm.losses import LogisticLoss
-from confide.erm.solver import Evaluation
+from confide.erm.objective import Evaluation
 from confide.solvers.lbfgs import LimitedMemory, Stage, _Schedule
 from tests.solvers.problems import LOSSES, objective
 

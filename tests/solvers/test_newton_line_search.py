@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.erm.solver import Evaluation
+from confide.erm.objective import Evaluation
 from confide.solvers.newton import flat_steps
 
 

@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.objective import Evaluation, Solution
 from confide.erm.penalties import least_subgradients
-from confide.erm.solver import Evaluation, Solution
 from confide.solvers import proximal
-from confide.solvers.proximal import (
-    AcceleratedProximalGradient,
-    ProximalGradient,
-    ProximalNewton,
-    ProximalThenFallback,
-    minimiser_of_model,
-)
+from confide.solvers.fallback import GradientDescent, NewtonThenFallback
+from confide.solvers.proximal import AcceleratedProximalGradient, ProximalNewton, minimiser_of_model
 from tests.privacy.problems import problem, source, with_penalty
 
 NARROW = HuberHinge(2.0**-10)
@@ -34,11 +29,7 @@ def made(n=60, d=6, *, loss=None, l2=2.0, l1_ratio=0.5, intercept=1.0, seed=0):
     ("method", "loss"),
     [
         (ProximalNewton(), LogisticLoss()),
-        *(
-            (each(), loss)
-            for each in (AcceleratedProximalGradient, ProximalThenFallback)
-            for loss in (LogisticLoss(), NARROW)
-        ),
+        *((each(), loss) for each in (AcceleratedProximalGradient, NewtonThenFallback) for loss in (LogisticLoss(), NARROW)),
     ],
     ids=repr,
 )
@@ -96,7 +87,7 @@ def test_the_whole_solver_does_without_its_first_method(monkeypatch, first):
     """Proximal steps reach the tolerance alone, from wherever the first method ended."""
     monkeypatch.setattr(proximal, "ProximalNewton", first)
     objective = made(l2=6.0)
-    solution = ProximalThenFallback().solve(objective, np.zeros((1, 7)), 1e-8)
+    solution = NewtonThenFallback().solve(objective, np.zeros((1, 7)), 1e-8)
     assert np.linalg.norm(objective.gradients(solution.weights)) <= 1e-8
 
 
@@ -130,7 +121,7 @@ def test_proximal_steps_reach_the_tolerance_with_the_largest_errors_that_the_the
     """Errors of rho in the worst direction end at a computed norm of 4.9 rho, within the number of steps of theorem 4."""
     for rho in (1e-3, 1e-6):
         objective = Disturbed(made(l2=6.0, l1_ratio=l1_ratio), rho)
-        solution = ProximalGradient().solve(objective, np.zeros((1, 7)), 4.9 * rho)
+        solution = GradientDescent().solve(objective, np.zeros((1, 7)), 4.9 * rho)
         assert solution.gradient_norm[0] <= 4.9 * rho
         condition = objective.smoothness / objective.l2 * (1 + 1e-9)
         first = np.linalg.norm(made(l2=6.0, l1_ratio=l1_ratio).gradients(np.zeros((1, 7)))) + rho
@@ -140,6 +131,6 @@ def test_proximal_steps_reach_the_tolerance_with_the_largest_errors_that_the_the
 def test_a_warm_start_that_the_theorem_does_not_admit_is_not_taken():
     """From far away it begins at 0 anew."""
     objective = made(l2=6.0)
-    far = ProximalGradient().solve(objective, np.full((1, 7), 1e9), 1e-7)
-    zero = ProximalGradient().solve(objective, np.zeros((1, 7)), 1e-7)
+    far = GradientDescent().solve(objective, np.full((1, 7), 1e9), 1e-7)
+    zero = GradientDescent().solve(objective, np.zeros((1, 7)), 1e-7)
     np.testing.assert_array_equal(far.weights, zero.weights)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.solvers.proximal import ProximalThenFallback
+from confide.solvers.fallback import NewtonThenFallback
 from confide.training.alpha import AlphaRule
 from confide.training.gradient_steps import HeavyBall, descent_of, l2_of_chance
 from tests.privacy.problems import problem, source, with_penalty
@@ -17,7 +17,7 @@ def test_exact_sums_lead_to_the_elastic_net():
     """The mean of the points is the minimiser that the solver finds, zeros and intercept included."""
     facts = with_penalty(problem(60, 5, intercept=1.0, l2=3.0), l1_ratio=0.4)
     objective = facts.objective(source(60, 5, seed=1), 3.0, np.zeros((1, 6)))
-    exact = ProximalThenFallback().solve(objective, np.zeros((1, 6)), 1e-9).weights
+    exact = NewtonThenFallback().solve(objective, np.zeros((1, 6)), 1e-9).weights
     assert 0 < np.count_nonzero(exact[0, :5]) < 5
     walk = HeavyBall(600, 0.02, 0.8, 3.0, (), facts.penalty.l1_strength(3.0), 6, 5).start(6)
     for _ in range(600):

@@ -31,7 +31,6 @@ from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Noise, Plan, Release, zero_weights
 from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.solvers.fallback import NewtonThenFallback
-from confide.solvers.proximal import ProximalThenFallback
 from confide.training.auto_mechanism import MECHANISMS
 
 _AT_ONCE = 2000
@@ -94,7 +93,7 @@ def minimiser(plan: Plan, source: RowSource) -> Array:
     """(1, D): the weights without any noise."""
     problem = plan.problem
     objective = problem.objective(source, plan.l2, zero_weights(problem))
-    solver: Any = ProximalThenFallback() if problem.penalty.l1_ratio > 0.0 else NewtonThenFallback()
+    solver = NewtonThenFallback()
     with np.errstate(all="ignore"):
         return certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,13 +24,35 @@ from confide.erm.losses import Loss, LossConstants
 from confide.erm.penalties import RIDGE, Penalty, least_subgradients
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum, Totals
-from confide.erm.solver import Evaluation
 from confide.erm.source import RowSource, SummableRows, memoised_sums
 
 Source = TypeVar("Source", bound=RowSource)
 
+
 _STEP = 2.0**-20
 """Steps of differences of gradients, for Hessians that solvers use and no certificate does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The objectives and their derivatives at k points. Data: it never leaves the package."""
+
+    value: Array
+    """(k,): NaN where derivatives were asked for, because solvers judge steps by slopes."""
+    gradient: Array
+    """(k, D), or (k, 0) if the values were asked for."""
+    hessian: Array
+    """(k, D, D), or (k, 0, 0) if it was not asked for."""
+
+
+class HasGradients(Protocol):
+    """k objectives, as far as steps need them. Those that Newton's method is given have Hessians, too."""
+
+    def restrict(self, which: Indices) -> HasGradients:
+        """The same for some of the k problems."""
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        """Gradients at (k, D) weights (order 1), and Hessians too (order 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +189,50 @@ class Objective(Generic[Source]):
 
 KeptObjective: TypeAlias = Objective[RowSource]
 """What a mechanism keeps for itself: the sums over its rows are a closed list."""
+
+Objectives: TypeAlias = Objective[SummableRows]
+"""What a solver is lent. Nothing in it leads back to the objective that the certificate reads.
+
+What can be read here is public, but for the rows, what is summed over them, and the linear terms, which are noise.
+"""
+
+
+def on_part(objective: Objectives, part: SummableRows) -> tuple[Objectives, float]:
+    """The problems over a part of the rows, ridge and linear terms in proportion; and which share of the rows that is."""
+    share = part.n_rows / objective.source.n_rows
+    return objective.replaced(source=part, l2=objective.l2 * share, linear=objective.linear * share), share
+
+
+def mean_of(objective: Objectives) -> Objectives:
+    """One problem, the mean of all."""
+    if len(objective.linear) == 1:
+        # The problem itself has sums by faster code than a problem of the solver's own, and remembers them.
+        return objective
+    return objective.replaced(linear=objective.linear.mean(axis=0, keepdims=True))
+
+
+# What a solver owes. Solvers are not trusted: the certificate checks a copy of their answer by sums out of their reach.
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solver's answer. Data: only its certified and sealed form leaves the package."""
+
+    weights: Weights
+    """(k, D)"""
+    gradient_norm: Array
+    """(k,): the solver's own claim."""
+
+
+class Solver(Protocol):
+    """Finds the minimisers of k objectives.
+
+    The certificate refuses a wrong answer, so it is never released. But a refusal that the rows can provoke would tell of
+    them. `NewtonThenFallback` makes it impossible: it believes no claim, and it ends with a method that has a theorem.
+    """
+
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
+        """Weights (k, D) whose gradient norms are at most `tolerance`, or the best found.
+
+        `start` is (k, D) and is not written to. A tolerance of 0 asks for the best that doubles allow.
+        """

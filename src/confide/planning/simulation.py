@@ -30,7 +30,7 @@ from confide.array_types import Array
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
-from confide.erm.objective import Objective
+from confide.erm.objective import Objective, Objectives
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError, as_float, is_whole
@@ -341,7 +341,7 @@ class _MadeUpRows:
         """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D) and this penalty."""
         facts, m = self.facts, self.facts.n_rows
         parts = (self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
-        objective = Objective(*parts, penalty=penalty)
+        objective: Objectives = Objective(*parts, penalty=penalty)
         enough = 1e-6 * m * objective.row_norm
         if start.shape[1] <= _MANY_WEIGHTS:
             return NewtonThenFallback().solve(objective, start, enough).weights

@@ -12,9 +12,8 @@ import numpy as np
 
 from confide.array_types import Weights
 from confide.erm.losses import LossConstants
-from confide.erm.objective import KeptObjective
+from confide.erm.objective import KeptObjective, Solver
 from confide.erm.penalties import RIDGE, Penalty
-from confide.erm.solver import Solver
 from confide.errors import InsufficientRegularisation, NotCertified
 from confide.privacy.shapes import LARGEST_BLOCK
 

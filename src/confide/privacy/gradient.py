@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from confide.array_types import Weights
+from confide.erm.objective import Solver
 from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
-from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError

@@ -13,10 +13,9 @@ from confide._version import __version__
 from confide.array_types import Weights
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss, LossConstants
-from confide.erm.objective import KeptObjective, Objective
+from confide.erm.objective import KeptObjective, Objective, Solver
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import Centred, RowBound, norm_with_intercept
-from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.plan_text import Intervals, Part

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from confide.erm.solver import Solver
+from confide.erm.objective import Solver
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.expected_noise import first_small_seal

@@ -11,7 +11,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from confide.erm.solver import Solver
+from confide.erm.objective import Solver
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon

@@ -24,9 +24,9 @@ from confide.data.arrays import ArrayBlocks, MemorySource, StoredBlocks, rows_in
 from confide.erm.clipped_rows import MANY_SCORES
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
+from confide.erm.objective import Evaluation, HasGradients, Objectives
 from confide.erm.row_bounds import LONG_ROW, BallBound, Centred, RowBound, row_products, row_squares
 from confide.erm.row_sums import RowSum, Totals, mirrored, product, scratch
-from confide.erm.solver import Evaluation, HasGradients, Objectives
 from confide.erm.source import SummableRows
 from confide.errors import ParameterError
 from confide.solvers.lbfgs import Stage

@@ -17,11 +17,13 @@ from scipy.sparse import issparse
 from confide.array_types import Array, Weights
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.coded_rows import dense
+from confide.erm.objective import Objectives, Solution, Solver
+from confide.erm.penalties import least_subgradients, shrunk
 from confide.erm.row_bounds import BallBound, Centred, CentredRows
-from confide.erm.solver import Objectives, Solution, Solver
 from confide.errors import ConfideError
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton, newton_directions
+from confide.solvers.proximal import AcceleratedProximalGradient, ProximalNewton
 from confide.solvers.sampled import SampledNewton
 from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory
 
@@ -168,16 +170,16 @@ _WIDEST_JOINT_HESSIAN = 600
 
 
 def _start(objective: Objectives, start: Weights) -> tuple[Weights, Array]:
-    """The warm start if the theorems admit it, else 0; and the gradient there. One problem."""
+    """The warm start if the theorems admit it, else 0; and the gradient, or least subgradient, there. One problem."""
     # The theorems admit a warm start whose gradient norm is at most l2 W, where l2 W is at least this.
     admitted = 2.0 * float(np.linalg.norm(objective.linear)) + math.sqrt(
         2.0 * objective.source.n_rows * objective.l2 * objective.loss_bounds.value_at_zero
     )
-    gradient = objective.evaluate(start, order=1).gradient
+    gradient = objective.gradients(start)
     if np.linalg.norm(gradient) <= admitted:
         return start.copy(), gradient
     zero = np.zeros_like(start)
-    return zero, objective.evaluate(zero, order=1).gradient
+    return zero, objective.gradients(zero)
 
 
 def _reach(objective: Objectives) -> float:
@@ -230,29 +232,40 @@ class StepLimitedNewton:
 
 @dataclass(frozen=True, slots=True)
 class GradientDescent:
-    """Gradient descent with step 1 / M, for every smooth loss (theorem F1)."""
+    """Gradient descent with step 1 / M, for every smooth loss (theorem F1).
+
+    With an l1 penalty its steps are proximal: theorem 4 of privacy/proofs/elastic_net.md.
+    """
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """One problem (k = 1); see `Solver`."""
-        weights, gradient = _start(objective, start)
+        (weights, first), l1 = _start(objective, start), objective.l1
         step = (1.0 - 2.0**-50) / objective.smoothness
-        condition = 1.0 / (step * objective.l2)
-        rounding = tolerance / 5.0
-        excess = condition * float(np.linalg.norm(gradient)) ** 2 / (10.0 * rounding**2)
-        # Theorem F1: no more steps than this are needed.
-        most = 1.0 + 4.0 / 3.0 * condition * math.log(max(1.0, excess))
+        condition, rounding, norms = 1.0 / (step * objective.l2), tolerance / 5.0, np.array([math.nan])
+        # The theorems: no more steps than this are needed. Without an l1 penalty fewer are.
+        most = 1.0 + (6.0 * condition + 1.0) * math.log(max(1.0, condition * (float(np.linalg.norm(first)) / rounding) ** 2))
         for _ in range(math.ceil(most) + 1):
             gradient = objective.evaluate(weights, order=1).gradient
-            if not np.linalg.norm(gradient) > tolerance:  # what is no number stays none: a user's penalty failed
+            norms = np.linalg.norm(least_subgradients(weights, gradient, l1), axis=1)
+            if not norms[0] > tolerance:  # what is no number stays none: a user's penalty failed
                 break
-            weights = weights - step * gradient
-        return Solution(weights, np.linalg.norm(gradient, axis=1))
+            weights = shrunk(weights - step * gradient, step * l1)
+        return Solution(weights, norms)
 
 
 _WITH_HESSIANS = Narrowing(SampledNewton(), narrow=Newton())
 """First method for problems with so few weights that Hessians can be formed."""
 _WITHOUT_HESSIANS = InSpanOfRows(Narrowing(Newton()), Narrowing(ColumnScaledLimitedMemory()))
 """First method for problems with more weights."""
+
+
+def _usual_method(objective: Objectives, n_weights: int) -> Solver:
+    """The first method, which has no theorem."""
+    if objective.penalty.l1_ratio > 0.0:
+        return Narrowing(AcceleratedProximalGradient() if n_weights > _WIDEST_HESSIAN else ProximalNewton())
+    if n_weights <= (_WIDEST_HESSIAN if objective.loss.constants.separable else _WIDEST_JOINT_HESSIAN):
+        return _WITH_HESSIANS
+    return _WITHOUT_HESSIANS if objective.penalty.has_ridges_alone else Narrowing(LimitedMemory())
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,11 +287,7 @@ class NewtonThenFallback:
     first: Solver | None = None
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
-        wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.constants.separable else _WIDEST_JOINT_HESSIAN)
-        # With a form or a function no method is used that knows the Hessian of a ridge.
-        has_ridges = objective.penalty.has_ridges_alone
-        without_hessians = _WITHOUT_HESSIANS if has_ridges else Narrowing(LimitedMemory())
-        first = self.first or (without_hessians if wide else _WITH_HESSIANS)
+        first, penalty = self.first or _usual_method(objective, start.shape[1]), objective.penalty
         try:
             solution = first.solve(objective, start, tolerance)
         except ConfideError:
@@ -298,7 +307,9 @@ class NewtonThenFallback:
             begin, gradient = _start(alone, warm)
             largest_weight = float(np.linalg.norm(begin)) + 2.0 * float(np.linalg.norm(gradient)) / alone.l2
             newton = StepLimitedNewton()
-            method: Solver = newton if has_ridges and newton.applies(alone, tolerance, largest_weight) else GradientDescent()
+            # With a form or a function no method is used that knows the Hessian of a ridge.
+            by_newton = penalty.has_ridges_alone and newton.applies(alone, tolerance, largest_weight)
+            method: Solver = newton if by_newton else GradientDescent()
             answer = method.solve(alone, warm, tolerance)
             weights[problem], norms[problem] = answer.weights[0], answer.gradient_norm[0]
         return Solution(weights, norms)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.solver import HasGradients, Objectives, Solution, on_part
+from confide.erm.objective import HasGradients, Objectives, Solution, on_part
 from confide.solvers.newton import BestPoints, flat_steps
 
 _FLAT_ENOUGH = 0.9

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.solver import HasGradients, Solution
+from confide.erm.objective import HasGradients, Solution
 
 # Search along a line by slopes alone, for k problems at once and at several points of each line in one pass.
 #

@@ -1,8 +1,4 @@
-"""Objectives with an l1 penalty: Newton's method with an l1 penalty in its model, and proximal steps with a theorem.
-
-The theorem (privacy/proofs/elastic_net.md, section 4) holds for gradients that are computed with an error of at most rho,
-and it ends at a computed least subgradient of norm 4.9 rho or less, as the methods of `fallback` do.
-"""
+"""First methods for objectives with an l1 penalty: Newton's method with the penalty in its model, and proximal steps."""
 
 from __future__ import annotations
 
@@ -13,14 +9,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide.array_types import Array, Weights
+from confide.erm.objective import Objectives, Solution
 from confide.erm.penalties import least_subgradients, shrunk
-from confide.erm.solver import Objectives, Solution
-from confide.errors import ConfideError
-from confide.solvers.fallback import Narrowing
 from confide.solvers.newton import BestPoints
 
-_WIDEST_HESSIAN = 2000
-"""With more weights than this no Hessian is formed, as in `fallback`."""
 _MOST_NEWTON_STEPS, _MOST_PROXIMAL_STEPS = 60, 3000
 _MOST_SWEEPS, _SWEEPS_BETWEEN = 60, 4
 """Sweeps of coordinate descent over one quadratic model, and how many there are between two attempts to solve it exactly."""
@@ -132,62 +124,3 @@ class AcceleratedProximalGradient:
             ahead, weights, momentum = after + (momentum - 1.0) / grown * (after - weights), after, grown
             gradient = objective.evaluate(ahead, order=1).gradient
         return points.solution()
-
-
-@dataclass(frozen=True, slots=True)
-class ProximalGradient:
-    """Proximal steps of length 1 / M, for every smooth loss (theorem 4 of the page)."""
-
-    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
-        """One problem (k = 1); see `Solver`."""
-        l1 = objective.l1
-        # The theorem admits a warm start as those of `fallback` do.
-        admitted = 2.0 * float(np.linalg.norm(objective.linear)) + math.sqrt(
-            2.0 * objective.source.n_rows * objective.l2 * objective.loss_bounds.value_at_zero
-        )
-        weights = start.copy()
-        first = float(np.linalg.norm(objective.gradients(weights)))
-        if not first <= admitted:
-            weights = np.zeros_like(start)
-            first = float(np.linalg.norm(objective.gradients(weights)))
-        step = (1.0 - 2.0**-50) / objective.smoothness
-        condition, rounding = 1.0 / (step * objective.l2), tolerance / 5.0
-        # No more steps than this are needed.
-        most = 1.0 + (6.0 * condition + 1.0) * math.log(max(1.0, condition * (first / rounding) ** 2))
-        norms = np.array([math.inf])
-        for _ in range(math.ceil(most) + 1):
-            gradient = objective.evaluate(weights, order=1).gradient
-            norms = np.linalg.norm(least_subgradients(weights, gradient, l1), axis=1)
-            if not norms[0] > tolerance:
-                break
-            weights = shrunk(weights - step * gradient, step * l1)
-        return Solution(weights, norms)
-
-
-@dataclass(frozen=True, slots=True)
-class ProximalThenFallback:
-    """A fast method, then proximal steps that provably reach the tolerance for each problem that is not finished.
-
-    A tolerance of 0 asks for the best that doubles allow. The first method alone gives that.
-    """
-
-    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
-        wide = start.shape[1] > _WIDEST_HESSIAN
-        first = Narrowing(AcceleratedProximalGradient() if wide else ProximalNewton())
-        weights, norms = start.copy(), np.full(len(start), np.nan)
-        for problem in range(len(start)):
-            alone = objective.restrict(np.array([problem]))
-            try:
-                weights[[problem]] = first.solve(alone, start[[problem]], tolerance).weights
-            except ConfideError:
-                raise
-            except (ArithmeticError, IndexError, ValueError):
-                # What an untrusted method meets in the rows must not decide whether a release is made.
-                weights[problem] = start[problem]
-            # The first method's own norm is not believed. A NaN counts as unfinished.
-            norms[problem] = np.linalg.norm(alone.gradients(weights[[problem]]))
-            if tolerance > 0.0 and not norms[problem] <= tolerance:
-                warm = weights[[problem]] if np.isfinite(weights[problem]).all() else np.zeros((1, start.shape[1]))
-                answer = ProximalGradient().solve(alone, warm, tolerance)
-                weights[problem], norms[problem] = answer.weights[0], answer.gradient_norm[0]
-        return Solution(weights, norms)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.solver import Evaluation, HasGradients, Objectives, Solution, mean_of, on_part
+from confide.erm.objective import Evaluation, HasGradients, Objectives, Solution, mean_of, on_part
 from confide.erm.source import SampledRows
 from confide.solvers.cheap_gradients import (
     ApproximateObjective,

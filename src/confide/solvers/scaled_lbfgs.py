@@ -19,9 +19,9 @@ from confide.array_types import Array, Indices, Rows, Targets, Weights
 from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
+from confide.erm.objective import Objectives, Solution, mean_of, on_part
 from confide.erm.row_bounds import CentredRows, RowBound
 from confide.erm.row_sums import Totals
-from confide.erm.solver import Objectives, Solution, mean_of, on_part
 from confide.erm.source import SampledRows
 from confide.solvers.cheap_gradients import cheaper_stages
 from confide.solvers.lbfgs import LimitedMemory, Stage

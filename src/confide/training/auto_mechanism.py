@@ -13,8 +13,8 @@ import numpy as np
 
 from confide.data.arrays import summation_depth
 from confide.erm.losses import Loss
+from confide.erm.objective import Solver
 from confide.erm.penalties import Penalty
-from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import Budget, PureDP

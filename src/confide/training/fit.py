@@ -15,7 +15,6 @@ from typing import TypeAlias
 from confide.array_types import Array, Weights
 from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
-from confide.erm.solver import Solver
 from confide.erm.source import RowSource
 from confide.errors import AccuracyWarning, ParameterError
 from confide.expected_noise import wasted
@@ -43,7 +42,6 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
-from confide.solvers.proximal import ProximalThenFallback
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows, sums_beside
 from confide.training.auto_mechanism import MECHANISMS
 from confide.training.charge import Charge, before_charge, charge_and_release, deciding_fit
@@ -124,13 +122,11 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     for part in plan.parts:
         ready = part.query.before(part, ready, source, entropy)
     problem = ready.problem
-    has_l1 = problem.penalty.l1_ratio > 0.0
-    solver: Solver = ProximalThenFallback() if has_l1 else NewtonThenFallback()
-    minimiser = weights = MECHANISMS[plan.mechanism].release(ready, source, solver, entropy).weights
+    minimiser = weights = MECHANISMS[plan.mechanism].release(ready, source, NewtonThenFallback(), entropy).weights
     for part in plan.parts:
         weights = part.query.after(part, ready, weights, source, entropy)
     model = LinearModel.of(weights.reshape(problem.loss.constants.n_outputs, -1), problem)
-    if has_l1:
+    if problem.penalty.l1_ratio > 0.0:
         model = with_zeros(model, ready, minimiser)
     if isinstance(plan.intervals, InterestPlan):
         return model, None, interest_of(plan.intervals, minimiser, source, entropy)

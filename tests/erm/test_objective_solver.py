@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.objective import Objective, mean_of, on_part
 from confide.erm.row_bounds import BallBound
-from confide.erm.solver import Objectives, mean_of, on_part
 from tests.solvers.problems import objective
 
 WEIGHTS = np.random.default_rng(6).normal(size=(3, 7))
 
 
-def test_what_is_lent_has_all_that_the_protocol_names():
-    """The lent objective has each method and property of the protocol."""
+def test_what_is_lent_has_all_that_objectives_have():
+    """The lent objective has each method and property."""
     face = objective(LogisticLoss(), k=3).replaced(source=objective(LogisticLoss()).source.source).lent()
-    words = [name for name in vars(Objectives) if not name.startswith("_")]
+    words = [name for name in vars(Objective) if not name.startswith("_")]
     assert {"evaluate", "gradients", "restrict", "replaced", "smoothness", "source"} <= set(words)
     assert all(hasattr(face, name) for name in words)
 
