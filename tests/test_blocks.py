@@ -6,7 +6,20 @@ from html import unescape
 
 import pytest
 
-from confide.blocks import Block, Section, heading, html_of, html_of_section, markdown_of, plain, scroll, text
+from confide.blocks import (
+    Block,
+    Section,
+    heading,
+    html_of,
+    html_of_section,
+    markdown_of,
+    plain,
+    scroll,
+    table,
+    text,
+    verbatim,
+)
+from confide.cli.output import Screen
 from confide.report.contents import contents_of
 from tests.report.released import logistic, rates, with_interest, with_intervals, without_privacy
 
@@ -21,6 +34,7 @@ BLOCKS = [
     Block("coefficients", [(NASTY, "per 1", "2")], ("Column", "Unit", "Coefficient")),
     Block("rates", [(NASTY, "2")], ("Rate", "Value"), NASTY),
     Block("group", [text(NASTY)], style="pair"),
+    table(("Name", "Number"), [(NASTY, "2")]),
 ]
 
 
@@ -30,6 +44,25 @@ def test_words_stay_words_in_both_media(block):
     assert "<b>" not in html_of(block)
     assert plain(NASTY) in markdown_of(block)
     assert "<b>" not in markdown_of(block).replace(plain(NASTY), "")
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.kind)
+def test_a_terminal_shows_the_same_words(block, capsys, monkeypatch):
+    """Every kind of block is for every medium."""
+    monkeypatch.setenv("COLUMNS", "100")
+    Screen().show([block])
+    shown = capsys.readouterr().out
+    assert NASTY in shown
+    assert all(head in shown for head in block.heads)
+
+
+def test_lines_to_be_copied_are_as_they_are_in_every_medium(capsys):
+    """No word of them is changed or broken, however long they are."""
+    line = "confide report a  b.json --out " + "x" * 200
+    Screen().show([verbatim(line)])
+    assert capsys.readouterr().out == f"{line}\n"
+    assert html_of(verbatim(line)) == f"<pre>{line}</pre>"
+    assert markdown_of(verbatim(line)) == f"    {line}"
 
 
 def test_a_figure_is_drawn_on_a_page_and_told_in_numbers_on_a_card():

@@ -1,7 +1,7 @@
 """The blocks of which reports and answers of commands are made, and how HTML and Markdown write each kind of them.
 
-A block says what is shown. Whatever comes from a file is text in it, and no medium reads it as markup. How a terminal shows
-blocks is said in `confide.cli.output`.
+A block says what is shown. Whatever comes from a file is text in it, and no medium reads it as markup. A terminal shows the
+same blocks by `confide.cli.output`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Block:
     ----------
     kind : str
         "text" (sentences of one paragraph; on a terminal each by itself), "heading", "list", "numbered", "confirm" (points
-        to be ticked), "facts" (names and values), "coefficients" and "rates" (tables of a report), "figure", or "group" (of
-        blocks). For a terminal alone: "table", and "verbatim" (commands and paths, which are never broken).
+        to be ticked), "facts" (names and values), "coefficients", "rates" and "table" (tables of a report, and of a
+        command), "verbatim" (commands and paths, which are never broken), "figure", or "group" (of blocks).
     lines : sequence
         Sentences, points, pairs, rows of cells, or blocks. Of a figure: the rows of its numbers, where they are few.
     heads : sequence of str
@@ -122,14 +122,15 @@ def _coefficients(block: Block) -> str:
 
 
 def _rates(block: Block) -> str:
-    """Names and numbers; with a title also the headings."""
+    """Names and numbers; with a title, and in a table of a command, also the headings."""
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
         for name, *cells in block.lines
     )
     head = "".join(f'<th scope="col">{escape(head_of_column)}</th>' for head_of_column in block.heads)
-    above = f"<caption>{escape(block.title)}</caption><thead><tr>{head}</tr></thead>" if block.title else ""
-    return f"<table>{above}<tbody>{rows}</tbody></table>"
+    caption = f"<caption>{escape(block.title)}</caption>" if block.title else ""
+    above = f"<thead><tr>{head}</tr></thead>" if block.title or block.kind == "table" else ""
+    return f"<table>{caption}{above}<tbody>{rows}</tbody></table>"
 
 
 _START = ("<div>", '<div class="{}">')
@@ -143,7 +144,8 @@ _HTML: dict[str, Callable[[Block], str]] = {
     ),
     "facts": lambda block: facts_as_html(block.lines),
     "coefficients": _coefficients,
-    "rates": _rates,
+    **dict.fromkeys(("rates", "table"), _rates),
+    "verbatim": lambda block: "".join([f"<pre>{escape(line)}</pre>" for line in block.lines]),
     "figure": lambda block: block.drawing,
     "group": lambda block: f"{_START[bool(block.style)].format(block.style)}{html_of(*block.lines)}</div>",
 }
@@ -173,6 +175,8 @@ _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "facts": markdown_table,
     "coefficients": markdown_table,
     "rates": lambda block: f"{plain(block.title)}:\n\n" * bool(block.title) + markdown_table(block),
+    "table": markdown_table,
+    "verbatim": lambda block: "\n".join([f"    {line}" for line in block.lines]),
     "figure": lambda block: markdown_table(block) if block.lines else f"In {plain(block.title)}." * bool(block.title),
     "group": lambda block: markdown_of(*block.lines),
 }

@@ -80,18 +80,20 @@ class Screen:
         """Show blocks to people. For programs the blocks are not even made, if a generator gives them."""
         for block in blocks if self._is_text else ():
             if block.kind != "heading" and not block.lines:
-                continue
+                continue  # a drawing, or sentences of which there are none
             if block.kind == "heading":
                 if not self._is_empty:
                     self._console.print()
                 self._prose(block.title, "bold")
-            elif block.kind == "table":
+            elif block.kind == "group":
+                self.show(block.lines)
+            elif block.heads:
                 self._table(block)
             elif block.kind == "verbatim":
                 for line in block.lines:
                     self._console.print(Text(printable(line)), soft_wrap=True)
             else:
-                bullet = "- " if block.kind == "list" else ""
+                bullet = "- " if block.kind in ("list", "numbered", "confirm") else ""
                 for sentence in block.lines:
                     self._prose(bullet + sentence, block.style)
             self._is_empty = False
