@@ -99,7 +99,11 @@ class ModelOptions(SimpleNamespace):
             if self.prior is not None:
                 raise ParameterError("give --prior or --public-prior, not both.")
             given["prior"] = PublicPrior(self.public_prior)
-        _check_kind_of_target(given, schema)
+        is_number = predicts_a_number(schema)
+        if "target_bound" in given and not is_number:
+            raise ParameterError("--target-bound is for a target of numbers, and this one has labels; leave it out.")
+        if "class_weight" in given and is_number:
+            raise ParameterError("--class-weight is for a target of labels, and this one has numbers; leave it out.")
         return new_estimator(self.kind, budget, schema, ledger=ledger, **given)
 
     def _intervals(self) -> dict[str, Any]:
@@ -157,14 +161,6 @@ def value_of(row: Parameter, given: Any) -> Any:
         return row.kind(given) if row.kind in (int, float) else given
     except ValueError:
         raise ParameterError(f"a value for {row.flag} is not a number; correct it.") from None
-
-
-def _check_kind_of_target(given: Collection[str], schema: Schema | None) -> None:
-    """Refuse what is for numbers alone where classes are predicted, and the other way round."""
-    if "target_bound" in given and not predicts_a_number(schema):
-        raise ParameterError("--target-bound is for a target of numbers, and this one has labels; leave it out.")
-    if "class_weight" in given and predicts_a_number(schema):
-        raise ParameterError("--class-weight is for a target of labels, and this one has numbers; leave it out.")
 
 
 # What commands need to know of a release: what it may cost, and where it is charged.

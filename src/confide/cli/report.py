@@ -55,7 +55,7 @@ def report(
     from confide.accounting.ledger import Ledger
     from confide.cli import output
     from confide.estimators.loading import load
-    from confide.files import sha256_of
+    from confide.files import read_document, sha256_of
     from confide.report.accuracy import forecasts_of, place_without_password
     from confide.report.contents import contents_of
     from confide.report.writing import ENDINGS, write_bundle, write_contents
@@ -70,7 +70,6 @@ def report(
         inputs.append(Path(ledger))
     output.check_path(place, inputs, (".zip",) if as_zip else tuple(endings), overwrite=force)
     model = load(model_file)
-    model_text = model_file.read_text(encoding="utf-8")
     with output.working("simulating fits") if error is not None else output.working("writing the report"):
         forecasts = () if error is None else forecasts_of(model, error, positive_rate)
     contents = contents_of(
@@ -78,12 +77,15 @@ def report(
         ledger_name=place_without_password(ledger or ""), analyst=analyst, data_name=data_name, forecasts=forecasts,
         fingerprint="" if fingerprint is None else sha256_of(fingerprint),
         evaluation=None if evaluation is None else _json_of(evaluation), sha256=sha256_of(model_file),
-        written_by=str(json.loads(model_text.removeprefix("\ufeff"))["content"]["version"]), model_name=model_file.name,
+        written_by=str(read_document(model_file)["version"]), model_name=model_file.name,
     )  # fmt: skip
-    names = f": {', '.join(write_bundle(contents, place, model_text=model_text, overwrite=force))}" if as_zip else ""
-    if not as_zip:
+    written = f"Wrote {place}"
+    if as_zip:
+        model_text = model_file.read_text(encoding="utf-8")
+        written += f": {', '.join(write_bundle(contents, place, model_text=model_text, overwrite=force))}"
+    else:
         write_contents(contents, place, kind, overwrite=force)
-    output.Screen().show([verbatim(f"Wrote {place}{names}"), text(contents.verdict.headline)])
+    output.Screen().show([verbatim(written), text(contents.verdict.headline)])
     if not contents.is_sound:
         raise typer.Exit(NO_GUARANTEE)
 

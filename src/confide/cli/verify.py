@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import typer
@@ -25,14 +24,14 @@ def verify(model_file: Path, ledger: str | None = None, schema: Path | None = No
     """
     from confide.cli import output
     from confide.estimators.loading import load
-    from confide.files import sha256_of
+    from confide.files import read_document, sha256_of
     from confide.report import verification
     from confide.report.writing import ledger_at
 
     findings = verification.verify(
         load(model_file),
         sha256=sha256_of(model_file),
-        written_by=str(json.loads(model_file.read_text(encoding="utf-8-sig"))["content"]["version"]),
+        written_by=str(read_document(model_file)["version"]),
         ledger=None if ledger is None else ledger_at(ledger),
         schema=schema_of(schema),
     )

@@ -79,9 +79,8 @@ class Prior:
         except (TypeError, ValueError):
             raise ParameterError(message) from None
         constants = np.atleast_1d(constants)
-        if weights.ndim != 2 or constants.shape != weights.shape[:1] or not weights.size:
-            raise ParameterError(message)
-        if not (np.isfinite(weights).all() and np.isfinite(constants).all()):
+        is_finite = bool(np.isfinite(weights).all() and np.isfinite(constants).all())
+        if weights.ndim != 2 or constants.shape != weights.shape[:1] or not weights.size or not is_finite:
             raise ParameterError(message)
         return cls(tuple(map(tuple, weights.tolist())), tuple(constants.tolist()), "coefficients")
 
