@@ -171,10 +171,9 @@ Planned = TypeVar("Planned")
 
 def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, ...]) -> Planned | None:
     """The plan at the first share at which the seal's noise is small, or else at the last at which it is not too large."""
-    least: Any = None
-    sizes = 0.0, 0.0
+    least, is_small = None, False
     for share in shares:
-        if least is not None and (_is_small(least, *sizes) or share > _LAST_RESORT):
+        if least is not None and (is_small or share > _LAST_RESORT):
             break
         with suppress(InsufficientRegularisation):
             plan: Any = plan_at(share)
@@ -183,15 +182,10 @@ def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, .
             if seal * share > 2.0 * _LARGEST_SEAL_NOISE * noise * shares[-1]:
                 break
             if seal <= _LARGEST_SEAL_NOISE * noise:
-                least, sizes = plan, (seal, noise)
+                # Small compared with the main noise, or with the scores that the loss asks for.
+                least, problem, loss = plan, plan.problem, plan.problem.loss_bounds
+                on_scores = seal * problem.row_norm / math.sqrt(problem.n_weights)
+                enough = _SMALL_ON_SCORES * (loss.value_at_zero / loss.lipschitz)
+                is_small = seal <= _SMALL_SEAL_NOISE * noise or on_scores <= enough
     answer: Planned | None = least
     return answer
-
-
-def _is_small(plan: Any, seal: float, noise: float) -> bool:
-    """Whether the seal's noise is small, compared with the main noise or with the scores that the loss asks for."""
-    if seal <= _SMALL_SEAL_NOISE * noise:
-        return True
-    problem, loss = plan.problem, plan.problem.loss_bounds
-    on_scores = seal * problem.row_norm / math.sqrt(problem.n_weights)
-    return bool(on_scores <= _SMALL_ON_SCORES * (loss.value_at_zero / loss.lipschitz))

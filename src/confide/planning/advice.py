@@ -316,19 +316,17 @@ class Alternatives:
 
     def _distances(self) -> dict[str, float]:
         """Expected distances of the mechanisms whose non-private weights are those of the plan."""
+
+        def minimised(plan: Plan) -> tuple[Any, ...]:
+            # Loss, bound, alpha and the factors of ridges of single weights determine the non-private weights.
+            return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), plan.problem.penalty.factors
+
         return {
             other.mechanism: other.plan.expected_distance
             for other in self.mechanisms
             # After a fixed number of steps, noisy gradients need not be near the non-private weights.
-            if other.plan is not None
-            and other.plan.minimises
-            and _problem_minimised(other.plan) == _problem_minimised(self.decided)
+            if other.plan is not None and other.plan.minimises and minimised(other.plan) == minimised(self.decided)
         }
-
-
-def _problem_minimised(plan: Plan) -> tuple[Any, ...]:
-    """What determines the non-private weights: loss, bound, alpha and the factors of ridges of single weights."""
-    return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}"), plan.problem.penalty.factors
 
 
 _ENOUGH, _FEW = 0.025, 0.2

@@ -52,9 +52,7 @@ def second_moment(kernel: str, n_inputs: int, length_scale: float = 1.0) -> floa
     ParameterError
         If a number lies outside its range, or the kernel is unknown.
     """
-    check_whole(n_inputs=n_inputs)
-    check_positive(length_scale=length_scale)
-    _check_kernel(kernel)
+    _check(None, kernel, {"n_inputs": n_inputs}, length_scale=length_scale)
     return {"rbf": 1.0, "cauchy": 2.0, "laplacian": math.inf}[kernel] * n_inputs / length_scale**2
 
 
@@ -119,14 +117,13 @@ def pairs_by_lemma_18(
     ParameterError
         If a number lies outside its range, or the lemma does not cover the kernel.
     """
-    check_positive(error=error, diameter=diameter)
-    check_failure(failure)
+    _check(failure, None, {}, error=error, diameter=diameter)
     if math.isinf(second_moment(kernel, n_inputs, length_scale)):
         raise ParameterError(
             "lemma 18 says nothing of the kernel 'laplacian', because the second moment of its frequencies is infinite: use "
             "pairs_for_kernel_error."
         )
-    return _by_lemma_18(n_inputs, math.log(error), failure, kernel, length_scale, diameter)
+    return _n_pairs(n_inputs, math.log(error), failure, kernel, length_scale, diameter, by_moments=False)
 
 
 def pairs_for_kernel_error(
@@ -158,11 +155,8 @@ def pairs_for_kernel_error(
     |w_i|^s, finite for the Laplacian kernel if s < 1. By Markov's inequality their sum is at most b e but for K r^s / (b e -
     K r^s). Each part gets f / 2: the second gives r, the first n. The least n over some s and b is taken.
     """
-    check_whole(n_inputs=n_inputs)
-    check_positive(error=error, length_scale=length_scale, diameter=diameter)
-    check_failure(failure)
-    _check_kernel(kernel)
-    return _by_moments(n_inputs, math.log(error), failure, kernel, length_scale, diameter)
+    _check(failure, kernel, {"n_inputs": n_inputs}, error=error, length_scale=length_scale, diameter=diameter)
+    return _n_pairs(n_inputs, math.log(error), failure, kernel, length_scale, diameter, by_moments=True)
 
 
 def laplace_scale_for_kernel(accuracy: float, failure: float, n_pairs: int) -> float:
@@ -186,9 +180,7 @@ def laplace_scale_for_kernel(accuracy: float, failure: float, n_pairs: int) -> f
     ParameterError
         If a number lies outside its range.
     """
-    check_whole(n_pairs=n_pairs)
-    check_positive(accuracy=accuracy)
-    check_failure(failure)
+    _check(failure, None, {"n_pairs": n_pairs}, accuracy=accuracy)
     root = math.sqrt(n_pairs)
     return min(accuracy / (16.0 * math.log(2.0) * root), accuracy * root / (8.0 * math.log(2.0 / failure)))
 
@@ -239,17 +231,20 @@ def features_for_kernel(
     ParameterError
         If a number lies outside its range, or the kernel is unknown.
     """
-    check_whole(n_inputs=n_inputs)
-    check_positive(accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter, lipschitz=lipschitz)
-    check_failure(failure)
-    _check_kernel(kernel)
+    sizes = {"length_scale": length_scale, "diameter": diameter, "lipschitz": lipschitz}
+    _check(failure, kernel, {"n_inputs": n_inputs}, accuracy=accuracy, alpha=alpha, **sizes)
     log_error = _log_kernel_error(accuracy, alpha, lipschitz, dual_norm)
-    count = _by_moments if kernel == "laplacian" else _by_lemma_18
-    return count(n_inputs, log_error, 0.5 * failure, kernel, length_scale, diameter)
+    by_moments = kernel == "laplacian"
+    return _n_pairs(n_inputs, log_error, 0.5 * failure, kernel, length_scale, diameter, by_moments=by_moments)
 
 
-def _check_kernel(kernel: str) -> None:
-    if kernel not in KERNELS:
+def _check(failure: float | None, kernel: str | None, whole: dict[str, int], **positive: float) -> None:
+    """Refuse arguments that lie outside their ranges; None is not checked."""
+    check_whole(**whole)
+    check_positive(**positive)
+    if failure is not None:
+        check_failure(failure)
+    if kernel is not None and kernel not in KERNELS:
         raise ParameterError(f"kernel must be one of {words_of(KERNELS, kernel)}.")
 
 
@@ -264,32 +259,24 @@ def _log_kernel_error(accuracy: float, alpha: float, lipschitz: float, dual_norm
     return 2.0 * min(0.0, math.log(accuracy) - math.log(2.0) - log_sum)
 
 
-def _check_log_error(log_error: float) -> None:
+def _n_pairs(
+    n_inputs: int, log_error: float, failure: float, kernel: str, length_scale: float, diameter: float, *, by_moments: bool
+) -> int:
+    """The number of pairs by the lemma of `pairs_for_kernel_error`, or by lemma 18."""
     if log_error < _LEAST_LOG:
         raise ParameterError(
             "the theorem asks for more features than a number can hold. Give a larger accuracy, which is the allowed error, "
             "or a larger alpha."
         )
-
-
-def _by_lemma_18(n_inputs: int, log_error: float, failure: float, kernel: str, length_scale: float, diameter: float) -> int:
-    _check_log_error(log_error)
-    unit = math.log(second_moment(kernel, n_inputs))
-    spread = unit + 2.0 * (math.log(diameter) - math.log(length_scale))
-    logarithm = 8.0 * math.log(2.0) + spread - math.log(failure) - 2.0 * log_error
-    return max(1, math.ceil(4.0 * (n_inputs + 2) * math.exp(-2.0 * log_error) * logarithm))
-
-
-def _by_moments(n_inputs: int, log_error: float, failure: float, kernel: str, length_scale: float, diameter: float) -> int:
-    _check_log_error(log_error)
-    least = math.inf
+    if not by_moments:
+        spread = math.log(second_moment(kernel, n_inputs)) + 2.0 * (math.log(diameter) - math.log(length_scale))
+        logarithm = 8.0 * math.log(2.0) + spread - math.log(failure) - 2.0 * log_error
+        return max(1, math.ceil(4.0 * (n_inputs + 2) * math.exp(-2.0 * log_error) * logarithm))
+    least, half = math.inf, 0.5 * failure
     for power in _POWERS:
         moment = _MOMENTS[kernel](power)
-        if not math.isfinite(moment):
-            continue
         log_k = (1.0 - power) * math.log(2.0) + math.log(n_inputs) + moment - power * math.log(length_scale)
-        for share in _NET_SHARES:
-            half = 0.5 * failure
+        for share in _NET_SHARES if math.isfinite(moment) else ():
             log_radius = (math.log(share) + log_error + math.log(half / (1.0 + half)) - log_k) / power
             log_net = n_inputs * float(np.logaddexp(0.0, math.log(2.0 * diameter) - log_radius))
             least = min(least, (log_net + math.log(4.0 / failure)) / (1.0 - share) ** 2)
@@ -347,9 +334,7 @@ def laplace_scale_for_accuracy(accuracy: float, failure: float, n_features: int,
     ParameterError
         If a number lies outside its range.
     """
-    check_whole(n_features=n_features)
-    check_positive(accuracy=accuracy, largest_entry=largest_entry)
-    check_failure(failure)
+    _check(failure, None, {"n_features": n_features}, accuracy=accuracy, largest_entry=largest_entry)
     return accuracy / (2.0 * largest_entry * (n_features * math.log(2.0) - math.log(failure)))
 
 
@@ -413,9 +398,8 @@ def optimal_privacy(
     The paper's sqrt(C) / (2 n) is for k = Phi = F = L = 1. It is half of this bound for C >= 1. For C below 1 / 4 it is more
     than this one: its pair would need rows longer than 1.
     """
-    check_whole(n_rows=n_rows, n_features=n_features)
-    check_positive(alpha=alpha, accuracy=accuracy, row_norm=row_norm, largest_entry=largest_entry, lipschitz=lipschitz)
-    check_failure(failure)
+    sizes = {"row_norm": row_norm, "largest_entry": largest_entry, "lipschitz": lipschitz}
+    _check(failure, None, {"n_rows": n_rows, "n_features": n_features}, alpha=alpha, accuracy=accuracy, **sizes)
     slope = lipschitz / alpha
     scale = laplace_scale_for_accuracy(accuracy, failure, n_features, largest_entry)
     upper = 2.0 * slope * row_norm * math.sqrt(n_features) / (scale * int(n_rows))
@@ -489,21 +473,10 @@ def optimal_privacy_of_kernel(
     for "cauchy" it is 1 / (1 + D^2 / s^2) between the two ends of an axis and 1 / (1 + D^2 / (4 s^2))^2 else. L multiplies
     C.
     """
-    check_whole(n_rows=n_rows, n_inputs=n_inputs)
-    check_positive(alpha=alpha, accuracy=accuracy, length_scale=length_scale, diameter=diameter)
-    check_failure(failure)
-    check_positive(lipschitz=lipschitz)
+    sizes = {"length_scale": length_scale, "diameter": diameter, "lipschitz": lipschitz}
+    _check(failure, None, {"n_rows": n_rows, "n_inputs": n_inputs}, alpha=alpha, accuracy=accuracy, **sizes)
     c = lipschitz / alpha
-    n_pairs = features_for_kernel(
-        n_inputs,
-        accuracy=accuracy,
-        failure=failure,
-        alpha=alpha,
-        length_scale=length_scale,
-        diameter=diameter,
-        kernel=kernel,
-        lipschitz=lipschitz,
-    )
+    n_pairs = features_for_kernel(n_inputs, accuracy=accuracy, failure=failure, alpha=alpha, kernel=kernel, **sizes)
     # Corollary 15 gives half the accuracy and half the probability of failure to the noise.
     upper = 2.0**1.5 * c * math.sqrt(n_pairs) / (laplace_scale_for_kernel(accuracy, failure, n_pairs) * n_rows)
     share = 2.0 * n_rows * accuracy * alpha / lipschitz

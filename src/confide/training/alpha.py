@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate, repeat
 from operator import mul
+from typing import Any
 
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossConstants
@@ -66,13 +67,10 @@ def factors_by_noise(shape: Bundles) -> tuple[float, ...]:
     return tuple(min((noise / least) ** _POWER, LARGEST_RIDGE_FACTOR) for noise in sizes_of_noise)
 
 
-def noise_beside_ridges(plan: Plan) -> float:
+def noise_beside_ridges(plan: Any) -> float:
     """The root mean square norm of the noise where each entry counts over the root of its ridge's factor."""
-    noise, problem = plan.noise, plan.problem
-    assert noise is not None  # noqa: S101 - such ridges are made for noise in bundles
-    assert isinstance(noise.shape, Bundles)  # noqa: S101 - for the same reason
-    squares = zip(squares_of_groups(noise.shape), problem.penalty.factors, strict=True)
-    return math.sqrt(math.fsum(square / factor for square, factor in squares)) / noise.scale
+    squares = zip(squares_of_groups(plan.noise.shape), plan.problem.penalty.factors, strict=True)
+    return math.sqrt(math.fsum(square / factor for square, factor in squares)) / float(plan.noise.scale)
 
 
 def typical_norm_beside_ridges(problem: Problem, usual: float) -> float:
@@ -83,9 +81,8 @@ def typical_norm_beside_ridges(problem: Problem, usual: float) -> float:
     problem : the problem with its ridges
     usual : the L2 norm of a typical row without the intercept
     """
-    bound, factors = problem.row_bound, problem.penalty.factors
-    assert isinstance(bound, GroupBound)  # noqa: S101 - such ridges are made for groups
-    of_groups = usual_squares_of_groups(bound)
+    bound: Any = problem.row_bound  # of groups, for which such ridges are made
+    of_groups, factors = usual_squares_of_groups(bound), problem.penalty.factors
     counted = math.fsum(square / factor for square, factor in zip(of_groups, factors, strict=False))
     square = usual**2 * counted / math.fsum(of_groups)
     return math.sqrt(square + (problem.intercept**2 / factors[-1] if problem.intercept > 0.0 else 0.0))
