@@ -408,8 +408,10 @@ def _with_named(schema: Schema, interactions: list[Any]) -> Schema:
     """The schema with the interactions that a user named. Lists of names become coarse products."""
     is_whole = [isinstance(entry, (Interaction, Mapping)) for entry in interactions]
     scale = _scale_of(len(schema.columns), is_whole.count(False))
+    if not all(whole or is_list(entry) for entry, whole in zip(interactions, is_whole, strict=True)):
+        raise ParameterError('each interaction must be a list of names of columns, as in interactions=[["age", "hours"]].')
     made = [
-        entry if whole else Interaction(_names(entry), COARSE_KNOTS, scale)
+        entry if whole else Interaction(tuple(entry), COARSE_KNOTS, scale)
         for entry, whole in zip(interactions, is_whole, strict=True)
     ]
     # The user's entries are checked with each other first. Then those that the schema describes stay as they are there.
@@ -419,12 +421,6 @@ def _with_named(schema: Schema, interactions: list[Any]) -> Schema:
     return replace(schema, interact=(*schema.interact, *more)) if more else schema
 
 
-def _names(entry: Any) -> tuple[Any, ...]:
-    if not is_list(entry):
-        raise ParameterError('each interaction must be a list of names of columns, as in interactions=[["age", "hours"]].')
-    return tuple(entry)
-
-
 def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
     """The schema with random features where they are expected to help, otherwise the schema itself.
 
@@ -432,13 +428,11 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
     features helped more (benchmarks/automatic_interactions.py). Neither are random features if intervals are asked for,
     because there are none for random features.
     """
-    if described.interact or schema.random_features or not is_of_numbers(schema):
+    is_open = not (described.interact or schema.random_features) and is_of_numbers(schema)
+    if not is_open or settings_of(Encoder(schema)).has_intervals:
         return schema
-    if settings_of(Encoder(schema)).has_intervals:
-        return schema
-    n_rows = None if count is None else count()
     with suppress(ParameterError):
-        made, plan = _planned_features(described, settings_of, n_rows)
+        made, plan = _planned_features(described, settings_of, None if count is None else count())
         if features_pay(plan, schema):
             return made
     return schema
@@ -453,24 +447,23 @@ def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | 
         If there is no plan.
     """
     schema = with_even_knots(described, KNOTS_WITH_FEATURES)
-    with suppress(ParameterError):
-        made, plan = _planned_with(schema, "gaussian", settings_of, n_rows)
-        if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
-            return made, plan
-    return _planned_with(schema, "laplace", settings_of, n_rows)
-
-
-def _planned_with(schema: Schema, law: str, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
-    """The schema with the random features that suit a law of noise, and its plan, whose noise may have another law."""
-    number = NUMBERS_OF_FEATURES[law]
     bound = Encoder(schema).row_bound
     # Distances between rows grow with the number of groups, though not quite with its root: in wide tables, many columns
     # are the same in most rows. Rounded, because people read these numbers in the schema.
     length_scale = round(0.5 * len(bound.sizes) ** 0.4, 2)
-    norm = round(NORM_OF_FEATURES[law] * usual_norm(bound, 0.0), 2)
-    made = replace(schema, random_features=RandomFeatures(number, length_scale, norm))
-    encoder = Encoder(made)
-    return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
+
+    def planned(law: str) -> tuple[Schema, AnyPlan]:
+        """With the features that suit a law of noise; the noise of the plan may have another one."""
+        norm = round(NORM_OF_FEATURES[law] * usual_norm(bound, 0.0), 2)
+        made = replace(schema, random_features=RandomFeatures(NUMBERS_OF_FEATURES[law], length_scale, norm))
+        encoder = Encoder(made)
+        return made, make_plan(settings_of(encoder), encoder.n_features + NUMBERS_OF_FEATURES[law], n_rows)
+
+    with suppress(ParameterError):
+        made, plan = planned("gaussian")
+        if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
+            return made, plan
+    return planned("laplace")
 
 
 def _scale_of(n_columns: int, n_products: int) -> float:

@@ -68,12 +68,7 @@ class HeavyBall:
     def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
         """The walk before the first sum, at the prior. A forecast makes several walks at once."""
         nothing = np.zeros((n_problems, n_weights))
-        return HeavyBallWalk(self, 0, nothing + self.pull, nothing, nothing)
-
-    @property
-    def pull(self) -> Array:
-        """(D,), or 0: the weights towards which the ridge pulls."""
-        return np.array(self.prior or 0.0)
+        return HeavyBallWalk(self, 0, nothing + np.array(self.prior or 0.0), nothing, nothing)
 
     def shrunk(self, points: Array) -> Array:
         """The proximal step (k, D) of the l1 penalty."""
@@ -114,7 +109,9 @@ class HeavyBallWalk:
             point = steps.shrunk(self.point + momentum * self.velocity - steps.step * (noisy + steps.l2 * self.point))
             velocity = point - self.point
         else:
-            velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - steps.pull))
+            velocity = momentum * self.velocity - steps.step * (
+                noisy + steps.l2 * (self.point - np.array(steps.prior or 0.0))
+            )
             point = self.point + velocity
         total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
         return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
