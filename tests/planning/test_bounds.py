@@ -13,7 +13,6 @@ from confide import ZCDP, ApproxDP, HuberRegressor, LinearSVC, LogisticRegressio
 from confide.erm.group_bounds import GroupBound
 from confide.planning.bounds import (
     _ROW_SHARES,
-    OnGrid,
     RowDeviations,
     _cost_of_moved_scores,
     _divisions,
@@ -22,6 +21,7 @@ from confide.planning.bounds import (
     lengths_of,
     may_suffice,
     noise_quantile,
+    on_grid,
     plan_without_centre,
     utility_bound,
 )
@@ -64,7 +64,7 @@ def test_the_bound_is_the_sum_of_its_terms():
     plan = plan_at(2000)
     alpha, failure = plan.l2 / 2000, 0.1
     noise = lengths_of(plan.noise).from_point(plan.l2 * 2.0, failure * 0.29) / 2000
-    seal = alpha * (OnGrid(plan.lattice).from_point(0.0, failure * 0.01) + 2.0 * plan.radius)
+    seal = alpha * (on_grid(plan.lattice).from_point(0.0, failure * 0.01) + 2.0 * plan.radius)
     rows = RowDeviations(2000, 1.0, 0.5, 1.0).excess(alpha, noise + seal, failure * 0.69)
     found = excess_risk_bound(plan, reference_norm=2.0, failure=failure).excess_risk
     assert found == pytest.approx(rows, rel=0.05)
@@ -116,7 +116,7 @@ def test_scores_that_move_cost_their_curvature_or_their_slope():
     n, alpha, failure = 10**8, 0.05, 0.1
     little = excess_risk_bound(plan_at(n, "output", 1e-5, alpha, width=1), reference_norm=1e-6, failure=failure)
     plan = plan_at(n, "output", 1e-5, alpha, width=1)
-    size = OnGrid(plan.lattice).along_rows(failure)
+    size = on_grid(plan.lattice).along_rows(failure)
     assert little.excess_risk == pytest.approx(alpha * size**2 / 4.0 + size**2 / 8.0, rel=0.5)
     hinge = LinearSVC(
         1e-5, loss="huber_hinge", smoothing=2.0**-12, alpha=alpha, mechanism="output", centre=False, fit_intercept=False

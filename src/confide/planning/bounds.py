@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -324,95 +324,65 @@ _SAFE = 0.999
 """Quantiles are taken at this share of the probability of failure: far more than the error of the integrals."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spherical:
-    """Noise r u, u uniform on the unit sphere of `dimension` dimensions, and the lengths that it rarely exceeds.
+class Lengths(NamedTuple):
+    """Lengths that noise rarely exceeds.
 
     Attributes
     ----------
-    dimension : D
-    law : "laplace", r is gamma(D), or "gaussian", r is chi with D degrees of freedom
-    scale : by which r is multiplied
+    from_point : of a distance and a failure: a bound on |p + s|, s the noise and p a fixed point at most this far from 0. It
+        is that of a point at this distance; a nearer point has a smaller one (Anderson's theorem)
+    along_rows : of a failure: a bound on the root of the mean of (u . s)^2 over unit vectors u that do not depend on s
     """
 
-    dimension: int
-    law: str
-    scale: float
-
-    def from_point(self, distance: float, failure: float) -> float:
-        """A bound on |p + s|, s the noise and p a fixed point at most this far from 0: the exact quantile.
-
-        It is that of a point at this distance; a nearer point has a smaller one (Anderson's theorem).
-        """
-        return self.scale * _quantile_from_point(self.dimension, self.law, distance / self.scale, failure)
-
-    def along_rows(self, failure: float) -> float:
-        """A bound on the root of the mean of (u . s)^2 over unit vectors u that do not depend on the noise.
-
-        It is the root of the mean of s_1^2 beyond its quantile; proofs/excess_risk.md, lemma 5.
-        """
-        return self.scale * _tail_mean(self.dimension, self.law, failure)
+    from_point: Callable[[float, float], float]
+    along_rows: Callable[[float], float]
 
 
-@dataclass(frozen=True, slots=True)
-class OnGrid:
-    """Exact noise on a grid, as near to its continuous law as a grid step in each coordinate.
+def spherical(dimension: int, law: str, scale: float) -> Lengths:
+    """Those of noise r u times `scale`, u uniform on the unit sphere, and r with the law gamma ("laplace") or chi.
 
-    Attributes
-    ----------
-    lattice : LatticeNoise
+    Distances have their exact quantile. Along rows it is the root of the mean of s_1^2 beyond its quantile;
+    proofs/excess_risk.md, lemma 5.
     """
-
-    lattice: LatticeNoise
-
-    def from_point(self, distance: float, failure: float) -> float:
-        """For Gaussian noise from the exact quantile; for Laplace noise the sum of both lengths."""
-        if isinstance(self.lattice, LatticeGaussian):
-            return self._spherical.from_point(distance, failure) + math.sqrt(self.lattice.dimension) * self.lattice.step
-        scale, roots = float(self.lattice.scale), math.sqrt(self.lattice.dimension)  # type: ignore[attr-defined]
-        by_entries = scale * _norm_of_exponentials(self.lattice.dimension, failure) + roots * self.lattice.step
-        return distance + min(lattice_quantile(self.lattice, failure), by_entries)
-
-    def along_rows(self, failure: float) -> float:
-        """As for spherical noise. Squares of independent Laplace noise along any direction are no larger in this sense."""
-        if isinstance(self.lattice, LatticeLaplace):
-            # Beyond its quantile q = t log(1 / failure), the square of Laplace noise of scale t has the mean q^2 + 2 q t + 2
-            # t^2.
-            scale = float(self.lattice.scale)
-            quantile = -scale * math.log(failure)
-            return math.sqrt(quantile**2 + 2.0 * quantile * scale + 2.0 * scale**2) + self.lattice.step
-        return self._spherical.along_rows(failure) + self.lattice.step
-
-    @property
-    def _spherical(self) -> Spherical:
-        lattice: Any = self.lattice
-        return Spherical(lattice.dimension, "gaussian", float(lattice.deviation))
+    return Lengths(
+        lambda distance, failure: scale * _quantile_from_point(dimension, law, distance / scale, failure),
+        lambda failure: scale * _tail_mean(dimension, law, failure),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Shaped:
-    """Noise of another shape than a ball: its length alone is used.
+def on_grid(lattice: LatticeNoise) -> Lengths:
+    """Those of exact noise on a grid, as near to its continuous law as a grid step in each coordinate."""
+    size, step, corner = lattice.dimension, lattice.step, math.sqrt(lattice.dimension) * lattice.step
+    if not isinstance(lattice, LatticeLaplace):
+        gaussian: Any = lattice
+        from_point, along_rows = spherical(size, "gaussian", float(gaussian.deviation))
+        return Lengths(
+            lambda distance, failure: from_point(distance, failure) + corner, lambda failure: along_rows(failure) + step
+        )
+    scale = float(lattice.scale)
 
-    Attributes
-    ----------
-    noise : Noise
-    """
+    def along(failure: float) -> float:
+        # Squares of independent Laplace noise along any direction are no larger in this sense. Beyond its quantile
+        # q = t log(1 / failure), the square of Laplace noise of scale t has the mean q^2 + 2 q t + 2 t^2.
+        quantile = -scale * math.log(failure)
+        return math.sqrt(quantile**2 + 2.0 * quantile * scale + 2.0 * scale**2) + step
 
-    noise: Noise
+    def of_both(distance: float, failure: float) -> float:
+        by_entries = scale * _norm_of_exponentials(size, failure) + corner
+        return distance + min(lattice_quantile(lattice, failure), by_entries)
 
-    def from_point(self, distance: float, failure: float) -> float:
-        return distance + noise_quantile(self.noise, failure)
-
-    def along_rows(self, failure: float) -> float:
-        return noise_quantile(self.noise, failure)
+    return Lengths(of_both, along)
 
 
-def lengths_of(noise: Noise) -> Spherical | Shaped:
-    """The lengths of continuous noise."""
-    if noise.shape.name != "ball":
-        return Shaped(noise)
+def lengths_of(noise: Noise, *, is_stretched: bool = False) -> Lengths:
+    """Those of continuous noise. Of another shape than a ball, and of a stretched one, its length alone is used."""
+    if noise.shape.name != "ball" or is_stretched:
+        return Lengths(
+            lambda distance, failure: distance + noise_quantile(noise, failure),
+            lambda failure: noise_quantile(noise, failure),
+        )
     size = noise.shape.scales[0] / noise.scale if noise.law == "laplace" else noise.shape.gaussian_deviations(noise.scale)[0]
-    return Spherical(noise.shape.dimension, noise.law, size)
+    return spherical(noise.shape.dimension, noise.law, size)
 
 
 @lru_cache(maxsize=4096)
@@ -709,15 +679,14 @@ def _divisions(plan: Plan, distance: float, failure: float) -> Iterator[tuple[fl
     n, alpha = plan.problem.n_rows_low, plan.l2 / plan.problem.n_rows_low
     stretched = alpha * math.sqrt(max(plan.problem.penalty.factors, default=1.0))
     assert plan.lattice is not None  # noqa: S101 - checked before
-    last = OnGrid(plan.lattice)
+    last = on_grid(plan.lattice)
     drift = plan.radius + 0.5 * math.sqrt(plan.lattice.dimension) * plan.lattice.step
     outputs = math.sqrt(plan.problem.loss.constants.n_outputs)
     if plan.noise is None:
-        main: Spherical | OnGrid | Shaped = last
-        left, seal_pull, seal_along = failure, 0.0, 0.0
+        main, left, seal_pull, seal_along = last, failure, 0.0, 0.0
     else:
         # Beside several ridges noise of a ball is no longer spherical, but no longer than it was.
-        main = Shaped(plan.noise) if plan.problem.penalty.factors else lengths_of(plan.noise)
+        main = lengths_of(plan.noise, is_stretched=bool(plan.problem.penalty.factors))
         left = failure * (1.0 - 2.0 * _SEAL_SHARE)
         seal_pull, seal_along = last.from_point(0.0, failure * _SEAL_SHARE), outputs * last.along_rows(failure * _SEAL_SHARE)
     for rows in _ROW_SHARES:
