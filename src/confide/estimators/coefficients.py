@@ -587,7 +587,15 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
     named, has_levels = [], not column.is_number
-    own, base = _places_of_levels(name, encoder, combinations[-1]) if has_levels else ((), ())
+    own: tuple[int, ...] = ()
+    base: tuple[tuple[int, float], ...] = ()
+    if has_levels:
+        # The places of the category in a row, and the entries of its reference there: the last combination is the intercept
+        # in units of the table, the score of a row at its references.
+        groups = zip(members_of_groups(encoder), encoder.groups, strict=True)
+        (group,) = (group for members, group in groups if members == (name,))
+        own = tuple(range(*group.place.indices(encoder.n_features)))
+        base = tuple((place, float(combinations[-1][place])) for place in own if combinations[-1][place])
     n_levels = sum(unit.columns == (name,) for unit in units) + 1
     for unit, row in zip(units, combinations, strict=True):
         if unit.columns != (name,):
@@ -608,18 +616,6 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
             )
         )
     return named
-
-
-def _places_of_levels(name: str, encoder: Encoder, intercept: Any) -> tuple[tuple[int, ...], tuple[tuple[int, float], ...]]:
-    """The places of a category in a row, and the entries of its reference there.
-
-    `intercept` is the combination of weights of the intercept in units of the table: the score of a row at its references.
-    """
-    (group,) = (
-        group for members, group in zip(members_of_groups(encoder), encoder.groups, strict=True) if members == (name,)
-    )
-    own = tuple(range(*group.place.indices(encoder.n_features)))
-    return own, tuple((place, float(intercept[place])) for place in own if intercept[place])
 
 
 def _usual(factors: tuple[tuple[int, float], ...], n_levels: int) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.features.forms import QuadraticForm, Smooth, checked_strength, smoothing_form
 from confide.features.groups import Group
-from confide.intake.user_losses import check_that_it_can_be_copied, positive_constant
+from confide.intake.user_losses import called, check_that_it_can_be_copied, positive_constant
 from confide.known_words import listed_unknown, words_of
 
 # Penalties that users wrote: read, and checked at public points. It happens before any charge and without data.
@@ -127,16 +127,8 @@ def _check_pair(penalty: StronglyConvex, first: Array, second: Array) -> None:
 
 def _called(penalty: StronglyConvex, name: str, weights: Array) -> Array:
     """The value or the gradient at public weights. It is called twice, and must give the same."""
-    shape = () if name == "value" else weights.shape
-    answers, message = [], None
-    for _ in range(2):
-        try:
-            with np.errstate(all="ignore"):
-                answers.append(np.array(getattr(penalty, name)(weights.copy()), dtype=np.float64))
-        except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-            message = f"{name} raised {type(error).__name__} at public weights: {error}"
-        if message is not None:
-            raise _refusal(penalty, message)
+    shape, refusal = () if name == "value" else weights.shape, partial(_refusal, penalty)
+    answers = [called(penalty, name, [weights.copy()], "at public weights", refusal) for _ in range(2)]
     if answers[0].shape != shape:
         raise _refusal(penalty, f"{name} must return {'a number' if shape == () else 'an array (d,)'} for weights (d,)")
     if not np.isfinite(answers[0]).all():

@@ -87,7 +87,18 @@ class _RowsInMemory:
     def n_rows_given(self) -> int:
         """How many rows were given, for choices that depend on a public number of rows. The rows are not checked yet."""
         # What has no rows is refused when it is read, with a message of its own.
-        return max(1, _length(self.X))
+        X: Any = self.X
+        shape = getattr(X, "shape", None)
+        if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
+            return max(1, int(shape[0]))
+        with suppress(TypeError):
+            return max(1, len(X))
+        if hasattr(X, "__arrow_c_stream__"):
+            import pyarrow as pa
+
+            with suppress(Exception):
+                return max(1, int(sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(X))))
+        return 1
 
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
@@ -147,22 +158,6 @@ class _RowsInMemory:
         return CheckedRows.of(
             specification, source, table.n_rows_given, targets, table.columns, fourier, has_weights=own_weights is not None
         )
-
-
-def _length(X: Any) -> int:
-    """The number of rows of an array or a frame; 0 if it has none."""
-    shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
-        return shape[0]
-    with suppress(TypeError):
-        return len(X)
-    if not hasattr(X, "__arrow_c_stream__"):
-        return 0
-    import pyarrow as pa
-
-    with suppress(Exception):  # what gives no stream of rows is refused when it is read
-        return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(X))
-    return 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

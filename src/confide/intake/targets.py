@@ -204,16 +204,17 @@ def number_column(schema: Schema | None) -> str | None:
 
 def declared_domain(classes: Any, schema: Schema | None) -> tuple[Label, ...] | None:
     """The declared label domain in sorted order, or None."""
-    if (column := number_column(schema)) is not None:
+    target = None if schema is None else schema.target
+    if target is not None and target.bounds is not None:
         raise ParameterError(
-            f'the schema\'s target, "{column}", is a column of numbers, and a classifier predicts labels. Take a regressor, '
-            f"or give the target its labels: negative and positive, or classes."
+            f'the schema\'s target, "{target.column}", is a column of numbers, and a classifier predicts labels. Take a '
+            f"regressor, or give the target its labels: negative and positive, or classes."
         )
     if classes is None:
-        if schema is None or schema.target is None:
+        if target is None:
             return None
-        classes = schema.target.labels
-    elif schema is not None and schema.target is not None:
+        classes = target.labels
+    elif target is not None:
         raise ParameterError("the schema already declares the labels of its target; leave `classes` out.")
     message = f"classes must be a list of 2 to {MOST_CLASSES} different labels of one type, for example classes=[0, 1]."
     if isinstance(classes, str) or not hasattr(classes, "__iter__"):

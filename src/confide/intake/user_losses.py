@@ -6,7 +6,7 @@ What is asked of every object with functions of a user, a loss or a penalty, com
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -53,6 +53,27 @@ def positive_constant(given: object, name: str) -> float | None:
     """A constant that the object declares, as a plain number; None unless it is positive and at most `LARGEST_BOUND`."""
     number = as_float(getattr(given, name, None))
     return number if 1.0 / LARGEST_BOUND <= number <= LARGEST_BOUND else None
+
+
+def called(
+    given: object, name: str, arguments: Sequence[Array], where: str, refusal: Callable[[str], ParameterError]
+) -> Array:
+    """What a function of the object gives for public arguments, as an array of its own.
+
+    Parameters
+    ----------
+    given : the user's object
+    name : the name of the function
+    arguments : its arguments
+    where : what they are, in words
+    refusal : makes the error to raise, from what is wrong
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return np.array(getattr(given, name)(*arguments), dtype=np.float64)
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        message = f"{name} raised {type(error).__name__} {where}: {error}"
+    raise refusal(message)
 
 
 def loss_with_slopes(loss: Any, target_bound: float | None) -> DeclaredLoss:
@@ -212,7 +233,7 @@ def _called(declared: DeclaredLoss, name: str, scores: Array, targets: Array) ->
 
     The function is also called with the pairs in reverse order and with a third of them: neither may change a value.
     """
-    loss, function = declared.loss, getattr(declared.loss, name)
+    loss = declared.loss
     columns = np.broadcast_to(targets, scores.shape)
     arguments = [scores.ravel()] if declared.target_bound is None else [scores.ravel(), columns.ravel()]
     order = np.arange(scores.size)[::-1]
@@ -221,14 +242,7 @@ def _called(declared: DeclaredLoss, name: str, scores: Array, targets: Array) ->
         given = [argument[which] for argument in arguments]
         for argument in given:
             argument.flags.writeable = False
-        message = None
-        try:
-            with np.errstate(all="ignore"):
-                answers.append(np.asarray(function(*given), dtype=np.float64))
-        except Exception as error:  # noqa: BLE001 - a user's code may raise anything
-            message = f"{name} raised {type(error).__name__} on a public grid: {error}"
-        if message is not None:
-            raise _refusal(loss, message)
+        answers.append(called(loss, name, given, "on a public grid", partial(_refusal, loss)))
         if answers[-1].shape != given[0].shape:
             raise _refusal(
                 loss, f"{name} must return an array of the same shape as its arguments, which are one-dimensional"
