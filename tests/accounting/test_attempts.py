@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from confide.accounting.attempts import Attempts, Mark, is_mark
 from confide.accounting.records import Record
 from confide.erm.row_bounds import BallBound
 from confide.errors import LedgerError
+from confide.estimators.parties import take_part
 from confide.privacy.budgets import PureDP
 from confide.training import charge as training_charge
 from confide.training import fit as training_fit
@@ -131,13 +134,25 @@ def searched(ledger, **other):
     return search.fit(table(), table()["ill"])
 
 
+def of_parts(ledger, **other):
+    estimator = LogisticRegression(0.5, alpha=0.1, schema=SCHEMA)
+    return confide.intervals_from_parts(estimator, table(), table()["ill"], **{"n_parts": 5, "ledger": ledger, **other})
+
+
 OTHERS = [
     (evaluated, {"n_bins": 6}),
     (rated_by_group, {"groups": None}),
     (described, {"columns": ["sex", "age"]}),
     (bounded, {"quantiles": (0.05, 0.9)}),
     (searched, {"method": "exponential"}),
+    (of_parts, {"n_parts": 6}),
 ]
+
+
+def statement_of(found):
+    """What is said under a release."""
+    guarantee = getattr(found, "guarantee_", None) or getattr(found, "guarantee", None)
+    return str(found) if guarantee is None else guarantee.statement()
 
 
 @pytest.mark.parametrize(("work", "change"), OTHERS)
@@ -151,7 +166,7 @@ def test_other_releases_that_were_killed_are_finished_under_their_charge(path, m
     with pytest.raises(LedgerError, match="nothing to be finished"):
         work(Ledger(path, finish=True), **change)
     found = work(Ledger(path, finish=True))
-    said = found.guarantee_.statement() if work is searched else str(found)
+    said = statement_of(found)
     assert "An earlier attempt at this release, under the same charge, ended before" in " ".join(said.split())
     if work in (evaluated, rated_by_group, described):
         assert found.to_dict()["interrupted"] == list(found.interrupted) != []
@@ -166,8 +181,63 @@ def test_other_releases_that_were_killed_are_finished_under_their_charge(path, m
     with pytest.raises(LedgerError, match="nothing to be finished"):
         work(Ledger(path, finish=True))
     fresh = work(Ledger(path))
-    assert "earlier attempt" not in str(fresh.guarantee_ if work is searched else fresh)
+    assert "earlier attempt" not in statement_of(fresh)
     assert (Ledger(path).verify(), Ledger(path).unfinished()) == (2, [])
+
+
+@pytest.mark.parametrize("work", [fitted, *(work for work, _ in OTHERS)])
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_control_c_after_the_mark_of_a_release_takes_nothing_away(monkeypatch, work, asks):
+    """It waits until the call has what it returns, and has it then; whose handler asks for nothing gets it as ever."""
+    model()
+    ledger, end, handler, came = Ledger(limit=1.0), Ledger.end, signal.getsignal(signal.SIGINT), []
+
+    def marked(ledger, charge, attempt):
+        end(ledger, charge, attempt)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def note(number, frame):
+        came.append(number)
+        if asks:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "end", marked)
+    signal.signal(signal.SIGINT, note)
+    try:
+        if asks:
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                work(ledger)
+            found = stopped.value.released
+        else:
+            found = work(ledger)
+        assert signal.getsignal(signal.SIGINT) is note
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert came == [signal.SIGINT]
+    assert "differential" in statement_of(found) or "private" in statement_of(found)
+    assert (ledger.verify(), ledger.unfinished()) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "is_fitted"), [(training_charge, "_end", True), (training_fit, "released", False)]
+)
+def test_control_c_leaves_a_fitted_estimator_or_a_fit_that_can_be_finished(monkeypatch, owner, name, is_fitted):
+    """After the mark the one, and before it the other."""
+    ledger, whole = Ledger(limit=2.0), getattr(owner, name)
+    estimator = LogisticRegression(0.5, classes=[0, 1], ledger=ledger)
+
+    def stopped(*given):
+        made = whole(*given)
+        os.kill(os.getpid(), signal.SIGINT)
+        return made
+
+    monkeypatch.setattr(owner, name, stopped)
+    with pytest.raises(KeyboardInterrupt) as error:
+        estimator.fit(NUMBERS, LABELS)
+    assert hasattr(estimator, "coef_") == is_fitted
+    assert getattr(error.value, "released", None) is (estimator if is_fitted else None)
+    assert ledger.unfinished() == ([] if is_fitted else [1])
 
 
 @pytest.mark.parametrize("work", [work for work, _ in OTHERS])
@@ -319,12 +389,14 @@ def test_a_fit_that_is_killed_again_while_it_is_finished_is_finished_by_a_third(
 
 def test_of_two_runs_under_one_charge_one_releases(path, monkeypatch):
     """A run that was believed dead goes on: the one that took its charge up releases, and what it made is dropped."""
-    release, models = training_fit.released, []
+    release, models, coefficients = training_fit.released, [], []
 
     def slow(*given):
         monkeypatch.setattr(training_fit, "released", release)
         models.append(fitted(Ledger(path, finish=True)))
-        return release(*given)
+        made = release(*given)
+        coefficients.append(weakref.ref(made[0].coef))
+        return made
 
     monkeypatch.setattr(training_fit, "released", slow)
     late = "was taken up by another attempt while this one went on, so nothing of this one"
@@ -332,7 +404,7 @@ def test_of_two_runs_under_one_charge_one_releases(path, monkeypatch):
         fitted(Ledger(path))
     gc.collect()
     assert refusal.value.__traceback__ is not None
-    assert not any(isinstance(each, training_fit.Fit) for each in gc.get_objects())
+    assert [coef() for coef in coefficients] == [None]
     assert len(models) == 1
     assert Ledger(path).spent() == PureDP(0.5)
     assert Ledger(path).unfinished() == []
@@ -435,15 +507,44 @@ def test_a_fit_in_memory_that_was_stopped_by_hand_is_finished(monkeypatch):
     assert ledger.spent() == PureDP(0.5)
 
 
-@pytest.mark.parametrize("other", [{"budget": 0.25}, {"alpha": 0.125}, {"n_rows": 201}, {"random_state": 0}])
+@pytest.mark.parametrize("other", [{"budget": 0.25}, {"alpha": 0.125}, {"n_rows": 201}])
 def test_nothing_else_is_released_under_the_charge(path, monkeypatch, other):
-    """Another budget, another parameter, another table, or noise that somebody knows."""
+    """Another budget, another parameter, or another table; nor with noise that somebody knows."""
     killed(path, monkeypatch, *STEPS[1])
     with pytest.raises(LedgerError, match="data, schema, parameters or version differ"):
         fitted(Ledger(path, finish=True), **other)
     assert Ledger(path).unfinished() == [1]
-    with pytest.raises(LedgerError, match="nothing to be finished"):
-        Ledger(path, finish=True).charge(0.5)
+    for work in (
+        lambda ledger: ledger.charge(0.5),
+        lambda ledger: ledger.plan([PureDP(0.25)] * 2),
+        lambda ledger: fitted(ledger, random_state=0),
+    ):
+        with pytest.raises(
+            LedgerError, match="a batch, a charge by hand, and a release that a seed or functions of your own"
+        ):
+            work(Ledger(path, finish=True))
+    assert (Ledger(path).verify(), Ledger(path).unfinished()) == (1, [1])
+
+
+def test_a_fit_over_the_rows_of_parties_is_finished(monkeypatch):
+    """The coordinator keeps the ledger, and parties take part in the next attempt as they did in the first."""
+
+    def over_parties(ledger):
+        ours, theirs = multiprocessing.Pipe()
+        thread = threading.Thread(
+            target=take_part, args=(theirs, LogisticRegression(schema=SCHEMA), table(), table()["ill"])
+        )
+        thread.start()
+        try:
+            return LogisticRegression(0.5, schema=SCHEMA, ledger=ledger).fit(confide.FederatedRows(SCHEMA, [ours]))
+        finally:
+            ours.close()
+            thread.join(60)
+
+    ledger = interrupted(over_parties, monkeypatch)
+    assert ledger.unfinished() == [1]
+    assert over_parties(ledger).guarantee_.circumstances.attempts == 2
+    assert (ledger.verify(), ledger.unfinished()) == (1, [])
 
 
 def test_a_charge_by_hand_or_from_a_seed_cannot_be_finished(path):

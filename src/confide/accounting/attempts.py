@@ -100,19 +100,21 @@ class Attempts:
         LedgerError
             If there is no such charge.
         """
-        for number in sorted(self._going_on, reverse=True):
+        anew = "Nothing was used or charged. To charge a new release, do not ask to finish one."
+        if not intent:
+            raise LedgerError(
+                f"there is nothing to be finished: a batch, a charge by hand, and a release that a seed or functions of "
+                f"your own decide cannot be known again after an interruption, so what they cost stays charged. {anew}"
+            )
+        for number in self.charges[::-1]:
             entry = entries[number - 1]
             # Events of records do not state the relation, which is that of the ledger.
-            if (
-                intent
-                and entry.details[INTENT] == intent
-                and [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]
-            ):
+            is_same = [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]
+            if is_same and entry.details[INTENT] == intent:
                 return Mark(number, self._last[number] + 1, ended=False)
         raise LedgerError(
-            "this ledger has no charge for this very release that released nothing, so there is nothing to be finished: it "
-            "was never charged, it has released, it is decided by a seed or by functions of your own, or data, schema, "
-            "parameters or version differ. Nothing was used or charged. To charge a new release, do not ask to finish one."
+            f"this ledger has no charge for this very release that released nothing, so there is nothing to be finished: it "
+            f"was never charged, it has released, or data, schema, parameters or version differ. {anew}"
         )
 
     @property

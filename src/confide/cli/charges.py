@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from confide.files import document_text, rescued, write_text
 from confide.privacy.budgets import Budget
 from confide.privacy.events import as_events
 from confide.report.ledger_facts import unit_note
-from confide.training.charge import VOID_MARK, note_checksum
+from confide.training.charge import STOPS, VOID_MARK, note_checksum
 
 NO_LEDGER_GIVEN = (
     "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
@@ -75,19 +74,12 @@ class _WatchedLedger(Ledger):
     is_certain : whether that charge is known to be on disk
     purpose : what the user says that the charge is for; None for what the library says
     model_file : the file that will hold what is bought; None if there is none
-    at_end : called when a release has ended, before its mark is written
     """
 
     charged: Budget | None = None
     is_certain = False
     purpose: str | None = None
     model_file: Path | None = None
-    at_end: Callable[[], None] | None = None
-
-    def end(self, charge: int, attempt: int) -> None:
-        if self.at_end is not None:
-            self.at_end()
-        super().end(charge, attempt)
 
     def charge(self, budget: object, *, purpose: str = "", details: Mapping[str, str] | None = None, **how: Any) -> None:
         model = {} if self.model_file is None else {"model": str(self.model_file)}
@@ -132,33 +124,14 @@ class Charges:
     ) -> None:
         if finish and place is None:
             raise ParameterError("--finish is for a release that was charged to a ledger: give it with --ledger.")
-        self._place, self._handlers, self._stops = place, dict[signal.Signals, Any](), list[int]()
+        self._place = place
         self.ledger = None if place is None else _WatchedLedger(place, finish=finish)
         if self.ledger is not None:
-            self.ledger.purpose, self.ledger.model_file, self.ledger.at_end = purpose, model_file, self._hold_stops
+            self.ledger.purpose, self.ledger.model_file = purpose, model_file
             if note := unit_note(self.ledger.max_rows_per_person, rows):
                 print(f"warning: {place}: {note}", file=sys.stderr)
         self._model_place: str | None = None
         self._is_fitted = self.is_unasked = False
-
-    def _hold_stops(self) -> None:
-        """Let signals that end a program wait from the end of a release on, until a file holds what was released."""
-        if self._handlers or threading.current_thread() is not threading.main_thread():
-            return
-        for number in signal.Signals:
-            handler = signal.getsignal(number)
-            # One that is ignored stays ignored.
-            if number.name in {"SIGINT", "SIGTERM", "SIGHUP"} and handler not in {signal.SIG_IGN, None}:
-                self._handlers[number] = handler
-                signal.signal(number, lambda came, _: self._stops.append(came))
-
-    def _end_stops(self) -> list[int]:
-        """Give signals their effect back, and say which ones came."""
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        self._handlers.clear()
-        came, self._stops = self._stops, []
-        return came
 
     @contextmanager
     def reported_on_failure(self, released: str = "model", *, place: str | None = None) -> Iterator[None]:
@@ -176,7 +149,9 @@ class Charges:
         """
         self._model_place = place or self._model_place
         try:
-            yield
+            # From the mark that a release has ended, those that stop the program wait until a file holds it.
+            with STOPS.may_wait("SIGINT", "SIGTERM", "SIGHUP"):
+                yield
             if self.is_unasked:
                 self.is_unasked = False
                 print(f"warning: no ledger was given, so nothing records what this spent. {_MAKE_ONE}", file=sys.stderr)
@@ -186,8 +161,6 @@ class Charges:
                 raise
             where = f"The {released} is {self._model_place}." if self._model_place else f"No {released} was written."
             raise StoppedAfterCharge(error, f"{self._charged()} {where}") from error
-        finally:
-            self._end_stops()
 
     def write_model(self, model: Any, out: Path, *, overwrite: bool, noted: Callable[[str], None] | None = None) -> None:
         """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
@@ -204,7 +177,7 @@ class Charges:
             with self.rescued_on_failure(text, out):
                 noted(hashlib.sha256(text.encode()).hexdigest())
         self.write(text, out, overwrite=overwrite)
-        for number in self._end_stops():
+        for number in STOPS.end():
             signal.raise_signal(number)
 
     def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:

@@ -29,7 +29,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import ReleasedTables, Tables, counted, moments_of
 from confide.training.assumptions import attempts_sentence, void_because
-from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
+from confide.training.charge import Charge, before_charge, charge_and_release, keeps_released, rows_per_person
 
 N_BINS = 64
 """Bins of a column of numbers, even on its scale. Within a bin, 1.6% of the range, a quantile is interpolated. More bins add
@@ -70,6 +70,7 @@ class _Layout:
         return Tables(sizes, sum(line is not None for line in self.lines), neighbours, persons)
 
 
+@keeps_released
 @with_suggestions
 def describe(
     rows: Any,

@@ -57,7 +57,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import Counts, ReleasedTables, Tables, rows_of
 from confide.training.assumptions import attempts_sentence, void_because
-from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
+from confide.training.charge import Charge, before_charge, charge_and_release, keeps_released, rows_per_person
 
 # What an evaluation decides before a row is used: which models, which groups, which tables, at what noise.
 
@@ -332,6 +332,7 @@ Evaluated: TypeAlias = Evaluation | ClassEvaluation | NumberEvaluation | ModelCo
 _Release: TypeAlias = Callable[[Sequence[CheckedSource], Entropy], Sequence[Array]]
 
 
+@keeps_released
 @with_suggestions
 def evaluate(
     model: PrivateLinearModel,

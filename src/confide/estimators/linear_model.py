@@ -59,7 +59,7 @@ from confide.parameters import PARAMETERS, checked, checked_choice
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.training.alpha import has_curves, usual_norm_of_curves
 from confide.training.auto_mechanism import MECHANISM_NAMES
-from confide.training.charge import Charge, note_checksum, rows_per_person
+from confide.training.charge import Charge, keeps_released, note_checksum, rows_per_person
 from confide.training.fit import train
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, Settings, SquaredError, penalised, with_own_penalty
@@ -260,6 +260,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
     _written_in_schema: ClassVar[dict[str, object]] = {}
     """The values of parameters that say nothing more, once a schema has all that was chosen."""
 
+    @keeps_released
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
         given = checked_input(X, y, sample_weight)

@@ -34,7 +34,16 @@ from confide.parameters import checked
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
-from confide.training.charge import Charge, before_charge, charge_and_release, divided, refuse_persons, refuse_undivided
+from confide.training.charge import (
+    Charge,
+    before_charge,
+    charge_and_release,
+    deciding_fit,
+    divided,
+    keeps_released,
+    refuse_persons,
+    refuse_undivided,
+)
 from confide.training.fit import lattices_of, model_of_columns, released
 from confide.training.plan import AnyPlan, of_all_rows, plan_for
 from confide.training.settings import Settings, SquaredError
@@ -107,6 +116,7 @@ class PartIntervals:
         return "\n".join(lines)
 
 
+@keeps_released
 @with_suggestions
 def intervals_from_parts(
     estimator: LinearClassifier | LinearRegressor,
@@ -198,6 +208,8 @@ def intervals_from_parts(
         whole = of_all_rows(largest, rows.n_rows)
         event = whole.problem.event(whole.budget)
         unusual = cautions(event.budget, rows.n_rows, rows.n_rows)
+        facts = part_sizes, [plan.to_dict() for plan in plans.values()]
+        charge = charge.of_release(event, lambda: (*facts, deciding_fit(settings, rows)))
         guarantee = _guarantee(whole, n_parts, rows, settings, charge, unusual)
         names = [*map(str, rows.coefficient_names), *(["(intercept)"] if settings.intercept > 0.0 else [])]
         if len(rows.domain) > 2:

@@ -30,7 +30,7 @@ from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import NoisyQuantiles, QuantilesPlan, places, rows_off
 from confide.training.assumptions import attempts_sentence, void_because
-from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
+from confide.training.charge import Charge, before_charge, charge_and_release, keeps_released, rows_per_person
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,7 @@ class PrivateBounds:
         return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted])
 
 
+@keeps_released
 @with_suggestions
 def private_bounds(
     rows: Any,

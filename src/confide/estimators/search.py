@@ -46,6 +46,7 @@ from confide.training.charge import (
     charge_and_release,
     deciding_fit,
     divided,
+    keeps_released,
     mistakes,
     refuse_persons,
     refuse_undivided,
@@ -301,6 +302,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
         return min(plans, key=lambda plan: plan.noise)
 
+    @keeps_released
     def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
         """Search, charge the ledger once, and release the choice and the chosen model.
 

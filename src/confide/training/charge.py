@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import TypeVar
+from functools import cache, partial, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -152,7 +155,69 @@ def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
     return None
 
 
+class Stops:
+    """Signals that stop a program: they wait from the mark that a release has ended until what was released is kept."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._came: list[int] = []
+
+    @contextmanager
+    def may_wait(self, *names: str) -> Iterator[None]:
+        """In this block signals of these names wait once `wait` is called. Who wants those that came asks `end` before."""
+        before, self.names = self.names, names
+        try:
+            yield
+        finally:
+            self.names = before
+            self.end()
+
+    def wait(self) -> None:
+        """Note those that come. One that is ignored stays ignored."""
+        if self._handlers or threading.current_thread() is not threading.main_thread():
+            return
+        for number in map(signal.Signals.__getitem__, self.names):
+            if (handler := signal.getsignal(number)) not in {signal.SIG_IGN, None}:
+                self._handlers[number] = handler
+                signal.signal(number, lambda came, _: self._came.append(came))
+
+    def end(self) -> list[int]:
+        """Give them their effect back, and say which ones came."""
+        while self._handlers:
+            signal.signal(*self._handlers.popitem())
+        came, self._came = self._came, []
+        return came
+
+
+STOPS = Stops()
 Released = TypeVar("Released")
+Releasing = TypeVar("Releasing", bound=Callable[..., Any])
+
+
+def keeps_released(function: Releasing) -> Releasing:
+    """The function, in which control-C waits from the mark that its release has ended until that is kept.
+
+    Then it is raised, and has what the function would have returned as `released`. An estimator has it in any case.
+    """
+
+    @wraps(function)
+    def keeping(*given: Any, **named: Any) -> Any:
+        if STOPS.names or threading.current_thread() is not threading.main_thread():
+            return function(*given, **named)
+        with STOPS.may_wait("SIGINT"):
+            made = function(*given, **named)
+            came = STOPS.end()
+        try:
+            for number in came:
+                signal.raise_signal(number)
+        except BaseException as stopped:
+            stopped.add_note("What was charged had been released. It is kept, as `released` of this error.")
+            vars(stopped)["released"] = made
+            raise
+        return made
+
+    return cast("Releasing", keeping)
 
 
 def charge_and_release(
@@ -198,6 +263,7 @@ def charge_and_release(
             # No error is handled here, so what is raised carries none of the release, and is the same whether that failed.
             if isinstance(failure, KeyboardInterrupt):
                 raise KeyboardInterrupt
+            STOPS.wait()
             _end(charge, *begun)
         except BaseException:
             # Whoever gets the error can read this frame.
