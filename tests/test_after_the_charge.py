@@ -63,7 +63,7 @@ HOLDING = {
     },
     "confide.features.canonical_labels": {"canonical_label"},
     "confide.training.least_squares": {"ridge_weights", "weights_of_sums", "_sums"},
-    "confide.training.charge": {"divided", "mistakes"},
+    "confide.training.charge": {"divided", "mistakes", "Stops.wait", "Stops.end", "Stops.may_wait"},
     "confide.models.scores": {
         "LinearModel.of",
         "LinearModel.scores_alone",

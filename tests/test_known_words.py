@@ -12,6 +12,7 @@ import pytest
 
 import confide
 from confide import ApproxDP, HuberRegressor, Ledger, LogisticRegression, ParameterError, Schema, SchemaError
+from confide.accounting.batches import Batch
 from confide.known_words import closest, listed_unknown, words_of
 
 
@@ -40,8 +41,8 @@ def test_unknown_names_and_words_are_followed_by_what_was_meant():
 
 _PUBLIC_FUNCTIONS = [each for name in confide.__all__ if inspect.isfunction(each := getattr(confide, name))]
 _METHODS = [
-    Ledger.__init__, Ledger.charge, LogisticRegression.plan, HuberRegressor.plan, confide.PrivateSearchCV.plan,
-    LogisticRegression.predict_interval, confide.ApproxDP.to_approx,
+    Ledger.__init__, Ledger.charge, Ledger.plan, Batch.charge, LogisticRegression.plan, HuberRegressor.plan,
+    confide.PrivateSearchCV.plan, LogisticRegression.predict_interval, confide.ApproxDP.to_approx,
 ]  # fmt: skip
 _CLASSES = [each for name in confide.__all__ if is_dataclass(each := getattr(confide, name)) and not hasattr(each, "fit")]
 

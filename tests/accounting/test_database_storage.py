@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import pickle
-import signal
 import socket
 import sys
 import time
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
 from typer.testing import CliRunner
 
 from confide import LogisticRegression
@@ -27,7 +25,6 @@ from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
-from tests.accounting.many_processes import assert_exact
 from tests.accounting.network import COMMIT
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
@@ -53,33 +50,6 @@ def charged(url):
 # Creating and opening
 
 
-def test_what_was_charged_is_there_after_reopening(charged):
-    """Limit, relation, way of adding, charges and head."""
-    ledger = Ledger(charged)
-    assert (ledger.limit, ledger.neighbours, ledger.accounting) == (ApproxDP(4.0, 1e-6), "replace-one", "sum")
-    assert ledger.spent() == ApproxDP(1.75, 1e-7)
-    ledger.charge(0.25)
-    assert ledger.spent() == Ledger(charged).spent() == ApproxDP(2.0, 1e-7)
-    assert ledger.verify(Ledger(charged).head) == 4
-    assert ledger.entries()["purpose"].tolist() == ["mean age", "fit", "SECOND MEAN", ""]
-
-
-@pytest.mark.parametrize(
-    ("options", "advice"),
-    [
-        ({"limit": 3.0}, "has the limit epsilon 4, delta 1e-06, not epsilon 3"),
-        ({"limit": ApproxDP(4.0, 1e-6), "neighbours": "add-or-remove-one"}, "replace-one guarantees, not add-or-remove-one"),
-        ({"neighbours": "add-or-remove-one"}, "one ledger for each relation"),
-        ({"accounting": "renyi"}, "accounting='sum', not 'renyi'"),
-        ({"max_rows_per_person": 2}, "is for max_rows_per_person=1, not 2"),
-    ],
-)
-def test_a_ledger_that_is_not_as_the_caller_says_is_refused(charged, options, advice):
-    """Limit, relation, persons and way of adding are fixed once."""
-    with pytest.raises(LedgerError, match=advice):
-        Ledger(charged, **options)
-
-
 def test_a_missing_ledger_is_refused_with_advice(server, url):
     """Opening never creates; a schema that something else lives in is left alone."""
     with pytest.raises(LedgerError, match=r"has no ledger.*confide ledger init"):
@@ -98,22 +68,6 @@ def test_a_server_that_is_not_there_is_refused_with_advice(server):
             Ledger(server.url("study", port=free.getsockname()[1]))
     with pytest.raises(LedgerError, match="cannot be reached"):
         Ledger(server.url("study", database="nowhere"), limit=1.0)
-
-
-def create_and_report(url, start, results):
-    start.wait()
-    results.put(Ledger(url, limit=1.0)._header.identity)
-
-
-def test_many_processes_that_create_one_ledger_share_it(url):
-    """The first wins, the others open it."""
-    start, results = FORK.Barrier(8), FORK.Queue()
-    children = [FORK.Process(target=create_and_report, args=(url, start, results)) for _ in range(8)]
-    for child in children:
-        child.start()
-    assert len({results.get(timeout=60) for _ in children}) == 1
-    for child in children:
-        child.join()
 
 
 def test_who_comes_second_finds_the_ledger_of_the_first(charged, monkeypatch):
@@ -344,55 +298,12 @@ def test_a_server_that_does_not_sync_is_refused(server, charged, setting):
     assert Ledger(charged).verify() == 3
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(100.0, 120), (0.87, 87)])
-def test_eight_processes_lose_no_charge_and_never_overspend(url, limit, expected):
-    """120 charges in all: each is counted once; or exactly those that fit."""
-    assert_exact(url, limit=limit, processes=8, times=15, expected=expected)
-
-
 def charge_until_stopped(url, acknowledged):
     ledger = Ledger(url)
     with contextlib.suppress(LedgerError):
         while True:
             ledger.charge(0.001)
             os.write(acknowledged, b".")
-
-
-def spent_after_kills(url, times):
-    """Kill a client at a random moment, again and again, and compare what it said with what the server says."""
-    rng = np.random.default_rng(3)
-    Ledger(url, limit=1e6)
-    acknowledged = 0
-    for _ in range(times):
-        reader, writer = os.pipe()
-        child = FORK.Process(target=charge_until_stopped, args=(url, writer))
-        child.start()
-        os.close(writer)
-        assert os.read(reader, 1) == b"."
-        time.sleep(float(rng.uniform(0.0, 0.1)))
-        os.kill(child.pid, signal.SIGKILL)
-        child.join()
-        acknowledged += 1 + sum(len(piece) for piece in iter(lambda: os.read(reader, 65536), b""))  # noqa: B023
-        os.close(reader)
-        # A writer: it waits for the lock, and so for a COMMIT of the dead client that the server still works on.
-        ledger = Ledger(url)
-        ledger.charge(0.001)
-        count = ledger.verify()
-        assert acknowledged + 1 <= count <= acknowledged + 2
-        assert ledger.spent().epsilon == pytest.approx(count / 1000)
-        acknowledged = count
-
-
-def test_no_acknowledged_charge_is_lost_by_kills_of_clients(url):
-    """20 times: the ledger opens, holds every charge whose call returned and at most one more, and takes more."""
-    spent_after_kills(url, 20)
-
-
-@pytest.mark.audit
-@pytest.mark.slow
-def test_no_acknowledged_charge_is_lost_by_100_kills_of_clients(url):
-    """The same, longer."""
-    spent_after_kills(url, 100)
 
 
 def test_no_acknowledged_charge_is_lost_when_the_server_is_killed(server, url):
@@ -557,18 +468,6 @@ def test_the_end_of_the_chain_is_compared_at_the_charge(charged):
     assert ledger.verify() == 3
 
 
-def test_an_open_ledger_survives_a_fork(url):
-    """Parent and child go on with the same object and the same ledger."""
-    ledger = Ledger(url, limit=10.0)
-    ledger.charge(1.0)
-    child = FORK.Process(target=ledger.charge, args=(2.0,))
-    child.start()
-    ledger.charge(4.0)
-    child.join()
-    assert child.exitcode == 0
-    assert ledger.spent() == PureDP(7.0)
-
-
 # The same decisions as a file
 
 
@@ -624,17 +523,6 @@ def test_a_database_admits_exactly_what_a_file_admits(url, tmp_path, options):
 
 
 # Wrappers and the command line
-
-
-@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
-def test_grid_search_in_several_processes_charges_the_one_ledger(url):
-    """Two candidates on three folds and one refit: seven fits, whoever ran them."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 2))
-    ledger = Ledger(url, limit=10.0)
-    search = GridSearchCV(LogisticRegression(0.5, ledger=ledger), {"alpha": [0.1, 1.0]}, cv=3, n_jobs=2)
-    search.fit(X, (X[:, 0] > 0).astype(int))
-    assert ledger.spent() == PureDP(3.5)
 
 
 def run(*arguments, code=0):

@@ -27,7 +27,6 @@ from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.events import Event
-from tests.accounting.many_processes import assert_exact
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -76,16 +75,6 @@ def statements(path, *texts):
 # Creating and opening
 
 
-def test_what_was_charged_is_there_after_reopening(charged):
-    """Limit, relation, way of adding, charges and head."""
-    before = content(charged)
-    ledger = Ledger(charged)
-    assert ledger.spent() == ApproxDP(1.75, 1e-7)
-    ledger.charge(0.25)
-    assert ledger.spent() == Ledger(charged).spent() == ApproxDP(2.0, 1e-7)
-    assert content(charged) != before
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -101,23 +90,6 @@ def test_the_same_call_creates_and_opens(path, options):
     ledger = Ledger(path, **options)
     assert len(ledger.entries()) == 1
     assert Ledger(path).limit == ledger.limit
-
-
-@pytest.mark.parametrize(
-    ("options", "advice"),
-    [
-        ({"limit": 3.0}, "has the limit epsilon 4, delta 1e-06, not epsilon 3"),
-        ({"limit": ApproxDP(4.0, 1e-5)}, "not epsilon 4, delta 1e-05"),
-        ({"limit": ApproxDP(4.0, 1e-6), "neighbours": "add-or-remove-one"}, "replace-one guarantees, not add-or-remove-one"),
-        ({"neighbours": "add-or-remove-one"}, "one ledger for each relation"),
-        ({"accounting": "renyi"}, "accounting='sum', not 'renyi'"),
-        ({"max_rows_per_person": 2}, "is for max_rows_per_person=1, not 2"),
-    ],
-)
-def test_a_ledger_that_is_not_as_the_caller_says_is_refused(charged, options, advice):
-    """Limit, relation, persons and way of adding are fixed once."""
-    with pytest.raises(LedgerError, match=advice):
-        Ledger(charged, **options)
 
 
 def test_a_ledger_of_the_other_relation_opens_by_its_path_alone(path):
@@ -187,23 +159,6 @@ def test_a_log_without_its_ledger_is_not_adopted_by_a_new_one(path):
     with pytest.raises(LedgerError, match=r"study\.db-wal"):
         Ledger(path, limit=1.0)
     assert not path.exists()
-
-
-def create_and_report(path, start, results):
-    start.wait()
-    results.put(Ledger(path, limit=1.0)._header.identity)
-
-
-def test_many_processes_that_create_one_file_share_it(path):
-    """The first wins, the others open it."""
-    start, results = FORK.Barrier(8), FORK.Queue()
-    children = [FORK.Process(target=create_and_report, args=(path, start, results)) for _ in range(8)]
-    for child in children:
-        child.start()
-    assert len({results.get(timeout=60) for _ in children}) == 1
-    for child in children:
-        child.join()
-    assert [entry.name for entry in path.parent.iterdir()] == ["study.db"]
 
 
 # One file by two names
@@ -897,64 +852,6 @@ def test_each_charge_is_synced_before_it_returns(path, monkeypatch):
 # Several processes
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(100.0, 256), (1.87, 187)])
-def test_sixteen_processes_lose_no_charge_and_never_overspend(path, limit, expected):
-    """256 charges in all: each is counted once; or exactly those that fit."""
-    assert_exact(path, limit=limit, processes=16, times=16, expected=expected)
-
-
-def charge_until_killed(path, acknowledged):
-    ledger = Ledger(path)
-    while True:
-        ledger.charge(0.001)
-        os.write(acknowledged, b".")
-
-
-def fit_until_killed(path, acknowledged):
-    model = LogisticRegression(0.001, ledger=Ledger(path))
-    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
-    while True:
-        model.fit(X, y)
-        os.write(acknowledged, b".")
-
-
-def spent_after_kills(path, target, times):
-    """Kill a child at a random moment, again and again, and compare what it said with what the file says."""
-    rng = np.random.default_rng(3)
-    Ledger(path, limit=1e6)
-    acknowledged = 0
-    for _ in range(times):
-        reader, writer = os.pipe()
-        child = FORK.Process(target=target, args=(path, writer))
-        child.start()
-        os.close(writer)
-        assert os.read(reader, 1) == b"."
-        time.sleep(float(rng.uniform(0.0, 0.03)))
-        os.kill(child.pid, signal.SIGKILL)
-        child.join()
-        acknowledged += 1 + sum(len(piece) for piece in iter(lambda: os.read(reader, 65536), b""))  # noqa: B023
-        os.close(reader)
-        ledger = Ledger(path)
-        count = ledger.verify()
-        assert count >= acknowledged
-        assert ledger.spent().epsilon == pytest.approx(count / 1000)
-        acknowledged = count  # at most one more than was acknowledged, which counts from now on
-
-
-@pytest.mark.parametrize("target", [charge_until_killed, fit_until_killed])
-def test_no_acknowledged_charge_is_lost_by_kill(path, target):
-    """20 times: the file opens, holds every charge whose call returned, and takes more."""
-    spent_after_kills(path, target, 20)
-
-
-@pytest.mark.audit
-@pytest.mark.slow
-@pytest.mark.parametrize("target", [charge_until_killed, fit_until_killed])
-def test_no_acknowledged_charge_is_lost_by_200_kills(path, target):
-    """The same, longer."""
-    spent_after_kills(path, target, 200)
-
-
 def test_creating_survives_a_kill(path):
     """Killed at any moment, there is a ledger or there is none, and the same call goes on."""
     rng = np.random.default_rng(5)
@@ -966,18 +863,6 @@ def test_creating_survives_a_kill(path):
         child.join()
         Ledger(path, limit=1.0).charge(0.5)
         path.unlink()
-
-
-def test_an_open_ledger_survives_a_fork(path):
-    """Parent and child go on with the same object and the same file."""
-    ledger = Ledger(path, limit=10.0)
-    ledger.charge(1.0)
-    child = FORK.Process(target=ledger.charge, args=(2.0,))
-    child.start()
-    ledger.charge(4.0)
-    child.join()
-    assert child.exitcode == 0
-    assert ledger.spent() == PureDP(7.0)
 
 
 # Wrappers that do not know about privacy
@@ -996,17 +881,6 @@ def test_a_ledger_pickles_as_its_path_and_identity(charged):
     again = pickle.loads(pickle.dumps(ledger))
     again.charge(0.25)
     assert ledger.spent() == again.spent() == ApproxDP(2.0, 1e-7)
-
-
-@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
-def test_grid_search_in_several_processes_charges_the_one_file(path, rows):
-    """Two candidates on three folds and one refit: seven fits, whoever ran them."""
-    X, y = rows
-    ledger = Ledger(path, limit=10.0)
-    search = GridSearchCV(LogisticRegression(0.5, ledger=ledger), {"alpha": [0.1, 1.0]}, cv=3, n_jobs=2)
-    search.fit(X, y)
-    assert ledger.spent() == PureDP(3.5)
-    assert search.best_estimator_.ledger._records.path == path
 
 
 @pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Protocol, Self
 from confide.accounting.filters import least_rows
 from confide.accounting.records import DETAILS, Entry
 from confide.errors import BudgetExceeded, LedgerError
+from confide.known_words import with_suggestions
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.events import Event, as_events
 
@@ -101,6 +102,7 @@ class Batch(Shared):
         """The largest number of rows of a person for whom the limit holds."""
         return self._ledger.max_rows_per_person
 
+    @with_suggestions
     def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
         """Use up one release that was planned and is equal to this one, or raise and use up nothing.
 

@@ -330,6 +330,7 @@ class Ledger(Shared):
             )
         return checked_details(details, names)
 
+    @with_suggestions
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
 
@@ -422,14 +423,13 @@ class Ledger(Shared):
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
-            written: Entry | Mark
             if self.finish:
-                written = self._attempts.next(self._entries, events, (details or {}).get(INTENT))
-                number, attempt = written.charge, written.attempt
+                mark = self._attempts.next(self._entries, events, (details or {}).get(INTENT))
+                number, attempt, text = mark.charge, mark.attempt, mark.text
             else:
                 accounting, number, attempt = self._refuse_excess(events), len(self._entries) + 1, 1
-                written = Entry(number, self.dated_like or now(), said, accounting, events, details or {})
-            self._add(session, written.text)
+                text = Entry(number, self.dated_like or now(), said, accounting, events, details or {}).text
+            self._add(session, text)
         self._of_thread.last_charge, self._of_thread.last_attempt = number, attempt
 
     def _refuse_excess(self, events: tuple[Event, ...]) -> str:
@@ -553,17 +553,17 @@ class Ledger(Shared):
         unit = f"{self.neighbours}, max_rows_per_person={self.max_rows_per_person}"
         return f"<Ledger {place}: limit {amounts_of(self.limit)}, {unit}>"
 
-    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, bool, str]]:
+    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, bool, str | None]]:
         if self._records.path is None:
             raise LedgerError(
                 "an in-memory ledger cannot be pickled or sent to another process: the copy would spend the same budget "
                 "again. Use a ledger in a file, confide.Ledger(path, limit=...), or run the work in this process (n_jobs=1 "
                 "or threads)."
             )
-        return _reopened, (str(self._records.path), self._header.identity, self.finish, getattr(self._last, "hash", ""))
+        return _reopened, (str(self._records.path), self._header.identity, self.finish, self._last and self._last.hash)
 
 
-def _reopened(path: str, identity: str, finish: bool = False, head: str = "") -> Ledger:
+def _reopened(path: str, identity: str, finish: bool = False, head: str | None = None) -> Ledger:
     """The ledger that was pickled, if its file is still the same and has all that it had."""
     ledger = Ledger(path, finish=finish)
     if ledger._header.identity != identity:

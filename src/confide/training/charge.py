@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from typing import Any, TypeVar, cast
@@ -177,10 +177,11 @@ class Stops:
         """Note those that come. One that is ignored stays ignored."""
         if self._handlers or threading.current_thread() is not threading.main_thread():
             return
-        for number in map(signal.Signals.__getitem__, self.names):
-            if (handler := signal.getsignal(number)) not in {signal.SIG_IGN, None}:
-                self._handlers[number] = handler
-                signal.signal(number, lambda came, _: self._came.append(came))
+        with suppress(ValueError):  # the main thread of another interpreter gets no signals, and may not say what they do
+            for number in map(signal.Signals.__getitem__, self.names):
+                if (handler := signal.getsignal(number)) not in {signal.SIG_IGN, None}:
+                    signal.signal(number, lambda came, _: self._came.append(came))
+                    self._handlers[number] = handler
 
     def end(self) -> list[int]:
         """Give them their effect back, and say which ones came."""
