@@ -64,7 +64,7 @@ def widths(
         drawn = rng.integers(len(population.rows), size=n)
         labels = 2 * population.drawn(rng, drawn) - 1
         source = MemorySource(ArrayBlocks(population.rows[drawn]), labels.astype(np.int8))
-        ends = uncertainty(released(plan, source, Entropy.fresh()).evidence).intervals(0.95)
+        ends = uncertainty(released(plan, source, Entropy.fresh())[1]).intervals(0.95)
         found.append(ends[:, 1] - ends[:, 0])
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
     by_repetition = np.mean(hits, axis=1)

@@ -22,7 +22,7 @@ NOISE_HIDES = "The noise hides what these rows say"
 _SCALES = np.geomspace(0.1, 10.0, 201)
 _LAST_RESORT = 0.2
 """A share above this one is taken only if no smaller share keeps the seal's noise below its limit."""
-_SMALL_SEAL_NOISE, _LARGEST_SEAL_NOISE = 0.01, 0.14
+_SMALL_SEAL_NOISE, LARGEST_SEAL_NOISE = 0.01, 0.14
 """Bounds on the seal's noise, relative to the main noise where the loss adds no curvature; the larger one adds 1%."""
 _SMALL_ON_SCORES = 0.05
 """Bound on the seal's noise on the score of a longest row, relative to the least score at which the loss may be 0.
@@ -179,9 +179,9 @@ def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, .
             plan: Any = plan_at(share)
             seal, noise = plan.seal_norm, plan.noise_norm
             # The seal's noise shrinks as its share grows, and the main noise changes by less than half.
-            if seal * share > 2.0 * _LARGEST_SEAL_NOISE * noise * shares[-1]:
+            if seal * share > 2.0 * LARGEST_SEAL_NOISE * noise * shares[-1]:
                 break
-            if seal <= _LARGEST_SEAL_NOISE * noise:
+            if seal <= LARGEST_SEAL_NOISE * noise:
                 # Small compared with the main noise, or with the scores that the loss asks for.
                 least, problem, loss = plan, plan.problem, plan.problem.loss_bounds
                 on_scores = seal * problem.row_norm / math.sqrt(problem.n_weights)

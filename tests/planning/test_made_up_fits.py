@@ -35,17 +35,34 @@ def made_up(kind, error, n_rows=4_000):
 @pytest.mark.parametrize(("kind", "error"), [("numbers", 0.3), ("counts", 0.7), ("classes", 0.3)])
 def test_a_model_without_privacy_errs_as_guessed_on_made_up_rows(kind, error):
     """The best prediction does, and with one number of straight effect, one flag and three levels a linear model is it."""
-    table, outcome = made_up(kind, error)
+    table, _ = made_up(kind, error)
     model = MODELS[kind](math.inf, schema=SCHEMAS[kind], alpha=1e-5).fit(table.rows[:4_000], table.targets[:4_000])
     predicted, fresh = model.predict(table.rows[4_000:]), np.asarray(table.targets[4_000:])
     if kind == "classes":
         found = np.mean(predicted != fresh)
-        assert np.mean(fresh == outcome.labels[0]) == pytest.approx(0.5, abs=0.15)
     elif kind == "counts":
         found = _deviance(fresh, predicted) / _deviance(fresh, np.full(len(fresh), fresh.mean()))
     else:
         found = np.mean((fresh - predicted) ** 2) / fresh.var()
     assert found == pytest.approx(error, abs=0.06)
+
+
+@pytest.mark.parametrize(("share", "second", "error"), [(0.74, 0.17, 0.23), (0.5, 0.29, 0.1), (1 / 3, 1 / 3, 0.4)])
+def test_made_up_classes_have_the_share_of_the_most_frequent_one_that_is_expected(share, second, error):
+    """However strong the signal: the others have shares in proportion to 1 / rank^s, 0.74 : 0.17 : 0.09 with an s of 2.1."""
+    outcome = Outcome("classes", (0.0, 0.0), ("p", "q", "r"), share)
+    targets = np.asarray(_table(SCHEMAS["classes"], None, 5, outcome, error, 4_000, 1).targets)
+    found = [np.mean(targets == label) for label in outcome.labels]
+    assert found == pytest.approx([share, second, 1.0 - share - second], abs=0.025)
+
+
+def test_the_forecast_of_a_weak_signal_is_near_a_constant_answer():
+    """Three kinds of work of 15,000 people err by .253 without privacy, .26 always the most frequent, .273 at epsilon 1."""
+    levels = {f"c{k}": {"categories": [f"l{i}" for i in range(k)]} for k in (16, 14, 5, 2, 2, 6)}
+    numbers = {name: {"low": 0, "high": 100} for name in ("age", "hours", "gain", "loss")}
+    schema = confide.Schema.from_dict({"target": TARGETS["classes"], "columns": levels | numbers})
+    model = confide.LogisticRegression(1.0, schema=schema)
+    assert simulate(model, 15_000, error=0.253, positive_rate=0.74, n_designs=1).error < 0.29
 
 
 @pytest.mark.parametrize("kind", list(MODELS))
@@ -89,7 +106,7 @@ def test_rows_without_a_schema_are_forecast_too():
     """Within a ball, for numbers and three classes."""
     assert simulate(confide.HuberRegressor(1.0, target_bound=5.0), 50_000, 4, error=0.4, n_designs=1).error < 0.7
     three = confide.LogisticRegression(1.0, classes=[0, 1, 2])
-    assert 0.3 < simulate(three, 50_000, 4, error=0.3, n_designs=1).error < 0.5
+    assert 0.3 < simulate(three, 2_000, 4, error=0.3, n_designs=1).error < 0.5
 
 
 def test_a_plan_for_three_classes_says_what_a_delta_would_bring():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy import stats
 
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
+from confide.errors import InsufficientRegularisation
 from confide.privacy import objective_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -232,6 +234,31 @@ def test_the_seal_may_take_these_shares_from_the_least_on(monkeypatch):
     ObjectivePerturbation().plan(problem(100, 3), ApproxDP(1.0, 1e-5))
     assert tried == [(0.001, 0.003, 0.01, 0.05, 0.25), (0.01, 0.05, 0.14)]
     assert math.hypot(1.0, 0.14) - 1.0 == pytest.approx(0.01, rel=0.03)
+
+
+def planned_at_ridges(budget, neighbours):
+    """The plan at each of 12 ridges, from those at which the seal has most of the noise on; None where there is none."""
+    plans = []
+    for l2 in np.geomspace(30.0, 3e5, 12):
+        with suppress(InsufficientRegularisation):
+            plans.append(ObjectivePerturbation().plan(problem(10**6, 250_000, l2=float(l2), neighbours=neighbours), budget))
+            continue
+        plans.append(None)
+    return plans
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+@pytest.mark.parametrize("budget", [ApproxDP(1.0, 1e-6), ZCDP(0.05)], ids=lambda budget: budget.kind)
+def test_no_search_for_the_noise_is_made_where_the_seal_would_have_too_much_of_it(budget, neighbours, monkeypatch):
+    """Every plan is that with all searches, and less than half of these are left."""
+    name, counts = "_largest_concentrated" if isinstance(budget, ZCDP) else "_largest", []
+    search = getattr(objective_perturbation, name)
+    monkeypatch.setattr(objective_perturbation, name, lambda *given: counts.append(1) or search(*given))
+    sparing, n_searches = planned_at_ridges(budget, neighbours), len(counts)
+    monkeypatch.setattr(objective_perturbation, "LARGEST_SEAL_NOISE", math.inf)
+    assert sparing == planned_at_ridges(budget, neighbours)
+    assert None in sparing
+    assert 0 < n_searches < 0.5 * (len(counts) - n_searches)
 
 
 @pytest.mark.parametrize("budget", [PureDP(1.0), ZCDP(0.1)], ids=lambda budget: budget.kind)

@@ -87,6 +87,8 @@ _TARGET_MEAN, _TARGET_DEVIATION = -0.3, 0.3
 _COUNT_MEAN = 0.125
 """The mean of counts as a share of the largest."""
 _MOST_SIGNAL = 60.0
+_MOST_ROUNDS = 40
+"""Of fitting the shares of made-up classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Outcome:
     kind : "numbers", "counts" or "classes"
     bounds : of numbers and counts; (0, 0) for classes
     labels : of classes
-    largest_share : of rows in the most frequent class; the others are equally frequent
+    largest_share : of rows in the most frequent class; the shares of the others fall with their rank
     """
 
     kind: str
@@ -320,13 +322,26 @@ def _targets(outcome: Outcome, signals: Array, error: float, uniform: Any) -> An
             return _deviance(counts, means) / _deviance(counts, np.full(size, counts.mean())) - error
 
         return counts_at(_strength(left, 4.0))[0]
-    rest = (1.0 - outcome.largest_share) / (len(outcome.labels) - 1)
-    priors = np.log(np.array([outcome.largest_share] + [rest] * (len(outcome.labels) - 1)))
+    # In proportion to 1 / rank^s, with the s at which the share of the most frequent class is as given.
+    ranks = np.arange(1.0, len(outcome.labels) + 1.0)
+    falling = ranks ** -brentq(lambda s: 1.0 / np.sum(ranks**-s) - outcome.largest_share, -1e-9, 60.0)
+    shares = falling / falling.sum()
+
+    def chances_at(strength: float) -> Array:
+        """(size, classes) chances of the classes, each of which has its share of the rows."""
+        logits, offsets = strength * signals, np.log(shares)
+        for _ in range(_MOST_ROUNDS):
+            # A part of the rows is enough to tell shares.
+            change = np.log(shares / np.maximum(softmax(logits[::4] + offsets, axis=1).mean(axis=0), 1e-12))
+            offsets = offsets + change
+            if np.abs(change).max() < 0.01:
+                break
+        return np.asarray(softmax(logits + offsets, axis=1))
 
     def mistakes(strength: float) -> float:
-        return float(np.mean(1.0 - softmax(priors + strength * signals, axis=1).max(axis=1))) - error
+        return float(np.mean(1.0 - chances_at(strength).max(axis=1))) - error
 
-    cumulated = softmax(priors + _strength(mistakes, _MOST_SIGNAL) * signals, axis=1).cumsum(axis=1)
+    cumulated = chances_at(_strength(mistakes, _MOST_SIGNAL)).cumsum(axis=1)
     return np.array(outcome.labels)[(chance[:, None] > cumulated[:, :-1]).sum(axis=1)]
 
 
@@ -334,4 +349,6 @@ def _strength(excess: Any, most: float) -> float:
     """The least strength of a signal at which an error is as wanted; a large one if none is found."""
     # Counts end at a largest one, so their error rises again where the signal is strong.
     below = next((most / 2.0**step for step in range(7, -1, -1) if excess(most / 2.0**step) < 0.0), None)
-    return most if below is None else float(brentq(excess, 1e-3, below, xtol=1e-3))
+    if below is None or excess(1e-3) <= 0.0:
+        return most if below is None else 1e-3
+    return float(brentq(excess, 1e-3, below, xtol=1e-3))

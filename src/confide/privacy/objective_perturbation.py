@@ -15,7 +15,7 @@ from functools import partial
 from confide.erm.objective import Solver
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.expected_noise import first_small_seal
+from confide.expected_noise import LARGEST_SEAL_NOISE, first_small_seal
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import certified_minimiser, insufficient
 from confide.privacy.events import PureMechanism
@@ -32,10 +32,11 @@ _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 _TOO_CURVED = "the curvature alone exceeds the budget; raise alpha or the budget."
 
 
-def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
+def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float, largest_seal: float = math.inf) -> Plan:
     """The plan with Gaussian noise of this shape, whose seal takes this share: proofs/gaussian.md, section on the plan.
 
-    The budget also pays for the Gaussian releases beside it, `Problem.beside_mu`.
+    The budget also pays for the Gaussian releases beside it, `Problem.beside_mu`. There is no plan if at the largest mu the
+    seal's noise is above `largest_seal` times the main noise. As mu falls this quotient grows, and the search takes time.
     """
     loss, of_row = problem.loss_bounds, budget_of_row(budget, problem.rows_per_person)
     shift = gradient_shift(1.0, problem.neighbours)
@@ -44,27 +45,28 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
     slopes_known = isinstance(of_row, ZCDP) and loss.tapered and loss.n_outputs == 1
     l2 = max(problem.l2, least_l2(pure_epsilon(of_row) * (2.0 / shift if slopes_known else 1.0), loss, shape.l2_norm))
     curvature = curvature_cost(loss, shape.l2_norm, l2)
+    bend = _bend(shape, loss.lipschitz, l2) if loss.tapered else (math.inf, 1.0, 1.0)
 
     def curve_at(mu: float) -> GaussianObjective:
-        kappa = _kappa(shape, problem.largest_weight, loss.lipschitz / mu, l2) if loss.tapered else math.inf
-        seal_mu = share * shift * mu
-        others = (loss.n_outputs, loss.separable, problem.beside_mu, *bend)
-        if loss.n_outputs == 1:
-            return GaussianObjective(mu, curvature, kappa, seal_mu, problem.neighbours, loss.monotone, *others)
-        # With several scores, this is what the curvature costs near any corner of the slopes: proofs/multiclass.md, theorem
-        # 4.
-        cost = min(curvature, loss.trace / problem.largest_weight * kappa * _UP)
-        return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, loss.monotone, *others)
+        costs = curvature, _kappa(shape, problem.largest_weight, loss.lipschitz / mu, l2) if loss.tapered else math.inf
+        if loss.n_outputs > 1:
+            # This is what the curvature costs near any corner of the slopes: proofs/multiclass.md, theorem 4.
+            costs = min(curvature, loss.trace / problem.largest_weight * costs[1] * _UP), math.inf
+        return GaussianObjective(mu, costs[0], costs[1], share * shift * mu, problem.neighbours, loss.monotone, *others)
 
-    bend = _bend(shape, loss.lipschitz, l2) if loss.tapered else (math.inf, 1.0, 1.0)
+    def sealed(curve: GaussianObjective) -> tuple[Noise, float, float, LatticeGaussian]:
+        noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu, in_objective=True)
+        tolerance, radius = tolerance_and_radius(problem, budget, l2, noise)
+        grid = problem.n_weights, lattice_exponent(2.0 * radius, problem.n_weights), 2.0 * radius
+        return noise, tolerance, radius, LatticeGaussian.of_multiplier(*grid, 1.0 / curve.seal_mu)
+
+    others = (loss.n_outputs, loss.separable, problem.beside_mu, *bend)
     high = _ideal_mu(of_row) / shift
+    noise, _, _, seal = sealed(curve_at(high))
+    if seal.norm * l2 > largest_seal * noise.norm:
+        raise InsufficientRegularisation(_TOO_CURVED)
     curve = _largest_concentrated(curve_at, high, of_row) if isinstance(of_row, ZCDP) else _largest(curve_at, high, of_row)
-    noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu, in_objective=True)
-    tolerance, radius = tolerance_and_radius(problem, budget, l2, noise)
-    exponent = lattice_exponent(2.0 * radius, problem.n_weights)
-    seal = LatticeGaussian.of_multiplier(problem.n_weights, exponent, 2.0 * radius, 1.0 / curve.seal_mu)
-    event = problem.event(budget, curve)
-    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, math.hypot(1.0, share) - 1.0)
+    return Plan(problem, budget, "objective", l2, *sealed(curve), problem.event(budget, curve), math.hypot(1.0, share) - 1.0)
 
 
 def _kappa(shape: Shape, largest_weight: float, scale: float, l2: float) -> float:
@@ -163,11 +165,12 @@ class ObjectivePerturbation:
         # compared.
         best = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
         # The account of Laplace noise knows no other releases.
-        alone = problem.beside_mu == 0.0
-        plans = [first_small_seal(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)] if alone else []
+        laplace = partial(_laplace_plan, problem, budget, best)
+        plans = [first_small_seal(laplace, _LAPLACE_SHARES)] if problem.beside_mu == 0.0 else []
         if not isinstance(budget, PureDP):
             best = min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0))
-            plans.append(first_small_seal(partial(gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))
+            gaussian = partial(gaussian_plan, problem, budget, best, largest_seal=1.01 * LARGEST_SEAL_NOISE)
+            plans.append(first_small_seal(gaussian, _GAUSSIAN_SHARES))
         possible = [plan for plan in plans if plan is not None and plan.seal_share <= self.largest_seal_share]
         if not possible:
             raise InsufficientRegularisation(insufficient(problem.n_rows_high, has_prior=any(problem.prior)))
@@ -176,9 +179,8 @@ class ObjectivePerturbation:
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         if not made_by(plan, Plan, "objective") or plan.noise is None or plan.lattice is None:
             raise ParameterError(ANOTHERS)
-        problem = plan.problem
-        objective = problem.objective(source, plan.l2, plan.noise.draw(entropy))
-        weights = certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
+        objective = plan.problem.objective(source, plan.l2, plan.noise.draw(entropy))
+        weights = certified_minimiser(objective, solver, plan.tolerance, plan.problem.rounding(plan.l2))
         return Release(plan.lattice.release(weights, entropy), plan)
 
 
