@@ -192,8 +192,8 @@ def summation_depth(n_rows: int, n_features: int) -> int:
     blocks have the longer chain; with very many rows, dense blocks have it, because they are smaller and there are more of
     them. Taking the larger of the two costs little, because the rounding bound also grows with the number of features.
     """
-    blocks = rows_in_block(n_features), rows_in_sparse_block(n_features)
-    return max(_depth(n_rows, block) for block in blocks) + TREE_ADDITIONS
+    dense_rows, sparse_rows = rows_in_block(n_features), rows_in_sparse_block(n_features)
+    return max(_depth(n_rows, dense_rows), _depth(n_rows, sparse_rows)) + TREE_ADDITIONS
 
 
 def _depth(n_rows: int, block: int) -> int:

@@ -120,18 +120,6 @@ class FileRows(OpenedRows):
     def _names(self) -> str:
         return ", ".join(str(part.path) for part in self.parts[:3]) + (", ..." if len(self.parts) > 3 else "")
 
-    def _checked_pieces(self, reading: Reading, rows: RawRows) -> Iterator[LabelledCodes]:
-        """The pieces of the check. A refusal of cells names the files."""
-        refusal = ""
-        try:
-            yield from reading.pieces(rows, refuse=True)
-        except InputError as error:
-            refusal = str(error)
-        if refusal:
-            # Raised here, so that the first error is no context of this one.
-            is_named = any(str(part.path) in refusal for part in self.parts)
-            raise InputError(refusal if is_named else f"{self._names}: {refusal}")
-
     @contextmanager
     def checked(
         self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
@@ -150,13 +138,21 @@ class FileRows(OpenedRows):
             passing = Pass("checking", self.progress)
             kept = KeptSample(most_in_sample(reading.n_features))
             held = HeldPieces(_HELD_BYTES if store is None and self._size <= _HELD_FILES else -1)
-            for piece in self._checked_pieces(reading, rows):
-                n_rows, used = n_rows + piece.labels.size, used | piece.used
-                kept.add(piece)
-                held.append(piece)
-                if store is not None:
-                    store.append(piece)
-                passing.used(piece.labels.size)
+            refusal = ""
+            try:
+                for piece in reading.pieces(rows, refuse=True):
+                    n_rows, used = n_rows + piece.labels.size, used | piece.used
+                    kept.add(piece)
+                    held.append(piece)
+                    if store is not None:
+                        store.append(piece)
+                    passing.used(piece.labels.size)
+            except InputError as error:
+                refusal = str(error)
+            if refusal:
+                # A refusal of cells names the files. Raised here, so that the first error is no context of this one.
+                is_named = any(str(part.path) in refusal for part in self.parts)
+                raise InputError(refusal if is_named else f"{self._names}: {refusal}")
             if n_rows == 0:
                 raise self._empty()
             reading.refuse_unused(used)

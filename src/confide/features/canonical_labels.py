@@ -9,7 +9,7 @@ import math
 import numbers
 import re
 import unicodedata
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Mapping
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -130,27 +130,20 @@ def refuse_blanks(described: Mapping[str, Any]) -> None:
     SchemaError
         If something is still to be filled in. The message says what, for each of the first columns concerned.
     """
-    blanks = list(_blanks(described))
+    columns = described.get("columns")
+    parts = {key: (value, "its value") for key, value in described.items() if key != "columns"}
+    for name, column in columns.items() if isinstance(columns, Mapping) else ():
+        parts[f'column "{name}"'] = column, "its bounds or its categories, or delete its line"
+    pairs = ((where, missing if value == BLANK else _blank_keys(value)) for where, (value, missing) in parts.items())
+    blanks = [f"{where}: fill in {missing}" for where, missing in pairs if missing is not None]
     if not blanks:
         return
     more = f"; and {len(blanks) - _MOST_SHOWN} more" if len(blanks) > _MOST_SHOWN else ""
     raise SchemaError(f'not filled in yet, and marked "{BLANK}": {"; ".join(blanks[:_MOST_SHOWN])}{more}.')
 
 
-def _blanks(described: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in described.items():
-        if key != "columns" and (missing := "its value" if value == BLANK else _blank_keys(value)) is not None:
-            yield f"{key}: fill in {missing}"
-    columns = described.get("columns")
-    for name, column in columns.items() if isinstance(columns, Mapping) else ():
-        if (missing := _blank_keys(column)) is not None:
-            yield f'column "{name}": fill in {missing}'
-
-
 def _blank_keys(value: object) -> str | None:
     """What of a description is blank, for a sentence; None if nothing is."""
-    if value == BLANK:
-        return "its bounds or its categories, or delete its line"
     if not isinstance(value, Mapping):
         return None
     keys = [str(key) for key, part in value.items() if part == BLANK or (isinstance(part, list) and BLANK in part)]

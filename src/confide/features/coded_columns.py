@@ -24,6 +24,12 @@ _COLUMNS_PER_ENTRY = 3
 """Rows without curves are coded if they have so many columns for each entry; else dense rows are as fast."""
 
 
+_SINGLES = ("straight", "line", "category")
+"""Kinds of columns with a single entry, in the order of their entries."""
+_CURVES = ("raw curve", "beside a straight number", "curve", "beside a line")
+"""Kinds of curves, in the order of their entries. The codes of raw ones are the numbers as they are."""
+
+
 class CodedColumns:
     """How the columns of a table become coded rows. A schema with interactions of several columns has dense rows.
 
@@ -40,35 +46,44 @@ class CodedColumns:
         encoded: Sequence[tuple[ColumnEncoding, Group]],
         beside: Sequence[tuple[int, NumberEncoding, Group]] = (),
     ) -> None:
-        columns: list[tuple[int, Any, Group]] = [(place, *pair) for place, pair in enumerate(encoded)]
-        numbers = [part for part in columns if part[1].is_number]
-        straight = [part for part in numbers if part[1].is_kept_as_is and not part[1].column.knots]
-        lines = [part for part in numbers if not part[1].is_kept_as_is and not part[1].column.knots]
-        self._categories = [part for part in columns if not part[1].is_number]
-        self._n_straight, self._lines = len(straight), [place for place, _, _ in lines]
-        self._stretch = PlainNumbers([(place, encoding.column, 0) for place, encoding, _ in straight])
-        self._gaps = tuple(bool(encoding.column.missing) for _, encoding, _ in (*straight, *lines))
-        # The codes of a straight number are the number itself, or that number stretched to [-1, 1].
-        raw = [part for part in numbers if part[1].is_kept_as_is and part[1].column.knots]
-        raw_beside = [part for part in beside if encoded[part[0]][0].is_kept_as_is]
-        curves = [part for part in numbers if not part[1].is_kept_as_is and part[1].column.knots]
-        of_lines = [part for part in beside if not encoded[part[0]][0].is_kept_as_is]
-        bent = [*raw, *raw_beside, *curves, *of_lines]
-        self._curves = [place for place, _, _ in bent]
-        self._may_be_infinite = range(len(raw), len(raw) + len(raw_beside))
-        # The position of a number among even knots is an affine function of it; codes of other curves are positions already.
-        scales = [(encoding.column.low, encoding.steps_per_unit) for _, encoding, _ in (*raw, *raw_beside)]
-        scales += [(0.0, 1.0)] * len(curves)
-        scales += [(-1.0, 0.5 * (encoding.n_hats - 1)) for _, encoding, _ in of_lines]
-        self._lows, self._steps = tuple(low for low, _ in scales), tuple(step for _, step in scales)
-        # Just below the last position, so that its whole part is that of the last but one.
-        self._most = tuple(math.nextafter(encoding.n_hats - 1.0, 0.0) for _, encoding, _ in bent)
-        self._middles = tuple(0.5 * (encoding.n_hats - 1) for _, encoding, _ in bent)
-        self._starts = tuple(float(group.start) for _, _, group in bent)
-        self._indicators = {j: _indicator(*part[1:]) for j, part in enumerate(bent) if part[1].column.missing}
+        parts: dict[str, list[tuple[int, Any, Group]]] = {kind: [] for kind in (*_SINGLES, *_CURVES)}
+        for place, (encoding, group) in enumerate(encoded):
+            kind = "category"
+            if encoding.is_number:
+                with_knots, straight = ("raw curve", "straight") if encoding.is_kept_as_is else ("curve", "line")
+                kind = with_knots if encoding.column.knots else straight
+            parts[kind].append((place, encoding, group))
+        for place, hats, group in beside:
+            # The codes of a straight number are the number itself, or that number stretched to [-1, 1].
+            kind = "beside a straight number" if encoded[place][0].is_kept_as_is else "beside a line"
+            parts[kind].append((place, hats, group))
+        self._categories, self._n_straight = parts["category"], len(parts["straight"])
+        self._lines = [place for place, _, _ in parts["line"]]
+        self._stretch = PlainNumbers([(place, encoding.column, 0) for place, encoding, _ in parts["straight"]])
+        self._gaps = tuple(bool(part[1].column.missing) for part in (*parts["straight"], *parts["line"]))
+        n_raw = len(parts["raw curve"])
+        self._may_be_infinite = range(n_raw, n_raw + len(parts["beside a straight number"]))
+        self._indicators: dict[int, int] = {}
+        curves: list[tuple[Any, ...]] = []
+        for kind in _CURVES:
+            for place, encoding, group in parts[kind]:
+                if encoding.column.missing:
+                    self._indicators[len(curves)] = _indicator(encoding, group)
+                last = encoding.n_hats - 1.0
+                # The position of a number among even knots is an affine function of it. Codes of other curves are positions.
+                if kind == "curve":
+                    low, step = 0.0, 1.0
+                elif kind == "beside a line":
+                    low, step = -1.0, 0.5 * last
+                else:
+                    low, step = encoding.column.low, encoding.steps_per_unit
+                # The highest position lies just below the last one, so that its whole part is that of the last but one.
+                curves.append((place, low, step, math.nextafter(last, 0.0), 0.5 * last, float(group.start)))
+        columns = tuple(zip(*curves, strict=True)) or ((),) * 6
+        self._curves, self._lows, self._steps, self._most, self._middles, self._starts = columns
         singles, pairs = (
-            tuple((group.start, group.start + group.size) for _, _, group in parts)
-            for parts in ((*straight, *lines, *self._categories), bent)
+            tuple((group.start, group.start + group.size) for kind in kinds for _, _, group in parts[kind])
+            for kinds in (_SINGLES, _CURVES)
         )
         self._layout = CodedLayout(n_features, singles, pairs)
 

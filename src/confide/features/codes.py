@@ -98,7 +98,7 @@ class NumberEncoding:
     @property
     def n_hats(self) -> int:
         """Number of hats; 0 for a straight line."""
-        return len(self.column.knots_with_bounds)
+        return self.column.n_knots + 2 if self.column.knots else 0
 
     @property
     def steps_per_unit(self) -> float:
@@ -226,16 +226,12 @@ class PlainNumbers:
     """
 
     def __init__(self, columns: Sequence[tuple[int, NumberColumn, int]]) -> None:
-        self._read = [place for place, _, _ in columns]
-        self._low = np.array([column.low for _, column, _ in columns]).reshape(-1, 1)
-        self._high = np.array([column.high for _, column, _ in columns]).reshape(-1, 1)
+        self._read, starts = [place for place, _, _ in columns], [start for _, _, start in columns]
+        ends = np.array([column.bounds for _, column, _ in columns]).reshape(-1, 2)
+        self._low, self._high = ends[:, :1], ends[:, 1:]
         self._width = self._high - self._low
-        ends = np.concatenate([self._low, self._high])
-        moderate = bool((np.abs(ends) < _SINGLE_PRECISION_LIMIT).all()) and bool(
-            (self._width > 1.0 / _SINGLE_PRECISION_LIMIT).all()
-        )
-        self._in_single_precision = moderate and bool((self._low.astype(np.float32) == self._low).all())
-        starts = [start for _, _, start in columns]
+        moderate = (np.abs(ends) < _SINGLE_PRECISION_LIMIT).all() and (self._width > 1.0 / _SINGLE_PRECISION_LIMIT).all()
+        self._in_single_precision = bool(moderate and (self._low.astype(np.float32) == self._low).all())
         in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False
         self._places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
         self._indicators = [(row, start + 1) for row, (_, column, start) in enumerate(columns) if column.missing]

@@ -206,9 +206,8 @@ class NumberColumn:
             knots = f", {self.knots} even knot{'s'[: self.knots != 1]}" if self.knots else ", a straight line"
         elif self.knots:
             knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}"
-        gaps = f", may be missing{_shown_codes(self.missing_codes)}" if self.missing else ""
         released = ", released bounds" if self.released is not None else ""
-        return f"number from {shown_number(self.low)} to {self.shown(self.high)}{log}{knots}{gaps}{released}"
+        return f"number from {shown_number(self.low)} to {self.shown(self.high)}{log}{knots}{_shown_gaps(self)}{released}"
 
     def shown(self, number: float) -> str:
         """A number as people write it, with the unit if there is one: "17 years"."""
@@ -263,7 +262,10 @@ class CategoryColumn:
                 )
             listed[label] = category
         if not isinstance(self.other, bool):
-            object.__setattr__(self, "other", _listed_category(where, self.other, listed))
+            other = canonical_label(self.other) if isinstance(self.other, (str, int, float)) else None
+            if other is None or other not in listed:
+                raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
+            object.__setattr__(self, "other", other)
         object.__setattr__(self, "missing", _checked_missing(where, self.missing, is_number=False))
         for code in self.missing_codes:
             if canonical_label(code) in listed:
@@ -319,8 +321,7 @@ class CategoryColumn:
     def __str__(self) -> str:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
         others = ", others allowed" if self.other is True else f", others count as {self.other}" if self.other else ""
-        gaps = f", may be missing{_shown_codes(self.missing_codes)}" if self.missing else ""
-        return f"{count}{others}{gaps}"
+        return f"{count}{others}{_shown_gaps(self)}"
 
 
 def _checked_missing(where: str, missing: Any, *, is_number: bool) -> Any:
@@ -337,10 +338,10 @@ def _checked_missing(where: str, missing: Any, *, is_number: bool) -> Any:
     return tuple({canonical_label(code): code for code in codes}.values())
 
 
-def _shown_codes(codes: Iterable[Label]) -> str:
-    """Codes behind "may be missing"; nothing if there are none."""
-    shown = listed_codes(codes)
-    return f" ({shown})" if shown else ""
+def _shown_gaps(column: Column) -> str:
+    """Whether cells may be missing, with the codes that stand for missing cells."""
+    shown = listed_codes(column.missing_codes)
+    return f", may be missing ({shown})" if shown else ", may be missing" * bool(column.missing)
 
 
 def listed_codes(codes: Iterable[Label]) -> str:
@@ -407,13 +408,6 @@ def _column(name: Any, description: object) -> Column:
     kind = NumberColumn if is_number else CategoryColumn
     check_fields(where, description, kind, given=("name",))
     return kind(name=name, **description)
-
-
-def _listed_category(where: str, other: object, listed: Mapping[str | None, Label]) -> str:
-    label = canonical_label(other) if isinstance(other, (str, int, float)) else None
-    if label is None or label not in listed:
-        raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
-    return label
 
 
 def described_fields(described: Any, *names: str) -> dict[str, Any]:

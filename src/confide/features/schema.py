@@ -191,7 +191,9 @@ def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Inte
         raise SchemaError(_SHAPE)
     interactions: list[Interaction] = []
     for entry in described:
-        interaction = _interaction(entry)
+        interaction = made_of(Interaction, "interact", {"columns": tuple(entry)} if is_list(entry) else entry, _SHAPE)
+        if interaction is None:
+            raise SchemaError(_SHAPE)
         for name in interaction.columns:
             if name not in columns:
                 known = suggestion(name, tuple(columns))
@@ -224,15 +226,6 @@ def n_products(interactions: Iterable[Interaction], columns: Mapping[str, Column
     return sum(
         math.prod(columns[name].width(interaction.knots) for name in interaction.columns) for interaction in interactions
     )
-
-
-def _interaction(entry: Any) -> Interaction:
-    """One entry of `interact`."""
-    listed = {"columns": tuple(entry)} if is_list(entry) else entry
-    interaction = made_of(Interaction, "interact", listed, _SHAPE)
-    if interaction is None:
-        raise SchemaError(_SHAPE)
-    return interaction
 
 
 # The column that a model predicts: class labels, or numbers between public bounds.

@@ -220,8 +220,8 @@ class RawTable:
         """
         names = schema.column_names
         if not with_person or schema.person is None:
-            return cls(schema, _columns_named(frame, names), None)
-        *columns, person = _columns_named(frame, (*names, schema.person))
+            return cls(schema, columns_named(frame, *names), None)
+        *columns, person = columns_named(frame, *names, schema.person)
         return cls(schema, tuple(columns), person)
 
     @property
@@ -265,20 +265,14 @@ class RawTable:
         return read_identities(f'column "{self.schema.person}"', self.person)
 
 
-def column_of(frame: Any, name: str) -> Any:
-    """One named column of a frame of any library that narwhals reads.
+def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
+    """The named columns of a frame of any library that narwhals reads, in the order of the names.
 
     Raises
     ------
     InputError
-        If it is not a frame in memory, has no rows, or lacks the column.
+        If it is not a frame in memory, has no rows, or lacks a column, or has two columns of one name.
     """
-    (column,) = _columns_named(frame, (name,))
-    return column
-
-
-def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
-    """The named columns of a frame, in the order of the names."""
     import narwhals.stable.v1 as nw
     import pyarrow as pa
 

@@ -27,7 +27,7 @@ from confide.errors import AccuracyWarning, FileError, InputError, ParameterErro
 from confide.features.cells import DIFFERENT_NUMBERS_OF_ROWS, targets_at
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
-from confide.features.table import column_of
+from confide.features.table import columns_named
 from confide.features.toml_form import is_path, refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
 from confide.intake.specification import CheckedRows, Columns, RowSpecification
@@ -136,7 +136,7 @@ class _RowsInMemory:
                     f'the schema names the column "{weight.column}" as the weight of rows, and sample_weight was given too; '
                     f"leave sample_weight out."
                 )
-            own_weights = weight.read(column_of(self.X, weight.column), refuse=True)
+            own_weights = weight.read(*columns_named(self.X, weight.column), refuse=True)
             if not own_weights.any():
                 raise weight.refusal_of_zeros()
         yield tuple([self._as_taken_by(one, tables[one.encoder], targets, own_weights) for one in specifications])
