@@ -26,9 +26,7 @@ from confide.compiled.gradient_sums import CompiledSum
 from confide.data import streams
 from confide.data.arrays import EncodedBlocks, MemorySource, rows_in_block, rows_in_group
 from confide.data.streams import (
-    HeldPieces,
     KeptSample,
-    LabelledCodes,
     PieceFile,
     Reading,
     StreamedSource,
@@ -50,23 +48,6 @@ from tests.data.tables import SCHEMA, made_up, written
 def read_again(monkeypatch):
     """These are tests of files that are read again in each pass, though they are small."""
     monkeypatch.setattr("confide.data.file_rows._HELD_FILES", -1)
-
-
-def test_pieces_are_held_while_they_are_small():
-    """One too many, and none is held."""
-    frame = made_up(1000)
-    encoder = Encoder(SCHEMA)
-    piece = LabelledCodes(encoder.read(frame), np.ones(1000, np.int8))
-    size = sum(array.nbytes for array in piece.arrays)
-    held = HeldPieces(2 * size)
-    for _ in range(2):
-        held.append(piece)
-    assert held.are_all
-    assert list(held.pieces()) == [piece, piece]
-    held.append(piece)
-    assert not held.are_all
-    assert list(held.pieces()) == []
-    assert not HeldPieces(-1).are_all
 
 
 ESTIMATORS = [

@@ -24,7 +24,7 @@ COLUMNS = {
 
 def counted(frame):
     schema = Schema(columns=COLUMNS)
-    return {each.column.name: each.count for each in cells_outside(frame, schema, Encoder(schema).read(frame))}
+    return {name: n for name, (n, _) in cells_outside(frame, schema, Encoder(schema).read(frame)).items()}
 
 
 def rows(n=6):
@@ -49,7 +49,7 @@ def test_codes_for_missing_cells_are_described():
     schema = Schema(columns=codes)
     frame = rows().astype(object)
     frame.loc[0] = -9
-    assert cells_outside(frame, schema, Encoder(schema).read(frame)) == ()
+    assert cells_outside(frame, schema, Encoder(schema).read(frame)) == {}
 
 
 def test_numbers_outside_and_categories_without_a_level_are_counted_by_column():
@@ -69,7 +69,7 @@ def test_the_sentences_name_column_count_and_what_happens():
     frame.loc[[0, 1], "plain"] = 12345.0
     frame.loc[3, "work"] = "secret"
     schema = Schema(columns=COLUMNS)
-    found = [str(each) for each in cells_outside(frame, schema, Encoder(schema).read(frame))]
+    found = [sentence for _, sentence in cells_outside(frame, schema, Encoder(schema).read(frame)).values()]
     assert found == [
         '"plain": 2 cells lie outside 0 to 10 and count as the nearer bound',
         '"work": 1 cell is none of the listed categories and counts as no level',
@@ -83,4 +83,4 @@ def test_a_number_in_single_precision_is_compared_with_the_bound_itself():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = cells_outside(frame, schema, Encoder(schema).read(frame))
-    assert [(each.column.name, each.count) for each in found] == [("a", 1)]
+    assert [(name, n) for name, (n, _) in found.items()] == [("a", 1)]

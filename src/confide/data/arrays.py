@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -551,8 +552,8 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
     def groups(self) -> Iterator[Group]:
         """All rows, in the groups of blocks in which they are summed."""
-        step = self.blocks.rows_in_block * self.blocks.blocks_in_group
-        return ((self, first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step))
+        firsts = range(0, self.n_rows, self.blocks.rows_in_block * self.blocks.blocks_in_group)
+        return zip(repeat(self), firsts, (*firsts[1:], self.n_rows), strict=False)
 
     def lent(self) -> MemorySource:
         labels, row_weights = unwritable(self.labels), unwritable(self.row_weights)

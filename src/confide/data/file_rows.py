@@ -18,7 +18,6 @@ from confide.data.arrays import CheckedPass, MemorySource, RowsWithDefaults, mos
 from confide.data.files import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.partitions import NumericReading, OpenedRows
 from confide.data.streams import (
-    HeldPieces,
     KeptRows,
     KeptSample,
     LabelledCodes,
@@ -137,13 +136,18 @@ class FileRows(OpenedRows):
             n_rows, used = 0, frozenset[str]()
             passing = Pass("checking", self.progress)
             kept = KeptSample(most_in_sample(reading.n_features))
-            held = HeldPieces(_HELD_BYTES if store is None and self._size <= _HELD_FILES else -1)
+            held: list[LabelledCodes] = []
+            left = _HELD_BYTES if store is None and self._size <= _HELD_FILES else -1
             refusal = ""
             try:
                 for piece in reading.pieces(rows, refuse=True):
                     n_rows, used = n_rows + piece.labels.size, used | piece.used
                     kept.add(piece)
-                    held.append(piece)
+                    left -= sum(array.nbytes for array in piece.arrays)
+                    if left >= 0:
+                        held.append(piece)
+                    else:
+                        held.clear()
                     if store is not None:
                         store.append(piece)
                     passing.used(piece.labels.size)
@@ -158,12 +162,12 @@ class FileRows(OpenedRows):
             reading.refuse_unused(used)
 
             def pieces() -> Iterator[LabelledCodes]:
-                if not held.are_all:
+                if left < 0:
                     yield from read_after_charge(reading.pieces(rows, refuse=False)) if store is None else store.pieces()
                     return
                 # Pieces stayed in memory. A file that changed is refused all the same.
                 self.check_stamps()
-                yield from held.pieces()
+                yield from held
                 self.check_stamps()
 
             source = StreamedSource(pieces, reading, n_rows, kept, n_threads, self.progress)

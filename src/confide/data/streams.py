@@ -383,35 +383,6 @@ class KeptSample:
         return concatenated([piece.taken(which) for which, piece in picked])
 
 
-class HeldPieces:
-    """Checked pieces that stay in memory for later passes, if together they are small. It holds data.
-
-    Parameters
-    ----------
-    most_bytes : pieces are held while all of them need no more memory than this
-    """
-
-    def __init__(self, most_bytes: int) -> None:
-        self._left, self._pieces = most_bytes, list[LabelledCodes]()
-
-    @property
-    def are_all(self) -> bool:
-        """Whether every piece that was added is held."""
-        return self._left >= 0
-
-    def append(self, piece: LabelledCodes) -> None:
-        """Hold one more piece, or let go of all if they need too much memory."""
-        self._left -= sum(array.nbytes for array in piece.arrays)
-        if self.are_all:
-            self._pieces.append(piece)
-        else:
-            self._pieces.clear()
-
-    def pieces(self) -> Iterator[LabelledCodes]:
-        """All pieces, in order."""
-        return iter(self._pieces)
-
-
 class PieceFile:
     """A temporary file that holds checked pieces, for any number of passes.
 

@@ -304,35 +304,23 @@ class Encoder:
 # no such cells, because their number would be an answer about its rows.
 
 
-@dataclass(frozen=True, slots=True)
-class CellsOutside:
-    """How many cells of one column lie outside of what its description allows. It holds a count of rows, and no cell.
-
-    Parameters
-    ----------
-    column : the column's public description
-    count : number of cells, at least 1
-    """
-
-    column: Column
-    count: int
-
-    def __str__(self) -> str:
-        several = self.count != 1
-        number = f'"{self.column.name}": {self.count:,} cell{"s" * several}'
-        if self.column.is_number:
-            low, high = shown_number(self.column.low), self.column.shown(self.column.high)
-            place = f"lie{'s' * (not several)} outside {low} to {high} and count{'s' * (not several)} as the nearer bound"
-            return f"{number} {place}"
-        if several:
-            return f"{number} are none of the listed categories and count as no level"
-        return f"{number} is none of the listed categories and counts as no level"
+def _sentence(column: Column, count: int) -> str:
+    """How many cells of a column lie outside of what its description allows, and what becomes of them. It shows no cell."""
+    several = count != 1
+    number = f'"{column.name}": {count:,} cell{"s" * several}'
+    if column.is_number:
+        low, high = shown_number(column.low), column.shown(column.high)
+        place = f"lie{'s' * (not several)} outside {low} to {high} and count{'s' * (not several)} as the nearer bound"
+        return f"{number} {place}"
+    if several:
+        return f"{number} are none of the listed categories and count as no level"
+    return f"{number} is none of the listed categories and counts as no level"
 
 
-def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutside, ...]:
-    """The columns with numbers outside their bounds, or with categories that have no level; missing cells do not count.
+def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, tuple[int, str]]:
+    """By column, how many numbers lie outside their bounds or categories have no level, with a sentence; none of 0 cells.
 
-    A category that counts as another one (`other`) is described, so it does not count here.
+    Missing cells do not count, nor does a category that counts as another one (`other`), because it is described.
 
     Parameters
     ----------
@@ -341,7 +329,7 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutsid
     codes : what `Encoder.read` gave for the frame, checked
     """
     raw: RawTable | None = None
-    outside: list[CellsOutside] = []
+    outside: dict[str, tuple[int, str]] = {}
     for place, (column, read) in enumerate(zip(schema.columns, codes.columns, strict=True)):
         if not column.is_number:
             count = int((read < 0).sum())
@@ -355,5 +343,5 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> tuple[CellsOutsid
                 # As numbers of Python the bounds would be rounded to the precision of the column.
                 count = int(((read < np.float64(column.low)) | (read > np.float64(column.high))).sum())
         if count:
-            outside.append(CellsOutside(column, count))
-    return tuple(outside)
+            outside[column.name] = count, _sentence(column, count)
+    return outside

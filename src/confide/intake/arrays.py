@@ -125,12 +125,12 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
         codes = encoder.read(rows)
         if outside := cells_outside(rows, encoder.schema, codes):
             which = "the row" if codes.n_rows == 1 else f"the {codes.n_rows:,} rows"
+            sentences = "; ".join(sentence for _, sentence in outside.values())
             text = (
                 f"{which} to be predicted hold{'s' * (codes.n_rows == 1)} cells that the schema does not describe: "
-                f"{'; '.join(map(str, outside))}. Correct the rows, for example their spelling or unit, or do not rely on "
-                f"these predictions."
+                f"{sentences}. Correct the rows, for example their spelling or unit, or do not rely on these predictions."
             )
-            warning = SchemaWarning(text, {cells.column.name: cells.count for cells in outside})
+            warning = SchemaWarning(text, {name: count for name, (count, _) in outside.items()})
             warnings.warn(warning, stacklevel=1 + steps_outside(sys._getframe()))
         return EncodedBlocks(encoder, codes)
     return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
