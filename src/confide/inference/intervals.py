@@ -858,7 +858,7 @@ def ends_of_log_odds(
 
     Parameters
     ----------
-    found : for each of o scores, the errors of the scores of m rows
+    uncertainties : for each of o scores, the errors of the scores of m rows
     log_odds : (m, o)
     derivatives : (m, o, o), of the log-odds of one class (second axis) in each score (third axis)
     depend : whether it is known how the sampling errors of different scores depend on each other. Otherwise their standard
