@@ -112,9 +112,9 @@ def blocks_of_rates(result: Any) -> Iterator[Block]:
     if has_rates:
         yield from _rates_of_two_classes(result)
     else:
-        for shown in result.shown_tables():
-            yield heading(shown.title)
-            yield table(shown.columns, shown.rows)
+        for title, (columns, *rows) in result.shown_tables():
+            yield heading(title)
+            yield table(columns, rows)
     yield heading("Guarantee")
     last = " ".join(str(result).split("\n")[-1 - len(result.interrupted) :]) if has_rates else result.guarantee_in_words()
     yield text(in_words_of_options(last), style="bold red" if result.void else "")

@@ -45,20 +45,8 @@ class Groups:
     names: tuple[str, ...] = ("all rows",)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTable:
-    """A table for people.
-
-    Attributes
-    ----------
-    title : str
-    columns : tuple of str
-    rows : tuple of tuples of str
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+ShownTable = tuple[str, list[tuple[str, ...]]]
+"""A table for people: its title, and its lines, the headings first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,8 +181,7 @@ class TablesEvaluation(ABC):
         for name, differences in self.group_differences.items():
             tables.append(shown(f"Differences: {self.groups.column} = {name} less {first}", "rate", differences))
         if hidden := [name for name in groups if name not in known]:
-            rows = tuple((name,) for name in hidden)
-            tables.append(ShownTable("Groups with too few rows beside the noise", (str(self.groups.column),), rows))
+            tables.append(("Groups with too few rows beside the noise", [(str(self.groups.column),), *zip(hidden)]))
         return tables + self.further_tables()
 
     @property
@@ -219,11 +206,11 @@ class TablesEvaluation(ABC):
 
     def __str__(self) -> str:
         lines = []
-        for table in self.shown_tables():
-            cells = [[printable_line(cell) for cell in row] for row in (table.columns, *table.rows)]
-            widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
+        for title, rows in self.shown_tables():
+            cells = [[printable_line(cell) for cell in row] for row in rows]
+            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             shown_rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
-            lines += [printable_line(table.title), *shown_rows, ""]
+            lines += [printable_line(title), *shown_rows, ""]
         return "\n".join([*lines, self.noise_in_words(), self.guarantee_in_words()])
 
 
@@ -280,11 +267,11 @@ class CalibratedEvaluation(TablesEvaluation):
         if not self.layout.n_bins:
             return []
         bins = zip(pairwise(self.edges), self.calibration, self.calibration_band, strict=True)
-        rows = tuple(
+        rows = [
             (f"{low:{number}} to {high:{number}}", *digits_of(alone), *digits_of(band)[1:])
             for (low, high), alone, band in bins
-        )
-        return [ShownTable(f"Calibration: {title}", (predicted, rate, "low", "high", "band low", "band high"), rows)]
+        ]
+        return [(f"Calibration: {title}", [(predicted, rate, "low", "high", "band low", "band high"), *rows])]
 
 
 def _any_known(rates: Mapping[str, Rate]) -> bool:
@@ -299,8 +286,7 @@ def written_all(rates: Mapping[str, Rate]) -> dict[str, dict[str, float | None]]
 
 def shown(title: str, what: str, rates: Mapping[str, Rate]) -> ShownTable:
     """A table of rates with their intervals, by name."""
-    rows = tuple((name, *digits_of(rate)) for name, rate in rates.items())
-    return ShownTable(title, (what, "value", "low", "high"), rows)
+    return title, [(what, "value", "low", "high"), *((name, *digits_of(rate)) for name, rate in rates.items())]
 
 
 def digits_of(rate: Rate) -> tuple[str, str, str]:
