@@ -169,7 +169,7 @@ def measure(cell: Cell) -> Cell:
     if not np.isfinite(size):
         return refused
     noise = plan.noise_norm / np.sqrt(columns + 1)
-    expected = np.sqrt(sampling**2 / n + (noise * (shares if plan.noise.in_objective else 1.0)) ** 2)
+    expected = np.sqrt(sampling**2 / n + (noise * (shares if plan.perturbs_objective else 1.0)) ** 2)
     return {
         "columns": columns,
         "ratio": round(plan.intervals.ratio, 3),
