@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import sparse
 
 import confide
-from confide.data.federated import packed
+from confide.data.federated import packed, received
 from confide.features.schema import Schema
 from confide.files import _checksum
 from confide.studies.study import Study
@@ -321,8 +321,7 @@ class Messages:
         except confide.InputError:
             hello = wire.sent[0]
         self._hello = hello
-        with np.load(io.BytesIO(hello)) as arrays:
-            self._agreed = arrays["agreed"]
+        self._agreed = received(_Wire(hello), "agreed", n_numbers=0)["agreed"]
 
     def try_case(self, draws: random.Random) -> None:
         """A broken message: of bytes, or of arrays of odd names, types and shapes."""
