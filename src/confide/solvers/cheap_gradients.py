@@ -43,41 +43,40 @@ exact gradients correct the difference, and to shorten every row would cost as m
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledObjective:
-    """One problem whose gradients the kernel makes.
+class CheapObjective:
+    """Objectives whose gradients are approximate, or made by the kernel.
 
     Parameters
     ----------
-    exact : the problem itself
-    source : the same rows, as they are stored
-    row_sum : the sum that the kernel makes
+    exact : the objectives themselves
+    source : the same rows: as the kernel reads them, or with a factor beside each label if the bound shortens some of them
+    row_sum : the sum that is made over them
     """
 
     exact: Objectives
     source: SummableRows
-    row_sum: CompiledSum
+    row_sum: CompiledSum | ApproximateSum
 
-    def restrict(self, which: Indices) -> CompiledObjective:
+    def restrict(self, which: Indices) -> CheapObjective:
         return replace(self, exact=self.exact.restrict(which))
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
         if order != 1 and not (order == 2 and self.has_hessians):
             raise ParameterError("the kernel makes gradients, and Hessians of some rows of few columns.")
-        exact = self.exact
-        totals = self.source.sum_over_rows(replace(self.row_sum, order=order), weights)
+        exact, totals = self.exact, self.source.sum_over_rows(replace(self.row_sum, order=order), weights)
+        hessian = totals.hessian.astype(np.float64, copy=False)
         if order >= 2:
-            diagonal = np.arange(weights.shape[1])
-            totals.hessian[:, diagonal, diagonal] += exact.ridges
-        return Evaluation(totals.value, totals.gradient + (exact.ridges * weights + exact.linear), totals.hessian)
+            np.einsum("kdd->kd", hessian)[...] += exact.ridges
+        return Evaluation(totals.value, totals.gradient + (exact.ridges * weights + exact.linear), hessian)
 
     @property
     def has_hessians(self) -> bool:
-        """Whether the kernel makes Hessians of this problem."""
-        return self._rows is not None and self._rows.has_products
+        """Whether there are Hessians of this problem."""
+        return isinstance(self.row_sum, ApproximateSum) or (self._rows is not None and self._rows.has_products)
 
     @property
     def is_of_array(self) -> bool:
-        """Whether these are rows of an array."""
+        """Whether the kernel reads rows of an array."""
         return isinstance(self._rows, StoredArray)
 
     @property
@@ -86,7 +85,7 @@ class CompiledObjective:
         return source.blocks.rows if isinstance(source, MemorySource) and isinstance(source.blocks, StoredBlocks) else None
 
 
-def compiled_objective(objective: Objectives, unshortened: bool) -> CompiledObjective | None:
+def compiled_objective(objective: Objectives, unshortened: bool) -> CheapObjective | None:
     """The problem with gradients by the kernel; None without a kernel, and where it cannot make them.
 
     Parameters
@@ -106,7 +105,7 @@ def compiled_objective(objective: Objectives, unshortened: bool) -> CompiledObje
     if source is None:
         return None
     row_sum = CompiledSum(module, code, objective.intercept, objective.largest_weight, radius)
-    return CompiledObjective(objective, source, row_sum)
+    return CheapObjective(objective, source, row_sum)
 
 
 _LONG_SINGLE_ROW = 64
@@ -203,33 +202,9 @@ class ApproximateSum:
         return mirrored(totals)
 
 
-@dataclass(frozen=True, slots=True)
-class ApproximateObjective:
-    """Objectives whose gradients are approximate.
-
-    Parameters
-    ----------
-    exact : the objectives themselves
-    source : the same rows, with a factor beside each label if the bound shortens some of them
-    precision : in which rows are multiplied, whatever they are stored in
-    """
-
-    exact: Objectives
-    source: SummableRows
-    precision: type[np.floating[Any]]
-
-    def restrict(self, which: Indices) -> ApproximateObjective:
-        return replace(self, exact=self.exact.restrict(which))
-
-    def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        exact = self.exact
-        row_sum = ApproximateSum(exact.loss, exact.intercept, exact.largest_weight, self.precision, order)
-        totals = self.source.sum_over_rows(row_sum, weights)
-        gradient = totals.gradient + (exact.ridges * weights + exact.linear)
-        hessian = totals.hessian.astype(np.float64)
-        if order >= 2:
-            hessian[:, np.arange(weights.shape[1]), np.arange(weights.shape[1])] += exact.ridges
-        return Evaluation(totals.value, gradient, hessian)
+def approximate(exact: Objectives, source: SummableRows, precision: type[np.floating[Any]]) -> CheapObjective:
+    """The objectives with gradients in a precision in which rows are multiplied, whatever they are stored in."""
+    return CheapObjective(exact, source, ApproximateSum(exact.loss, exact.intercept, exact.largest_weight, precision))
 
 
 def cheaper_stages(
@@ -273,11 +248,11 @@ def cheaper_stages(
                 return ()
             in_single = known if precision == np.float32 else None
             if not unshortened or precision == np.float64:
-                in_doubles = (Stage(ApproximateObjective(objective, known, np.float64)),)
+                in_doubles = (Stage(approximate(objective, known, np.float64)),)
     if in_single is None:
         return in_doubles
     floor = _error_in_single_precision(source.n_rows, unshortened, fewer, near)
-    return (Stage(ApproximateObjective(objective, in_single, np.float32), floor, np.float32), *in_doubles)
+    return (Stage(approximate(objective, in_single, np.float32), floor, np.float32), *in_doubles)
 
 
 def _with_kept_rows(objective: Objectives) -> Objectives | None:
@@ -320,7 +295,7 @@ def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.
 
 def in_single_precision(
     objective: Objectives, fewer: Objectives, start: Weights, unshortened: bool | None = None
-) -> ApproximateObjective | None:
+) -> CheapObjective | None:
     """Many problems at less than half the cost, for one step that need not be exact; None where no such form is known.
 
     Parameters
@@ -334,7 +309,7 @@ def in_single_precision(
     if _are_sparse(source) or not (unshortened or isinstance(bound, BallBound)):
         return None
     known = _with_factors(source, BallBound(bound.l2_norm), unshortened, np.float32)
-    return None if known is None else ApproximateObjective(objective, known, np.float32)
+    return None if known is None else approximate(objective, known, np.float32)
 
 
 def _are_sparse(source: MemorySource) -> bool:
@@ -369,8 +344,7 @@ def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives
         # At weights of 0 all scores are exact, so no error can be measured there.
         return _USUAL_ERROR * bound.norm * math.sqrt(n_rows)
     there = near.astype(np.float32).astype(np.float64)
-    approximate = ApproximateObjective(fewer, few, np.float32)
-    errors = approximate.evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
+    errors = approximate(fewer, few, np.float32).evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
     # The errors of rows cancel in part, but those of the intercept do not. So the error is taken to grow with the number of
     # rows, and not with its square root.
     return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -24,8 +25,7 @@ from confide.array_types import Array, Indices, Weights
 from confide.erm.objective import Evaluation, HasGradients, Objectives, Solution, mean_of, on_part
 from confide.erm.source import SampledRows
 from confide.solvers.cheap_gradients import (
-    ApproximateObjective,
-    CompiledObjective,
+    CheapObjective,
     cheaper_stages,
     compiled_objective,
     in_single_precision,
@@ -54,16 +54,6 @@ _STEP = 1e-3
 _MOST_STEPS_WELL_CONDITIONED, _MOST_SLOW_STEPS_WELL_CONDITIONED = 30, 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaled:
-    """Takes gradients to steps: divides them by one curvature."""
-
-    curvature: float
-
-    def __call__(self, gradients: Array) -> Array:
-        return gradients / self.curvature
-
-
 def solved_if_round(objective: Objectives, start: Weights, tolerance: float) -> Solution | None:
     """The minimiser of one problem with many weights if it is nearly round; None if it is not, or was not found.
 
@@ -84,9 +74,10 @@ def solved_if_round(objective: Objectives, start: Weights, tolerance: float) -> 
     # Written so that what is not a number counts as not round.
     if not largest <= _LARGEST_RATIO * objective.l2:
         return None
+    curvature = 0.5 * (largest + objective.l2)
     method = LimitedMemory(
         _MOST_STEPS_WELL_CONDITIONED,
-        metric=_Scaled(0.5 * (largest + objective.l2)),
+        metric=lambda gradients: gradients / curvature,
         most_slow_steps=_MOST_SLOW_STEPS_WELL_CONDITIONED,
         cheaper=cheaper_stages(objective, few, start, start),
         retry_exactly=False,
@@ -128,31 +119,17 @@ _LEFT_OVER_ERROR = 1.5
 """A step leaves about so many times the error of the metric. One fit to 5,000,000 rows of 20 numbers showed 1.2 to 1.9."""
 
 
-@dataclass(frozen=True, slots=True)
-class CloserStart:
-    """Where two steps have led, and what is known there.
-
-    Parameters
-    ----------
-    weights : (1, D)
-    metric : takes gradients to steps, from the Hessian of many rows one step before
-    norms : (1,), the gradient norm one step before
-    """
-
-    weights: Weights
-    metric: Callable[[Array], Array]
-    norms: Array
-
-
 def closer_start(
-    objective: CompiledObjective,
+    objective: CheapObjective,
     start: Weights,
     metric: Callable[[Array], Array],
     of_hessian: Callable[[Array], Callable[[Array], Array] | None],
     n_sampled: int,
     tolerance: float,
-) -> CloserStart | None:
+) -> tuple[Weights, Callable[[Array], Array], Array] | None:
     """Two steps from the start, the second one in the metric of many rows; None where that seems not to pay.
+
+    Where they have led (1, D); the metric, from the Hessian of many rows one step before; and the gradient norm there (1,).
 
     Parameters
     ----------
@@ -175,13 +152,14 @@ def closer_start(
         return None
     closer = start - metric(first)
     share = max(1, min(_SHARE, objective.source.n_rows // (_LEAST_OVER_SAMPLE * n_sampled)))
-    there = replace(objective, row_sum=replace(objective.row_sum, share=share)).evaluate(closer, order=2)
+    sums: Any = objective.row_sum
+    there = replace(objective, row_sum=replace(sums, share=share)).evaluate(closer, order=2)
     norm = np.linalg.norm(there.gradient, axis=1)
     better = of_hessian(there.hessian[0])
     if better is None or not norm[0] < far:
         return None
     weights = closer - better(there.gradient)
-    return CloserStart(weights, better, norm) if np.isfinite(weights).all() else None
+    return (weights, better, norm) if np.isfinite(weights).all() else None
 
 
 _FEWEST_ROWS = 2000
@@ -394,10 +372,11 @@ class SampledNewton:
             single = None if few_problems or tolerance == 0.0 else in_single_precision(objective, fewer, first)
             begin, metric = self._spread(objective, near, share, begin, metric, single)
             method = replace(method, metric=metric)
-        elif cheaper and isinstance(cheaper[0].objective, CompiledObjective) and objective.loss.constants.self_concordant:
+        elif cheaper and isinstance(cheaper[0].objective, CheapObjective) and objective.loss.constants.self_concordant:
             closer_by = closer_start(cheaper[0].objective, at, metric, Metric.of, part.n_rows, tolerance)
             if closer_by is not None:
-                begin, method = closer_by.weights, replace(method, metric=closer_by.metric, before=closer_by.norms)
+                begin, better, before = closer_by
+                method = replace(method, metric=better, before=before)
         if not objective.loss.constants.self_concordant:
             most_steps, most_slow_steps = _MOST_STEPS_OF_A_HINGE, _MOST_SLOW_STEPS_OF_A_HINGE
             method = replace(method, most_steps=most_steps, most_slow_steps=most_slow_steps, retry_exactly=False)
@@ -410,7 +389,7 @@ class SampledNewton:
         share: float,
         begin: Weights,
         metric: Metric,
-        single: ApproximateObjective | None,
+        single: CheapObjective | None,
     ) -> tuple[Weights, Metric]:
         """About where each of many problems ends, from near their centre; and the best metric there that is cheap.
 
