@@ -126,4 +126,4 @@ def test_slopes_between_multiples_by_hand():
         True,
         1.0,
     )
-    assert repr(loss).endswith("width=1.0)")
+    assert repr(loss).endswith("width=1.0, rises=False)")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from confide.erm.transformed_losses import DeclaredLoss, RisingSlopes
+from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes
 
 
 class Insensitive:
@@ -36,7 +36,9 @@ class Corner:
 
 def made(loss, width, *, lipschitz=1.0, bound=2.0, monotone=False, at_zero=1.7):
     """The loss as a plan takes it."""
-    return RisingSlopes(DeclaredLoss(loss, bound, "own", lipschitz, math.inf, at_zero, 1024.0, monotone), width)
+    return InterpolatedSlopes(
+        DeclaredLoss(loss, bound, "own", lipschitz, math.inf, at_zero, 1024.0, monotone), width, rises=True
+    )
 
 
 def slopes(loss, scores, target, order=1):

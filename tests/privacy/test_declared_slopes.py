@@ -11,7 +11,7 @@ from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.target_losses import TiltedLoss
-from confide.erm.transformed_losses import DeclaredLoss, RisingSlopes
+from confide.erm.transformed_losses import DeclaredLoss, InterpolatedSlopes
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.mechanism import zero_weights
@@ -107,7 +107,7 @@ def test_the_width_follows_from_public_facts_and_the_bound_on_targets():
     """The narrowest joint that can be certified; with few rows it is 2^-12 of the unit of scores."""
     loss = own()
     plan = OUTPUT.plan(problem(100, 2, loss=loss, l2=30.0), ApproxDP(1.0, 1e-6))
-    assert plan.problem.loss == RisingSlopes(loss, 2.0**-11 * 4.0)
+    assert plan.problem.loss == InterpolatedSlopes(loss, 2.0**-11 * 4.0, rises=True)
     tilted = OUTPUT.plan(problem(100, 2, loss=TiltedLoss.absolute(BOUND), l2=30.0), ApproxDP(1.0, 1e-6))
     assert tilted.problem.loss == replace(TiltedLoss.absolute(BOUND), smoothing=2.0**-12 * BOUND)
     many = OUTPUT.plan(problem(10**6, 20, loss=own(), l2=300.0), ApproxDP(1.0, 1e-6))

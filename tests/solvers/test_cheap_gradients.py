@@ -89,7 +89,7 @@ def test_rows_within_the_bound_are_read_without_it():
     assert cheaper_stages(replace(exact, row_bound=BallBound(np.inf)), few(exact), *np.zeros((2, 1, 61))) == ()
     single = problems("float32", norm=10.0)
     first, last = cheaper_stages(single, few(single), *np.zeros((2, 1, 61)))
-    assert first.objective.precision == first.precision == np.float32
+    assert first.objective.row_sum.precision == first.precision == np.float32
     assert last.objective.row_bound == BallBound(np.inf)
 
 
@@ -233,7 +233,7 @@ def test_steps_in_double_precision_are_skipped_where_one_by_the_objective_may_be
             return replace(self, of=self.of.restrict(which))
 
         def evaluate(self, weights, order):
-            made.append(self.of.precision)
+            made.append(self.of.row_sum.precision)
             return self.of.evaluate(weights, order)
 
     stages = cheaper_stages(exact, few(exact), *np.zeros((2, 1, 61)))

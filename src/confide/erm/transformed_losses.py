@@ -58,8 +58,7 @@ class ClippedSlopes(Loss):
         """The slopes (m, k o) alone: order 1. `stretch` (m, 1) is R / |x|, inf for a row of zeros, which adds nothing."""
         if order != 1:
             raise ParameterError("clipped slopes have sums of order 1 alone.")
-        slope = self.loss.of_scores(scores, targets, 1, stretch).slope
-        assert slope is not None  # noqa: S101 - order 1 was asked for
+        slope = np.asarray(self.loss.of_scores(scores, targets, 1, stretch).slope)
         limits, n_outputs = self.limit * stretch, self.loss.constants.n_outputs
         if n_outputs == 1:
             # What is not a number, as a user's loss may give, counts as the steepest slope downwards.
@@ -143,7 +142,7 @@ class DeclaredLoss(Loss):
     def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
         # Multiples of a power of two are exact.
         width = 2.0 ** math.floor(math.log2(2.0 * half_width))
-        return (InterpolatedSlopes if slopes_alone else RisingSlopes)(self, width)
+        return InterpolatedSlopes(self, width, rises=not slopes_alone)
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         signs: Array | float = 1.0
@@ -187,7 +186,8 @@ class DeclaredLoss(Loss):
         )
 
 
-# A loss without kinks in place of one that may have kinks anywhere. Proof: privacy/proofs/gradient.md, section 5.
+# A loss without kinks in place of one that may have kinks anywhere. Proofs: privacy/proofs/gradient.md, section 5, and
+# privacy/proofs/declared_slopes.md for a convex loss.
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,83 +195,48 @@ class InterpolatedSlopes(Loss):
     """The slopes of a user's loss at the multiples of `width`, and straight lines between them.
 
     So slopes change by at most 2 lipschitz / width times the change of the score, whatever the loss is: it need be neither
-    convex nor smooth. Its value at each multiple must depend on that score and the target alone.
+    convex nor smooth. Its value at each multiple must depend on that score and the target alone. Slopes that rise with the
+    score do so between multiples too. Then these are the slopes of a convex function without kinks.
 
     Parameters
     ----------
     loss : the user's loss, whose slopes are clipped to its `lipschitz`
     width : a power of two
+    rises : whether the loss is convex, so that its slopes rise, and is minimised. Otherwise slopes alone are summed
     """
 
     loss: DeclaredLoss
     width: float
+    rises: bool = False
 
     @property
     def constants(self) -> LossConstants:
-        smoothness = 2.0 * self.loss.lipschitz / self.width
-        return self.loss.constants._replace(
-            smoothness=smoothness,
-            trace=smoothness,
-            # Two products, a difference and a sum of numbers of at most 2 lipschitz.
-            rounding=8.0,
-            monotone=False,
-            convex=False,
-            joint=0.5 * self.width,
-            has_straight_joints=True,
-            unit=1.0,
+        own = self.loss.constants
+        rise = (1.0 if self.rises and own.monotone else 2.0) * own.lipschitz
+        bend, joint = rise / self.width, 0.5 * self.width
+        # Two products, a difference and a sum of numbers of at most 2 lipschitz.
+        joined = own._replace(
+            smoothness=bend, trace=bend, rounding=8.0, monotone=False, joint=joint, has_straight_joints=True
         )
+        if not self.rises:
+            return joined._replace(convex=False, unit=1.0)
+        # The function is lifted, so that it is nowhere negative. Beside interpolation computed slopes may lie from slopes
+        # that rise by their own rounding.
+        return joined._replace(value_at_zero=own.value_at_zero + 0.5 * self.width * rise, rounding=8.0 + own.rounding)
 
     def with_joint(self, half_width: float, *, slopes_alone: bool = False) -> Any:
         return self.loss.with_joint(half_width, slopes_alone=slopes_alone)
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        """The slopes (m, k) alone: order 1."""
-        if order != 1:
+        """The slopes (m, k), and for order 2 of slopes that rise the curvatures. There are no values; solvers need none."""
+        if order != 1 and not self.rises:
             raise ParameterError("interpolated slopes have sums of order 1 alone.")
         # The width is a power of two, so that nodes and shares are exact.
         position = scores / self.width
         left = np.floor(position)
         share = position - left
-        at_left, at_right = (self.loss.of_scores(node * self.width, targets, 1).slope for node in (left, left + 1.0))
-        assert at_left is not None  # noqa: S101 - order 1 was asked for
-        assert at_right is not None  # noqa: S101 - order 1 was asked for
-        return Terms(slope=(1.0 - share) * at_left + share * at_right)
-
-
-# A convex loss that a user wrote, its kinks joined, for noise on the weights. Proof: privacy/proofs/declared_slopes.md.
-
-
-@dataclass(frozen=True, slots=True)
-class RisingSlopes(InterpolatedSlopes):
-    """The slopes of a user's convex loss at the multiples of `width`, and straight lines between them.
-
-    Slopes that rise with the score do so between multiples too. So these are the slopes of a convex function without kinks,
-    whatever the kinks of the user's loss are.
-    """
-
-    @property
-    def constants(self) -> LossConstants:
-        own = self.loss.constants
-        rise = (1.0 if own.monotone else 2.0) * own.lipschitz
-        return own._replace(
-            smoothness=rise / self.width,
-            trace=rise / self.width,
-            # The function is lifted by this much, so that it is nowhere negative.
-            value_at_zero=own.value_at_zero + 0.5 * self.width * rise,
-            # Beside interpolation: how far computed slopes may lie from slopes that rise.
-            rounding=8.0 + own.rounding,
-            monotone=False,
-            joint=0.5 * self.width,
-            has_straight_joints=True,
+        at_left, at_right = (
+            np.asarray(self.loss.of_scores(node * self.width, targets, 1).slope) for node in (left, left + 1.0)
         )
-
-    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        """The slopes (m, k) and, for order 2, curvatures. There are no values; solvers need none."""
-        terms = InterpolatedSlopes.of_scores(self, scores, targets, 1, stretch)
-        if order < 2:
-            return terms
-        left = np.floor(scores / self.width)
-        at_left, at_right = (self.loss.of_scores(node * self.width, targets, 1).slope for node in (left, left + 1.0))
-        assert at_left is not None  # noqa: S101 - order 1 was asked for
-        assert at_right is not None  # noqa: S101 - order 1 was asked for
-        return Terms(slope=terms.slope, curvature=np.fmax((at_right - at_left) / self.width, 0.0))
+        curvature = np.fmax((at_right - at_left) / self.width, 0.0) if order >= 2 else None
+        return Terms(slope=(1.0 - share) * at_left + share * at_right, curvature=curvature)
