@@ -167,6 +167,20 @@ def test_what_is_private_stays_in_its_room() -> None:
     assert strangers == set()
 
 
+def test_solvers_know_of_objectives_what_they_are_lent() -> None:
+    """They are not trusted: they name neither the objective that is certified nor the pieces that it is made of."""
+    lent = {"Evaluation", "HasGradients", "Objectives", "Solution", "Solver", "mean_of", "on_part"}
+    nodes = [node for name, path in module_paths().items() if room_of(name) == "solvers" for node in ast.walk(tree_of(path))]
+    whole = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    named = [
+        node
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module in ("confide.erm", "confide.erm.objective")
+    ]
+    assert {alias.name for node in named for alias in node.names} == lent
+    assert not [name for name in whole if name.startswith("confide")]
+
+
 def test_no_private_name_is_imported_from_another_room() -> None:
     """A function or class with a leading underscore is for its own module."""
     strangers = {
