@@ -158,10 +158,13 @@ def cells_of(arguments: argparse.Namespace, name: str) -> Iterator[Cell]:
         private = neighbours is ADD_OR_REMOVE
         low, high = (int(share * len(train)) if private else len(train) for share in BOUNDS)
         depth = summation_depth(high, encoder.n_features)
-        problem = Problem(LogisticLoss(), bound, 1.0, encoder.n_features, low, high, depth, 1.0, neighbours)
+        problem = Problem(
+            loss=LogisticLoss(), row_bound=bound, intercept=1.0, n_features=encoder.n_features, n_rows_low=low,
+            n_rows_high=high, summation_depth=depth, l2=1.0, neighbours=neighbours,
+        )  # fmt: skip
         for amount in amounts:
             plan_at = partial(_plan_at, MECHANISMS[arguments.mechanism], problem, budget_of(amount))
-            floor = curvature_free_l2(budget_of(amount), problem.loss, problem.row_norm, neighbours)
+            floor = curvature_free_l2(budget_of(amount), problem.loss_bounds, problem.row_norm, neighbours)
             yield _cell(arguments, name, setting, amount, rows, test, split.y_test, usual, floor, plan_at)
 
 

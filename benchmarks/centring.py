@@ -47,7 +47,7 @@ def main() -> None:
 
 def _errors(given: Problem, arguments: argparse.Namespace, budget: Budget, share: float) -> str:
     """Mean and standard error of the test error. A share above 0 is taken whatever the rule says."""
-    plan._SHARE_OF_CENTRE, plan._LEAST_NOISE, plan.USUAL_RADIUS = share, 0.0, 0.0
+    plan._SHARE_OF_CENTRE, plan._LEAST_NOISE, plan.USUAL_RADIUS = share, 0.0, 0.0  # type: ignore[attr-defined]
     plan._remembered.cache_clear()
     errors = []
     for seed in range(arguments.draws):
@@ -95,7 +95,7 @@ def _print_counts() -> None:
         for scale in (0.15, 0.3, 0.6, 1.0):
             centring._COUNT_SCALE = scale
             made = centring.centring_plan(facts, ApproxDP(0.5, 1e-5), 0.02)
-            exact = source.sum_over_rows(made.row_sum, np.zeros((1, made.lattice.dimension))).gradient
+            exact = source.sum_over_rows(made.query.row_sum, np.zeros((1, made.lattice.dimension))).gradient
             entropy = Entropy.seeded(0)
             found = [centring.centred_by(made, made.lattice.release(exact, entropy)[0]).centre for _ in range(200)]
             distances = np.linalg.norm(np.array(found) - rows.mean(axis=0), axis=1)

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.additive_regression import _shuffled, diamonds
 from benchmarks.public_data import folder, load
 from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, Schema
-from confide.plan_text import noise_in_rows
+from confide.expected_noise import noise_in_rows
 from confide.training import plan as planning
 
 BUDGETS: dict[str, Any] = {

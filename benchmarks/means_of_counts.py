@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.thresholds import CONFIRMED, FOUND, Task
 from confide import ZCDP, ApproxDP, HuberRegressor, PoissonRegressor, PureDP
-from confide.plan_text import noise_in_rows
+from confide.expected_noise import noise_in_rows
 
 BUDGETS: dict[str, Any] = {
     "0.1, 1e-6": ApproxDP(0.1, 1e-6), "0.5, 1e-6": ApproxDP(0.5, 1e-6), "1, 1e-6": ApproxDP(1.0, 1e-6),

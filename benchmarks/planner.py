@@ -212,11 +212,11 @@ def main() -> None:
         show(facts, differences_of(facts, own))
     for title, names in (("chosen on", NAMES), ("rows of a ball", BALLS), ("left out", LEFT_OUT)):
         for name in (None, *names):
-            own = [pair for pair in pairs if pair[0]["name"] in names and name in (None, pair[0]["name"])]
-            if own:
-                near = np.abs(np.concatenate([differences_of(*pair) for pair in own])) <= NEAR
+            cells = [pair for pair in pairs if pair[0]["name"] in names and name in (None, pair[0]["name"])]
+            if cells:
+                near = np.abs(np.concatenate([differences_of(*pair) for pair in cells])) <= NEAR
                 held, widths = np.concatenate(
-                    [ranges_of(*pair, simulation._RANGE_FACTOR, simulation._RANGE_FLOOR) for pair in own]
+                    [ranges_of(facts, own, simulation._RANGE_FACTOR, simulation._RANGE_FLOOR) for facts, own in cells]
                 ).T
                 print(
                     f"{name or title:16} of {len(near)} cells, near {near.mean():.0%}, in the range {held.mean():.0%}, "

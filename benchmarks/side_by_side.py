@@ -152,7 +152,8 @@ def main() -> None:
         warnings.simplefilter("ignore")  # of peers: old parameters, rows beyond the declared norm
         for shape in filter(None, arguments.shapes.split(",")):
             n, d = map(int, shape.split("x"))
-            compared(*made_up(n, d, arguments.dtype), arguments.runs, more)
+            X, y = made_up(n, d, arguments.dtype)
+            compared(X, y, arguments.runs, more)
 
 
 if __name__ == "__main__":

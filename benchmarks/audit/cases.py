@@ -188,7 +188,7 @@ def pairs_of(estimator: Any, kind: str, folder: Path) -> list[Pair]:
         estimator = type(estimator)(**(estimator.get_params(deep=False) | {"schema": OF_CLASSES}))
     found = []
     for number, pair in enumerate(candidates(estimator, N_ROWS)):
-        sides = [pair.first, pair.second]
+        sides: list[Any] = [pair.first, pair.second]
         if kind == "sparse":
             sides = [(csr_array(X), y) for X, y in sides]
         elif kind == "file":
