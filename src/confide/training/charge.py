@@ -179,7 +179,8 @@ class Stops:
             return
         with suppress(ValueError):  # the main thread of another interpreter gets no signals, and may not say what they do
             for number in map(signal.Signals.__getitem__, self.names):
-                if (handler := signal.getsignal(number)) not in {signal.SIG_IGN, None}:
+                handler = signal.getsignal(number)
+                if handler is not None and handler is not signal.SIG_IGN:
                     signal.signal(number, lambda came, _: self._came.append(came))
                     self._handlers[number] = handler
 
