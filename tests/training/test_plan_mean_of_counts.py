@@ -11,12 +11,13 @@ import pytest
 
 import confide
 from confide import AdditiveRegressor, ApproxDP, Ledger, PoissonRegressor, PureDP, Schema
+from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP
 from confide.privacy.events import PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.matching import _is_paid
+from confide.privacy.matching import CountsAndResiduals, _is_paid
 from confide.privacy.objective_account import GaussianObjective
-from confide.training.fit import lattices_of
+from confide.training.fit import check_parts, lattices_of
 from confide.training.plan import STEPS, Draft, noise_in_the_mean
 
 BUDGETS = [PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.02)]
@@ -174,3 +175,25 @@ def test_files_and_arrays_release_the_same(tmp_path):
     from_file = model.fit(confide.open_rows(tmp_path / "rows.csv", SCHEMA)).intercept_
     assert model.plan(6000).matching is not None
     assert in_memory == from_file
+
+
+class Mine(CountsAndResiduals):
+    """A query that may do anything with the rows."""
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_plan_has_one_part_of_each_kind_and_none_of_another(budget):
+    """A doubled part would be released again under one charge, and a foreign one would get the rows."""
+    plan = PoissonRegressor(budget, target_bound=20.0).plan(60_000, 10)
+    (part,) = [part for part in plan.parts if type(part.query) is CountsAndResiduals]
+    check_parts(plan)
+    query = Mine(*(getattr(part.query, name) for name in part.query.__dataclass_fields__))
+    others = [
+        replace(part, share=0.5 * part.share),
+        replace(part, query=query),
+        type("Foreign", (), {"query": part.query})(),
+    ]
+    for parts in ((*plan.parts, part), *((*plan.parts, other) for other in others), (others[1],), (others[2],)):
+        for refuse in (check_parts, lattices_of):
+            with pytest.raises(ParameterError, match="made by another mechanism"):
+                refuse(replace(plan, parts=parts))

@@ -151,6 +151,11 @@ class Penalty:
         return self.l1_ratio == 0.0 and self.form is None and self.function is None
 
     @property
+    def is_ridge(self) -> bool:
+        """Whether there is one ridge for all weights, and nothing else. It asks no object of the user's."""
+        return self.has_ridges_alone and not self.factors
+
+    @property
     def strong_convexity(self) -> float:
         """The ridge within the penalty at a strength of 1."""
         return 1.0 if self.function is None else self.function.strong_convexity

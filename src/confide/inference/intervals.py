@@ -153,7 +153,7 @@ class WeightNoise:
         is_positive = all(math.isfinite(x) and x > 0.0 for x in (value["scale"], *scales, *sizes))
         if shape.name != value["shape"] or not is_positive:
             raise unknown
-        return cls(Noise(shape, value["law"], float(value["scale"])), value["in_objective"])
+        return cls(Noise(shape, value["law"], float(value["scale"]), value["in_objective"]), value["in_objective"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class GradientRounding:
         weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md; for centred rows, whose
         bound has other numbers of roundings, theorem 2 of proofs/centring.md.
         """
-        if self.penalty != RIDGE:
+        if not self.penalty.is_ridge:
             return self._of_penalty(weights_norm, noise_norm, gradient_norm)
         loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)

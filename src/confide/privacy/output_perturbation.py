@@ -104,7 +104,8 @@ class OutputPerturbation:
         return Plan(problem, budget, self.name, problem.l2, noise, tolerance, radius, seal, event, _SEAL_SHARE)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
-        if not made_by(plan, Plan, self.name) or plan.lattice is None:
+        in_objective = isinstance(plan, Plan) and plan.noise is not None and plan.noise.in_objective
+        if not made_by(plan, Plan, self.name) or plan.lattice is None or in_objective:
             raise ParameterError(ANOTHERS)
         problem = plan.problem
         objective = problem.objective(source, plan.l2, zero_weights(problem))

@@ -18,7 +18,7 @@ from typing import Any
 
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossConstants
-from confide.erm.penalties import RIDGE, Penalty
+from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import Centred, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.features.encoder import Encoder
@@ -51,7 +51,8 @@ def with_ridges_by_noise(problem: Problem, mechanism: Mechanism, budget: Budget)
     Only noise in bundles, for two classes under pure budgets, was compared with one ridge for all columns.
     """
     is_pure = isinstance(budget, PureDP) and budget.is_private and isinstance(mechanism, ObjectivePerturbation)
-    if not is_pure or problem.penalty != RIDGE or problem.prior or problem.loss.constants.n_outputs > 1:
+    is_plain = type(problem) is Problem and problem.penalty.is_ridge and not problem.prior
+    if not is_pure or not is_plain or problem.loss.constants.n_outputs > 1:
         return problem
     shape = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
     if not isinstance(shape, Bundles):

@@ -36,10 +36,13 @@ from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
+from confide.privacy.centring import CentreOfRows
 from confide.privacy.curvature import deviations_of_curvature
 from confide.privacy.lattice import LatticeNoise
-from confide.privacy.mechanism import Plan
+from confide.privacy.matching import CountsAndResiduals
+from confide.privacy.mechanism import ANOTHERS, Plan
 from confide.privacy.noise import Entropy
+from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows, sums_beside
@@ -118,6 +121,7 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if isinstance(plan, StatisticsPlan):
         of_sums, from_sums = weights_of_sums(plan, source, entropy)
         return LinearModel.of(of_sums[None], plan.problem), from_sums, None
+    check_parts(plan)
     ready: Plan = plan
     for part in plan.parts:
         ready = part.query.before(part, ready, source, entropy)
@@ -161,6 +165,17 @@ def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy
     return replace(evidence, risks=RisksEvidence.of(plan.risks, steps, standardised))
 
 
+def check_parts(plan: AnyPlan) -> None:
+    """Refuse parts that no page covers: each is a noisy sum of one of two kinds, and there is at most one of a kind.
+
+    proofs/matching.md, theorem 3, and proofs/centring.md, theorem 4.
+    """
+    kinds = [type(part.query) if type(part) is SumPlan else None for part in plan.parts]
+    if not set(kinds) <= {CentreOfRows, CountsAndResiduals} or len(set(kinds)) < len(kinds):
+        raise ParameterError(ANOTHERS)
+
+
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
-    """All noise on a grid that a release by this plan draws."""
+    """All noise on a grid that a release by this plan draws, before anything is charged."""
+    check_parts(plan)
     return (plan.lattice, *(part.lattice for part in sums_beside(plan)))
