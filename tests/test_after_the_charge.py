@@ -35,7 +35,7 @@ HOLDING = {
         "square_deviation",
         "l1_ratio",
     },
-    "confide.training.fit": {"released", "model_of", "model_of_columns"},
+    "confide.training.fit": {"released", "check_parts", "model_of", "model_of_columns"},
     "confide.training.support": {
         "with_zeros",
         "support_threshold",
@@ -63,7 +63,7 @@ HOLDING = {
     },
     "confide.features.canonical_labels": {"canonical_label"},
     "confide.training.least_squares": {"ridge_weights", "weights_of_sums", "_sums"},
-    "confide.training.charge": {"divided", "mistakes", "Stops.wait", "Stops.end", "Stops.may_wait"},
+    "confide.training.charge": {"divided", "mistakes", "Stops.wait", "Stops.end", "Stops._put_back", "Stops.give_back"},
     "confide.models.scores": {
         "LinearModel.of",
         "LinearModel.scores_alone",

@@ -9,6 +9,7 @@ import pytest
 
 import confide
 from confide import expected_noise
+from confide.erm.penalties import RIDGE
 from confide.errors import InsufficientRegularisation
 from confide.expected_noise import NOISE_HIDES, balanced_scale, first_small_seal, noise_in_rows, wasted
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
@@ -23,7 +24,7 @@ from tests.training.examples import least_squares, settings
 
 def test_alpha_is_the_ridge_over_the_lowest_number_of_rows():
     """What was added for the proof is counted apart."""
-    plan = SimpleNamespace(l2=6.0, problem=SimpleNamespace(l2=4.0, n_rows_low=20))
+    plan = SimpleNamespace(l2=6.0, problem=SimpleNamespace(l2=4.0, n_rows_low=20, penalty=RIDGE))
     assert expected_noise.alpha(plan) == 0.3
     assert expected_noise.added_l2(plan) == 2.0
 

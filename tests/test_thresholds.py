@@ -75,7 +75,7 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
     "solvers.fallback": {"_WIDEST_HESSIAN": (1,), "_WIDEST_JOINT_HESSIAN": (1,), "_MOST_ROWS": (10,), "_MOST_WEIGHTS": (1,)},
     "solvers.lbfgs": {"_FLAT_ENOUGH": (0.0,), "_SAMPLED_ROWS": (16,), "_LEAST_ROWS_PER_SAMPLED": (1,)},
     "solvers.newton": {"_FLAT_ENOUGH": (0.0,)},
-    "solvers.proximal": {"_WIDEST_HESSIAN": (1,), "_FLAT_ENOUGH": (0.0,)},
+    "solvers.proximal": {"_FLAT_ENOUGH": (0.0,)},
     "solvers.sampled": {
         "_MOST_WEIGHTS": (0, 10**6),
         "_PASSES_SAVED": (0.0,),

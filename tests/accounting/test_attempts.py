@@ -526,8 +526,8 @@ def test_nothing_else_is_released_under_the_charge(path, monkeypatch, other):
     assert (Ledger(path).verify(), Ledger(path).unfinished()) == (1, [1])
 
 
-def test_a_fit_over_the_rows_of_parties_is_finished(monkeypatch):
-    """The coordinator keeps the ledger, and parties take part in the next attempt as they did in the first."""
+def test_a_fit_over_the_rows_of_parties_is_not_finished(monkeypatch):
+    """Parties get the weights of each pass: they saw the first attempt, and a second would be another draw."""
 
     def over_parties(ledger):
         ours, theirs = multiprocessing.Pipe()
@@ -542,8 +542,8 @@ def test_a_fit_over_the_rows_of_parties_is_finished(monkeypatch):
             thread.join(60)
 
     ledger = interrupted(over_parties, monkeypatch)
-    assert ledger.unfinished() == [1]
-    assert over_parties(ledger).guarantee_.circumstances.attempts == 2
+    with pytest.raises(LedgerError, match="parties have seen a part of theirs"):
+        over_parties(ledger)
     assert (ledger.verify(), ledger.unfinished()) == (1, [])
 
 

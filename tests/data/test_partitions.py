@@ -172,6 +172,8 @@ def test_what_travels_is_picklable_and_shows_nothing_in_logs():
     assert np.array_equal(outcomes[0].totals.gradient, outcomes[1].totals.gradient)
     assert repr(task) == "Task()"
     assert repr(outcomes[0]) == repr(Outcome((), None, None)) == "Outcome()"
+    source = PartitionedSource(lambda task: outcomes[0], reading, ((0, 50, bytes(SIZE)),))
+    assert repr(source) == "PartitionedSource()"
     assert outcomes[0].partitions == outcomes[1].partitions
     for fingerprint in (bytes(SIZE), bytes(range(SIZE)), bytes(range(SIZE))[::-1]):
         # Zeros at the end are a part of it.

@@ -6,11 +6,13 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import confide
 from confide import ParameterError
 from confide.estimators.released import effects_of
+from confide.inference.intervals import known_scores
 from tests.effects.examples import COLUMNS, Curves, Line, Sums, labels, model, schema, table
 from tests.effects.test_effects_decomposition import mixtures
 
@@ -146,3 +148,19 @@ def test_a_loaded_model_has_the_same_effects(tmp_path):
     before, after = (effects_of(each).to_frame() for each in (fitted, confide.load(tmp_path / "model.json")))
     assert before["effect"].tolist() == after["effect"].tolist()
     np.testing.assert_allclose(before["joint_low"], after["joint_low"], rtol=1e-9)
+
+
+def test_effects_of_a_softmax_model_lie_within_their_own_intervals_where_the_noise_hides_a_class():
+    """Effects and intervals subtract the mean over the same classes: those of which enough is known."""
+    draws = np.random.default_rng(1)
+    frame = pd.DataFrame({"cat": draws.choice(list("abcde"), 4_000), "k": draws.normal(size=4_000)})
+    target = np.array(["r"] * 3 + np.where(frame["k"] > 0.0, "p", "n").tolist()[3:])
+    columns = {"cat": {"categories": list("abcde")}, "k": {"low": -3, "high": 3}}
+    given = {"schema": confide.Schema(columns), "classes": ["n", "p", "r"], "inference_share": 0.2, "random_state": 5}
+    fitted = confide.LogisticRegression(confide.ApproxDP(10.0, 1e-6), **given).fit(frame, target)
+    assert known_scores(effects_of(fitted).released.evidence).tolist() == [True, True, False]
+    values = [value for effect in effects_of(fitted).with_bands() for value in effect.values if math.isfinite(value.low)]
+    assert len(values) >= 10
+    assert all(value.low <= value.effect <= value.high for value in values)
+    contrast = effects_of(fitted).contrast("k", -1.0, 1.5, label="p")
+    assert contrast.low <= contrast.estimate <= contrast.high

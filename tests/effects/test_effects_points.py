@@ -78,3 +78,12 @@ def test_numbers_are_shown_with_four_digits_unless_two_would_read_alike():
     assert texts(0, 200, (400 / 7, 600 / 7)) == ("0", "57.14", "85.71", "200")
     assert texts(0, 1, (0.123451, 0.123459)) == ("0", "0.12345", "0.12346", "1")
     assert texts(0, 99999, (12345.678, 20000)) == ("0", "12346", "20000", "99999")
+
+
+@pytest.mark.parametrize(
+    ("levels", "value", "place"), [((1, True, "x"), True, 1), ((0, False, "x"), False, 1), ((1, "x"), 1.0, 0)]
+)
+def test_a_truth_value_is_not_the_number_that_equals_it(levels, value, place):
+    """In Python True equals 1, and False 0."""
+    mixture = points_of(CategoryColumn("a", levels)).mixture(value)
+    assert mixture.tolist().index(1.0) == place

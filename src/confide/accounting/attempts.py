@@ -104,7 +104,8 @@ class Attempts:
         if not intent:
             raise LedgerError(
                 f"there is nothing to be finished: a batch, a charge by hand, and a release that a seed or functions of "
-                f"your own decide cannot be known again after an interruption, so what they cost stays charged. {anew}"
+                f"your own decide cannot be known again after an interruption, and parties have seen a part of theirs. So "
+                f"what they cost stays charged. {anew}"
             )
         for number in self.charges[::-1]:
             entry = entries[number - 1]

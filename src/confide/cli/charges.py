@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -177,8 +176,7 @@ class Charges:
             with self.rescued_on_failure(text, out):
                 noted(hashlib.sha256(text.encode()).hexdigest())
         self.write(text, out, overwrite=overwrite)
-        for number in STOPS.end():
-            signal.raise_signal(number)
+        STOPS.give_back()
 
     def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
         """Write what was released as text, as `write_model` does; `released` says what it is."""

@@ -318,8 +318,8 @@ def columns_to_read(columns: Iterable[str], schema: Schema, target: str | None =
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionedSource(RowsWithDefaults, SummableRows):
+@dataclass(frozen=True, slots=True, repr=False)
+class PartitionedSource(Unshown, RowsWithDefaults, SummableRows):
     """A `RowSource` over partitions in other processes.
 
     Parameters

@@ -28,7 +28,7 @@ from confide.features.codes import ColumnEncoding
 from confide.features.columns import Column, NumberColumn, shown_number, with_unit
 from confide.features.encoder import Encoder
 from confide.inference.debiased import with_known_zeros
-from confide.inference.intervals import JointUncertainty, checked_level, joint_uncertainty
+from confide.inference.intervals import Evidence, JointUncertainty, checked_level, joint_uncertainty, known_scores
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums
 from confide.inference.rates import Interval, json_form
 from confide.inference.table import NamedUnit
@@ -164,7 +164,8 @@ class Points:
             if wanted is None or not alike:
                 shown = listed(map(str, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
                 raise ParameterError(f'column "{self.column.name}": give one of its levels: {shown}.')
-            mixture[self.values.index(value) if value in self.values else alike[0]] = 1.0
+            # True equals 1, and False 0, so what is no text is found by its label.
+            mixture[self.values.index(value) if isinstance(value, str) and value in self.values else alike[0]] = 1.0
         return mixture
 
 
@@ -469,7 +470,12 @@ class Effects:
         return np.asarray(intercept - self._subtracted(intercept) + self._decomposition[0])
 
     def _subtracted(self, numbers: Array) -> Any:
-        return numbers.mean(axis=0) if self.minus_mean_over_classes else 0.0
+        """The mean over the classes: of those whose intervals are known, if there are two, as these subtract it too."""
+        if not self.minus_mean_over_classes:
+            return 0.0
+        evidence = self.released.evidence
+        known = known_scores(evidence) if isinstance(evidence, Evidence) else np.zeros(len(numbers), bool)
+        return numbers[known if known.sum() >= 2 else ...].mean(axis=0)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:

@@ -35,7 +35,7 @@ from confide.training.settings import Settings
 
 VOID_MARK = " (void: random_state was set)"
 """How the purpose of a charge ends whose release has no guarantee. Readers of the ledger must see it."""
-OF_USERS_CODE = "decided by functions of the user's own"
+OF_USERS_CODE = "decided by functions of the user's own, or seen by parties in each pass"
 """In place of what decides a release where no text says all of it: an interrupted one cannot be known again."""
 
 
@@ -80,7 +80,9 @@ def deciding_fit(settings: Settings, rows: CheckedRows) -> tuple[object, ...] | 
     loss = getattr(settings.minimised, "loss", None)
     bounds = filter(None, (settings.row_bound, settings.bound_before_penalty))
     are_known = all(type(bound).__module__.startswith("confide.") for bound in bounds)
-    if settings.own_penalty is not None or not are_known or (loss is not None and loss.constants.is_declared):
+    # Parties see the weights of each pass, so of an attempt that was interrupted they have seen something.
+    is_seen = rows.source.place == "parties"
+    if is_seen or settings.own_penalty is not None or not are_known or (loss is not None and loss.constants.is_declared):
         return OF_USERS_CODE
     schema, prior = None if rows.encoder is None else rows.encoder.schema.to_dict(), settings.prior
     weights = None if prior is None else (prior.coef, prior.intercept)
@@ -181,15 +183,34 @@ class Stops:
             for number in map(signal.Signals.__getitem__, self.names):
                 handler = signal.getsignal(number)
                 if handler is not None and handler is not signal.SIG_IGN:
-                    signal.signal(number, lambda came, _: self._came.append(came))
+                    # Remembered first: to put back a handler that was never exchanged does no harm.
                     self._handlers[number] = handler
+                    signal.signal(number, lambda came, _: self._came.append(came))
 
     def end(self) -> list[int]:
-        """Give them their effect back, and say which ones came."""
-        while self._handlers:
-            signal.signal(*self._handlers.popitem())
+        """Put their handlers back, and say which ones came."""
+        try:
+            self._put_back()
+        finally:
+            # The handler of another signal may have raised meanwhile.
+            self._put_back()
         came, self._came = self._came, []
         return came
+
+    def _put_back(self) -> None:
+        for number, handler in list(self._handlers.items()):
+            signal.signal(number, handler)
+            self._handlers.pop(number, None)
+
+    def give_back(self) -> None:
+        """Put their handlers back, and have those that came take effect now, once each."""
+        for number in self.end():
+            handler = signal.getsignal(number)
+            # Whoever listens by a file descriptor was told of the signal when it came.
+            if callable(handler):
+                handler(number, None)
+            else:
+                signal.raise_signal(number)
 
 
 STOPS = Stops()
@@ -207,17 +228,21 @@ def keeps_released(function: Releasing) -> Releasing:
     def keeping(*given: Any, **named: Any) -> Any:
         if STOPS.names or threading.current_thread() is not threading.main_thread():
             return function(*given, **named)
-        with STOPS.may_wait("SIGINT"):
-            made = function(*given, **named)
-            came = STOPS.end()
+        made = []
         try:
-            for number in came:
-                signal.raise_signal(number)
+            # No context manager: a second control-C could come on the way into its exit, and leave it undone.
+            try:
+                STOPS.names = ("SIGINT",)
+                made.append(function(*given, **named))
+            finally:
+                STOPS.names = ()
+                STOPS.give_back()
         except BaseException as stopped:
-            stopped.add_note("What was charged had been released. It is kept, as `released` of this error.")
-            vars(stopped)["released"] = made
+            if made:
+                stopped.add_note("What was asked for had been released. It is kept, as `released` of this error.")
+                vars(stopped)["released"] = made[0]
             raise
-        return made
+        return made[0]
 
     return cast("Releasing", keeping)
 
