@@ -219,6 +219,23 @@ def test_control_c_after_the_mark_of_a_release_takes_nothing_away(monkeypatch, w
     assert (ledger.verify(), ledger.unfinished()) == (1, [])
 
 
+def test_control_c_that_waited_is_raised_though_the_ledger_fails_at_the_mark(monkeypatch):
+    """After the ledger's error, which is its context; nothing was released, and the handler is the one before."""
+    handler = signal.getsignal(signal.SIGINT)
+
+    def failing(ledger, charge, attempt):
+        os.kill(os.getpid(), signal.SIGINT)
+        raise LedgerError("no space")
+
+    monkeypatch.setattr(Ledger, "end", failing)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        LogisticRegression(0.5, classes=[0, 1], ledger=Ledger(limit=1.0)).fit(NUMBERS, LABELS)
+    assert isinstance(stopped.value.__context__, LedgerError)
+    assert not hasattr(stopped.value, "released")
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert training_charge.STOPS.names == ()
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "is_fitted"), [(training_charge, "_end", True), (training_fit, "released", False)]
 )

@@ -2,7 +2,8 @@
 
 What is protected: rows stay with their party, and the released model is private at its budget against everyone who sees it.
 What is not protected: the coordinator sees the sums of each party exactly, at many weights, and a sum over few rows can
-reveal a row. So the parties must trust the coordinator as a curator; it draws the noise and keeps the ledger. The
+reveal a row. So the parties must trust the coordinator as a curator; it draws the noise and keeps the ledger. Each party
+gets the weights of every pass, from which it can learn of the rows of others: so parties must trust each other too. The
 coordinator trusts the parties that no row is held twice. Messages are not encrypted here; use connections that
 encrypt them.
 
@@ -172,7 +173,8 @@ class FederatedRows(OpenedRows):
     Notes
     -----
     Guarantee: the released model is private as in a fit to all rows in one place. The sums that parties send are **not**
-    private against the coordinator, who sees them exactly and at many weights.
+    private against the coordinator, who sees them exactly and at many weights. Nor are rows private against the other
+    parties, who get the weights of every pass, several of them with the same noise.
     """
 
     schema: Schema
