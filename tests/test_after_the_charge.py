@@ -35,7 +35,8 @@ HOLDING = {
         "square_deviation",
         "l1_ratio",
     },
-    "confide.training.fit": {"released", "check_parts", "model_of", "model_of_columns"},
+    "confide.training.fit": {"released", "model_of", "model_of_columns"},
+    "confide.training.plan": {"check_parts"},
     "confide.training.support": {
         "with_zeros",
         "support_threshold",

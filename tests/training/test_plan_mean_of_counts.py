@@ -17,8 +17,8 @@ from confide.privacy.events import PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.matching import CountsAndResiduals, _is_paid
 from confide.privacy.objective_account import GaussianObjective
-from confide.training.fit import check_parts, lattices_of
-from confide.training.plan import STEPS, Draft, noise_in_the_mean
+from confide.training.fit import lattices_of
+from confide.training.plan import STEPS, Draft, check_parts, noise_in_the_mean
 
 BUDGETS = [PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.02)]
 SCHEMA = Schema({"x": {"low": -1, "high": 1}, "z": {"low": 0, "high": 1}}, target={"column": "visits", "low": 0, "high": 20})

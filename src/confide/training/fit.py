@@ -36,20 +36,17 @@ from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
-from confide.privacy.centring import CentreOfRows
 from confide.privacy.curvature import deviations_of_curvature
 from confide.privacy.lattice import LatticeNoise
-from confide.privacy.matching import CountsAndResiduals
-from confide.privacy.mechanism import ANOTHERS, Plan
+from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
-from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows, sums_beside
 from confide.training.auto_mechanism import MECHANISMS
 from confide.training.charge import Charge, before_charge, charge_and_release, deciding_fit
 from confide.training.least_squares import weights_of_sums
-from confide.training.plan import AnyPlan, plan_for
+from confide.training.plan import AnyPlan, check_parts, plan_for
 from confide.training.settings import WITHOUT_MEAN, Settings
 from confide.training.support import with_zeros
 
@@ -163,16 +160,6 @@ def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy
     points, steps = points_of_risks(evidence)
     standardised = plan.risks.release(source, entropy, points, steps)
     return replace(evidence, risks=RisksEvidence.of(plan.risks, steps, standardised))
-
-
-def check_parts(plan: AnyPlan) -> None:
-    """Refuse parts that no page covers: each is a noisy sum of one of two kinds, and there is at most one of a kind.
-
-    proofs/matching.md, theorem 3, and proofs/centring.md, theorem 4.
-    """
-    kinds = [type(part.query) if type(part) is SumPlan else None for part in plan.parts]
-    if not set(kinds) <= {CentreOfRows, CountsAndResiduals} or len(set(kinds)) < len(kinds):
-        raise ParameterError(ANOTHERS)
 
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:

@@ -29,7 +29,7 @@ from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.matching import CountsAndResiduals, matching_plan
-from confide.privacy.mechanism import NO_OBJECTIVE, Plan
+from confide.privacy.mechanism import ANOTHERS, NO_OBJECTIVE, Plan
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.alpha import USUAL_RADIUS, strength
@@ -574,6 +574,16 @@ def decided(draft: Draft, steps: tuple[Step, ...]) -> Draft:
                 best = candidate if step.better(candidate, best) else best
         draft = best.saying(step.name, step.left if best is draft else step.taken)
     return draft
+
+
+def check_parts(plan: AnyPlan) -> None:
+    """Refuse parts that no page covers: each is a noisy sum of one of two kinds, and there is at most one of a kind.
+
+    proofs/matching.md, theorem 3, and proofs/centring.md, theorem 4.
+    """
+    kinds = [type(part.query) if type(part) is SumPlan else None for part in plan.parts]
+    if not set(kinds) <= {CentreOfRows, CountsAndResiduals} or len(set(kinds)) < len(kinds):
+        raise ParameterError(ANOTHERS)
 
 
 def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
