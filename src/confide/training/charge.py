@@ -229,6 +229,7 @@ def keeps_released(function: Releasing) -> Releasing:
         if STOPS.names or threading.current_thread() is not threading.main_thread():
             return function(*given, **named)
         made = []
+        STOPS.end()  # of an earlier call, if another signal's handler raised while that ended
         try:
             # No context manager: a second control-C could come on the way into its exit, and leave it undone.
             try:
@@ -239,8 +240,8 @@ def keeps_released(function: Releasing) -> Releasing:
                 STOPS.give_back()
         except BaseException as stopped:
             if made:
-                stopped.add_note("What was asked for had been released. It is kept, as `released` of this error.")
                 vars(stopped)["released"] = made[0]
+                stopped.add_note("What was asked for had been released. It is kept, as `released` of this error.")
             raise
         return made[0]
 
