@@ -347,7 +347,19 @@ NEVER_BELIEVED = (
 
 @pytest.mark.parametrize("kind", FORGED)
 def test_every_part_of_a_file_is_made_again_or_listed_as_not_checked(kind, tmp_path):
-    """A value that is changed, with the right checksum, is refused or found out, or in a part that is not checked."""
+    """A value that is changed, with the right checksum, is refused or found out, or in a part that is not checked.
+
+    Released weights may lie on the grid of another strength by chance, which they hardly do in three fits.
+    """
+    believed = set(forgeries_believed(kind, tmp_path))
+    for _ in range(2):
+        if believed:
+            believed &= set(forgeries_believed(kind, tmp_path))
+    assert not believed, "\n".join(believed)
+
+
+def forgeries_believed(kind, tmp_path):
+    """Names of the parts of a new file of which a changed value is not found out."""
     model = loaded(FORGED[kind](), tmp_path)
     findings, path = verify(model), tmp_path / "model.json"
     assert is_verified(findings), [each.sentence for each in findings if each.outcome == FAILED]
@@ -365,8 +377,8 @@ def test_every_part_of_a_file_is_made_again_or_listed_as_not_checked(kind, tmp_p
             except FileError:
                 continue
             if is_verified(found):
-                believed.append((named, at(forgery, place)))
-    assert not believed, "\n".join(map(str, believed))
+                believed.append(named)
+    return believed
 
 
 IMPOSSIBLE = {
