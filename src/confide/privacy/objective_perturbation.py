@@ -177,10 +177,10 @@ class ObjectivePerturbation:
         return min(possible, key=lambda plan: plan.noise.norm if plan.noise else math.inf)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
-        is_ours = made_by(plan, Plan, "objective") and plan.noise is not None and plan.noise.in_objective
-        if not is_ours or plan.noise is None or plan.lattice is None or plan.problem.penalty.l1_ratio > 0.0:
+        noise = plan.noise if made_by(plan, Plan, "objective") else None
+        if noise is None or not noise.in_objective or plan.lattice is None or plan.problem.penalty.l1_ratio > 0.0:
             raise ParameterError(ANOTHERS)
-        objective = plan.problem.objective(source, plan.l2, plan.noise.draw(entropy))
+        objective = plan.problem.objective(source, plan.l2, noise.draw(entropy))
         weights = certified_minimiser(objective, solver, plan.tolerance, plan.problem.rounding(plan.l2))
         return Release(plan.lattice.release(weights, entropy), plan)
 

@@ -167,7 +167,7 @@ class Stops:
 
     @contextmanager
     def may_wait(self, *names: str) -> Iterator[None]:
-        """In this block signals of these names wait once `wait` is called. Who wants those that came asks `end` before."""
+        """In this block signals of these names wait once `wait` is called. Call `end` within it to learn which came."""
         before, self.names = self.names, names
         try:
             yield
