@@ -11,9 +11,29 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide import ApproxDP, HuberRegressor, Ledger, LogisticRegression, ParameterError, Schema, SchemaError
+from confide import (
+    ApproxDP,
+    HuberRegressor,
+    Ledger,
+    LogisticRegression,
+    ParameterError,
+    Schema,
+    SchemaError,
+    audit,
+    planning,
+)
 from confide.accounting.batches import Batch
+from confide.effects.effects import Effects
+from confide.estimators.parts import PartIntervals
+from confide.estimators.private_bounds import PrivateBounds
+from confide.evaluations.class_rates import ClassEvaluation
+from confide.evaluations.model_comparison import ModelComparison
+from confide.evaluations.number_errors import NumberEvaluation
+from confide.inference.intervals import JointUncertainty, Uncertainty
+from confide.inference.rates import Evaluation
+from confide.inference.table import CoefficientTable
 from confide.known_words import closest, listed_unknown, words_of
+from confide.report.families import Family
 
 
 @pytest.mark.parametrize(
@@ -39,19 +59,32 @@ def test_unknown_names_and_words_are_followed_by_what_was_meant():
     assert words_of((1, 2), None) == "'1', '2'"
 
 
-_PUBLIC_FUNCTIONS = [each for name in confide.__all__ if inspect.isfunction(each := getattr(confide, name))]
+_PUBLIC = [getattr(place, name) for place in (confide, planning, audit) for name in place.__all__]
+_RESULTS = [
+    *(Batch, PartIntervals, PrivateBounds, Effects, ClassEvaluation, NumberEvaluation, ModelComparison, CoefficientTable),
+    *(Uncertainty, JointUncertainty, Family, *Evaluation.__subclasses__()),
+]
+"""Classes of what fits and functions give, which users do not name."""
 _METHODS = [
-    Ledger.__init__, Ledger.charge, Ledger.plan, Batch.charge, LogisticRegression.plan, HuberRegressor.plan,
-    confide.PrivateSearchCV.plan, LogisticRegression.predict_interval, confide.ApproxDP.to_approx,
-]  # fmt: skip
+    method
+    for kind in dict.fromkeys([*(kind for kind in _PUBLIC if inspect.isclass(kind)), *_RESULTS])
+    for name in dir(kind)
+    if name[0] != "_"
+    and inspect.isroutine(method := getattr(kind, name))
+    and str(getattr(method, "__module__", "")).startswith("confide.")
+    and hasattr(method, "__code__" if inspect.isfunction(method) else "__func__")
+    and "_available_if" not in inspect.getfile(getattr(method, "__code__", confide))  # scikit-learn asks its first argument
+]
+_PUBLIC_FUNCTIONS = [each for each in _PUBLIC if inspect.isfunction(each)]
 _CLASSES = [each for name in confide.__all__ if is_dataclass(each := getattr(confide, name)) and not hasattr(each, "fit")]
 
 
 @pytest.mark.parametrize("function", [*_PUBLIC_FUNCTIONS, *_METHODS], ids=lambda each: each.__qualname__)
 def test_a_misspelt_keyword_argument_is_refused_with_the_one_that_was_meant(function):
-    """Of every public function, each longer keyword argument without its last but one letter; nothing was done before."""
+    """Of public functions and methods, each longer keyword argument without its last but one letter; nothing was done."""
     known = inspect.signature(function).parameters.items()
-    names = [name for name, each in known if each.default is not each.empty and len(name) > 4]
+    passes_on = any(each.kind is each.VAR_KEYWORD for _, each in known)  # and refuses by words of its own
+    names = [name for name, each in known if each.default is not each.empty and len(name) > 4 and not passes_on]
     for name in names:
         with pytest.raises(TypeError, match=f"Did you mean '{name}'"):
             function(**{name[:-2] + name[-1]: 1})

@@ -42,9 +42,13 @@ def public_names(package: str, file: str) -> tuple[list[str], Callable[[str], An
     def attribute(name: str) -> Any:
         if modules.get(name, package) == package:
             return module_of(name)
-        value = getattr(importlib.import_module(modules[name]), name)
-        if isinstance(value, type) and hasattr(value, "__dataclass_fields__"):
-            importlib.import_module("confide.known_words").suggest_keywords_of(value)
+        module, words = importlib.import_module(modules[name]), importlib.import_module("confide.known_words")
+        value = getattr(module, name)
+        if isinstance(value, type):
+            words.suggest_keywords_of(value, "__init__")
+        elif callable(value):
+            value = words.with_suggestions(value)
+            setattr(module, name, value)  # where pickle looks for it
         setattr(sys.modules[package], name, value)
         return value
 

@@ -6,9 +6,12 @@ import difflib
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from functools import wraps
+from inspect import CO_VARKEYWORDS, unwrap
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 Called = TypeVar("Called", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound=type)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -49,7 +52,9 @@ def words_of(known: Iterable[object], given: object) -> str:
 
 def with_suggestions(function: Called) -> Called:
     """The function, whose refusal of an unknown keyword asks for the one that was meant, in the words of Python 3.13."""
-    code = function.__code__
+    code = unwrap(function).__code__
+    if code.co_flags & CO_VARKEYWORDS or hasattr(function, "suggests"):
+        return function  # it refuses unknown keywords itself, or in this way already
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     @wraps(function)
@@ -60,14 +65,22 @@ def with_suggestions(function: Called) -> Called:
                 raise TypeError(said)
         return function(*args, **kwargs)
 
+    asked.suggests = True  # type: ignore[attr-defined]
     return cast("Called", asked)
 
 
-def suggest_keywords_of(kind: type) -> None:
-    """Let a class refuse unknown keywords in this way, if it has a constructor of its own."""
-    made = vars(kind).get("__init__")
-    if made is not None and not hasattr(made, "__wrapped__"):
-        type.__setattr__(kind, "__init__", with_suggestions(made))
+def suggest_keywords_of(kind: Kind, *others: str) -> Kind:
+    """The class, of which the public methods with parameters, and these others, refuse unknown keywords in this way."""
+    for owner in kind.__mro__:
+        members = [*vars(owner).items()] if owner.__module__.startswith("confide.") else []
+        for name, member in members:
+            function = getattr(member, "__func__", member)  # of a class method or a static one
+            if isinstance(function, FunctionType) and (name[0] != "_" or name in others):
+                code = unwrap(function).__code__
+                if code.co_argcount + code.co_kwonlyargcount > 1:
+                    asked = with_suggestions(function)
+                    type.__setattr__(owner, name, asked if function is member else type(member)(asked))
+    return kind
 
 
 # Names of columns, which may hold any character.

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol, Self
 from confide.accounting.filters import least_rows
 from confide.accounting.records import DETAILS, Entry
 from confide.errors import BudgetExceeded, LedgerError
-from confide.known_words import with_suggestions
+from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.events import Event, as_events
 
@@ -68,6 +68,7 @@ class Shared:
         return self
 
 
+@suggest_keywords_of
 class Batch(Shared):
     """Releases that were planned and charged together (`Ledger.plan`). Each can be made once, by whoever holds the batch.
 
@@ -102,7 +103,6 @@ class Batch(Shared):
         """The largest number of rows of a person for whom the limit holds."""
         return self._ledger.max_rows_per_person
 
-    @with_suggestions
     def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
         """Use up one release that was planned and is equal to this one, or raise and use up nothing.
 

@@ -33,7 +33,6 @@ from confide.accounting.records import (
     now,
 )
 from confide.errors import LedgerError, ParameterError, checked_flag
-from confide.known_words import with_suggestions
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
 from confide.privacy.events import Event, checked_rows
 
@@ -101,7 +100,6 @@ class Ledger(Shared):
     1.5
     """
 
-    @with_suggestions
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -227,7 +225,6 @@ class Ledger(Shared):
         with self._up_to_date(writing=True) as session:
             self._add(session, self._attempts.end(charge, attempt).text)
 
-    @with_suggestions
     def charge(
         self,
         budget: object,
@@ -330,7 +327,6 @@ class Ledger(Shared):
             )
         return checked_details(details, names)
 
-    @with_suggestions
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
 

@@ -32,7 +32,7 @@ from confide.inference.intervals import Evidence, JointUncertainty, checked_leve
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums
 from confide.inference.rates import Interval, json_form
 from confide.inference.table import NamedUnit
-from confide.known_words import listed, words_of
+from confide.known_words import listed, suggest_keywords_of, words_of
 from confide.models.model import ReleasedModel, ShownClass
 
 if TYPE_CHECKING:
@@ -397,6 +397,7 @@ class Contrast(Interval):
         return f"{change}, interval at level {self.level:g}: {low:+.4f} to {high:+.4f}"
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, eq=False)
 class Effects:
     """All effects of a released model.

@@ -45,7 +45,7 @@ from confide.inference.intervals import (
 )
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.table import CoefficientTable, NamedUnit, checked_method, margins_of_family
-from confide.known_words import listed, listed_unknown, with_suggestions
+from confide.known_words import listed, listed_unknown
 from confide.models.model import Link
 from confide.training.settings import ScoreLoss
 
@@ -384,7 +384,6 @@ class CoefficientIntervals:
         names = [coefficient.name for coefficient in named]
         return pd.DataFrame(self._errors_of(combinations, target or _USUAL_TARGET)[0].covariance, index=names, columns=names)
 
-    @with_suggestions
     def predict_interval(self, X: Any, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals of the means that the model predicts for rows, on the scale of the target.
 

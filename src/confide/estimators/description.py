@@ -22,7 +22,7 @@ from confide.inference.description import CategoryTable, Description, NumberTabl
 from confide.inference.intervals import checked_level
 from confide.inference.rates import LEAST_SIGNAL
 from confide.intake import parameters
-from confide.known_words import listed_unknown, with_suggestions
+from confide.known_words import listed_unknown
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
@@ -71,7 +71,6 @@ class _Layout:
 
 
 @keeps_released
-@with_suggestions
 def describe(
     rows: Any,
     schema: Schema,

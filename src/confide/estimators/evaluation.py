@@ -49,7 +49,7 @@ from confide.intake import parameters
 from confide.intake.rows import GivenRows, checked_input
 from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
-from confide.known_words import suggestion, with_suggestions
+from confide.known_words import suggestion
 from confide.models.model import ReleasedModel, ShownClass, predicted_number
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
@@ -333,7 +333,6 @@ _Release: TypeAlias = Callable[[Sequence[CheckedSource], Entropy], Sequence[Arra
 
 
 @keeps_released
-@with_suggestions
 def evaluate(
     model: PrivateLinearModel,
     X: Any,

@@ -20,7 +20,6 @@ from confide.features.encoder import Encoder
 from confide.intake.arrays import weights_of
 from confide.intake.parameters import checked_schema
 from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
-from confide.known_words import with_suggestions
 from confide.models.model import Link, ReleasedModel, ShownClass
 from confide.models.scores import LinearModel, favoured
 from confide.privacy.mechanism import Plan
@@ -40,7 +39,6 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     _loss_in_parts = "huber_hinge"
     """The loss that takes the place of "auto" in fits to parts of the rows."""
 
-    @with_suggestions
     def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int | None = None) -> Plan:
         """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
 

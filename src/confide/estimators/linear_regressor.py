@@ -18,7 +18,6 @@ from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.arrays import weights_of
 from confide.intake.targets import Numbers, numbers_of
-from confide.known_words import with_suggestions
 from confide.models.model import Link, ReleasedModel
 from confide.parameters import checked
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -30,7 +29,6 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
 
     intercept_: float
 
-    @with_suggestions
     def plan(self, n_rows: int | None = None, n_features: int | None = None) -> AnyPlan:
         """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
 

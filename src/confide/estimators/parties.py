@@ -10,10 +10,8 @@ from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.features.encoder import Encoder
 from confide.intake.rows import checked_input
-from confide.known_words import with_suggestions
 
 
-@with_suggestions
 def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: Any = None) -> None:
     """Take part in a federated fit: check this party's rows, then send sums over them until the coordinator ends the fit.
 

@@ -29,7 +29,7 @@ from confide.inference.intervals import checked_level
 from confide.intake import parameters
 from confide.intake.rows import checked_input
 from confide.intake.specification import CheckedRows
-from confide.known_words import with_suggestions
+from confide.known_words import suggest_keywords_of
 from confide.parameters import checked
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
@@ -56,6 +56,7 @@ _FEWEST_PARTS = 5
 with 4 and 2.20 times with 3."""
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, slots=True)
 class PartIntervals:
     """Coefficients by part, and the intervals that follow from them. It may be published: all of it was released.
@@ -117,7 +118,6 @@ class PartIntervals:
 
 
 @keeps_released
-@with_suggestions
 def intervals_from_parts(
     estimator: LinearClassifier | LinearRegressor,
     X: Any,

@@ -24,7 +24,7 @@ from confide.features.columns import Column, NumberColumn, candidates_of, column
 from confide.features.schema import Schema
 from confide.features.toml_form import toml_text
 from confide.intake import parameters
-from confide.known_words import with_suggestions
+from confide.known_words import suggest_keywords_of
 from confide.parameters import checked
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
@@ -33,6 +33,7 @@ from confide.training.assumptions import attempts_sentence, void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, keeps_released, rows_per_person
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, slots=True)
 class PrivateBounds:
     """Bounds of columns that were released from rows. Public: made of released numbers and public facts.
@@ -134,7 +135,6 @@ class PrivateBounds:
 
 
 @keeps_released
-@with_suggestions
 def private_bounds(
     rows: Any,
     columns: Mapping[str, Any] | Iterable[str | NumberColumn] | None = None,

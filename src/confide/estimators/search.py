@@ -30,7 +30,6 @@ from confide.intake import parameters
 from confide.intake.rows import checked_input
 from confide.intake.specification import CheckedRows
 from confide.intake.targets import declared_domain
-from confide.known_words import with_suggestions
 from confide.parameters import checked, checked_choice
 from confide.plan_text import search_text
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
@@ -256,7 +255,6 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         fitted = "; it is not fitted yet: call fit(X, y) first." if name in _ABSENT else ""
         raise AttributeError(f"{kind!r} object has no attribute {name!r}{fitted}", name=name, obj=self)
 
-    @with_suggestions
     def plan(self, n_rows: int, n_features: int | None = None, *, n_classes: int | None = None) -> SearchPlan:
         """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
 

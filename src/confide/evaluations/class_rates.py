@@ -13,8 +13,10 @@ from confide.errors import ParameterError
 from confide.evaluations.result import CalibratedEvaluation, ShownTable, shown, written_all
 from confide.evaluations.tables import LOSS_DEGREE, ClassTables, weights_of_power
 from confide.inference.rates import UNKNOWN, NoisyTable, Rate, mean_of, within
+from confide.known_words import suggest_keywords_of
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassEvaluation(CalibratedEvaluation):
     """Rates of a classifier of any number of classes, of all rows and of groups.

@@ -23,6 +23,7 @@ from confide.evaluations.tables import (
     weights_of_power,
 )
 from confide.inference.rates import NoisyTable, Rate, mean_of
+from confide.known_words import suggest_keywords_of
 
 _FIRST_RIGHT, _SECOND_RIGHT = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
 """Of the cells "both right", "the first alone", "the second alone" and "neither"."""
@@ -31,6 +32,7 @@ _DIFFERENCE = (-1.0, 2.0)
 _SQUARED = (1.0, -4.0, 4.0)
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelComparison(TablesEvaluation):
     """Differences of the rates of two models on the same rows: the first model's rate less that of the second.

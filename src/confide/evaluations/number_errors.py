@@ -12,8 +12,10 @@ from confide.array_types import Array
 from confide.evaluations.result import CalibratedEvaluation, ShownTable
 from confide.evaluations.tables import ERROR_DEGREE, LOSS_DEGREE, NumberTables, weights_of_polynomial, weights_of_power
 from confide.inference.rates import UNKNOWN, NoisyTable, Rate, within
+from confide.known_words import suggest_keywords_of
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberEvaluation(CalibratedEvaluation):
     """Errors of a regression, of all rows and of groups.

@@ -35,7 +35,7 @@ from scipy.special import gammaincinv, ndtr, ndtri
 from confide.array_types import Array, Indices
 from confide.errors import ParameterError, as_float
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign, read_fields, written_fields
-from confide.known_words import words_of
+from confide.known_words import suggest_keywords_of, words_of
 from confide.privacy.bundles import Bundles
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
@@ -305,6 +305,7 @@ _shares = np.concatenate([np.ones(_N_SLICES), _N_SLICES_IN_TAIL * _shares_in_tai
 _SHARES_OF_SLICES: Array = np.asarray(_shares / (_N_SLICES + _N_SLICES_IN_TAIL))
 
 
+@suggest_keywords_of
 @dataclass(frozen=True)
 class Uncertainty:
     """The distribution of the error of released coefficients, as far as the release shows it.
@@ -394,6 +395,7 @@ class Uncertainty:
         return type(self)(*(getattr(self, field.name)[..., places] for field in fields(self)))
 
 
+@suggest_keywords_of
 @dataclass(frozen=True)
 class JointUncertainty(Uncertainty):
     """The joint distribution of the errors of several estimates.

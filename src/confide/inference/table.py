@@ -19,7 +19,7 @@ from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.inference.rates import UNKNOWN, Interval, json_form, readable
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
-from confide.known_words import listed, suggestion
+from confide.known_words import listed, suggest_keywords_of, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,6 +247,7 @@ _FIELDS = (
 """What a file and a frame have of each coefficient; the last only with a correction."""
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, slots=True)
 class CoefficientTable:
     """Coefficients with standard errors, intervals and p-values. Public: made from the release only.

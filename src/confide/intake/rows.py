@@ -32,7 +32,6 @@ from confide.features.toml_form import is_path, refuse_address
 from confide.intake.arrays import MemoryTable, names_of_columns, row_weights_of, table_of, weight_array
 from confide.intake.specification import CheckedRows, Columns, RowSpecification
 from confide.intake.targets import ReadTargets, number_column
-from confide.known_words import with_suggestions
 from confide.threads import Progress, Told, begun
 
 _ANOTHER_INDEX = (
@@ -226,7 +225,6 @@ GivenRows: TypeAlias = _RowsInMemory | _RowsElsewhere
 # `open_rows`: describes rows that lie in files or on a cluster. No row is read here.
 
 
-@with_suggestions
 def open_rows(
     rows: Any,
     schema: Schema | str | os.PathLike[str] | None = None,

@@ -31,7 +31,7 @@ from confide.inference.table import (
     checked_method,
     level_of_each,
 )
-from confide.known_words import listed, with_suggestions
+from confide.known_words import listed, suggest_keywords_of
 from confide.report.findings import has_tests
 from confide.report.ledger_facts import entries_as_json, estimator_of, name_of_release
 
@@ -67,6 +67,7 @@ class Hypothesis(Interval):
     adjusted_p_value: float
 
 
+@suggest_keywords_of
 @dataclass(frozen=True, slots=True)
 class Family:
     """Tests of several analyses with corrected p-values, and intervals that all hold together. Public: post-processing.
@@ -155,7 +156,6 @@ class Family:
     _repr_html_ = to_html
 
 
-@with_suggestions
 def family(
     analyses: Mapping[Any, Any] | Iterable[Any] = (),
     *,
