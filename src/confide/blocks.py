@@ -74,6 +74,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], **how: Any) -> Bl
     return Block("table", rows, heads, **how)
 
 
+def group(blocks: Sequence[Block], style: str) -> Block:
+    """Blocks that a page shows in this style."""
+    return Block("group", blocks, style=style)
+
+
 def verbatim(*lines: str) -> Block:
     """Lines that a terminal never breaks, so that they can be copied."""
     return Block("verbatim", lines)
@@ -144,7 +149,8 @@ _HTML: dict[str, Callable[[Block], str]] = {
     ),
     "facts": lambda block: facts_as_html(block.lines),
     "coefficients": _coefficients,
-    **dict.fromkeys(("rates", "table"), _rates),
+    "rates": _rates,
+    "table": lambda block: scroll(_rates(block), block.title or "Table"),
     "verbatim": lambda block: "".join([f"<pre>{escape(line)}</pre>" for line in block.lines]),
     "figure": lambda block: block.drawing,
     "group": lambda block: f"{_START[bool(block.style)].format(block.style)}{html_of(*block.lines)}</div>",

@@ -8,7 +8,7 @@ import pytest
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Target
 from confide.studies.counting import ColumnCounts
-from confide.studies.text_tables import table_pieces
+from confide.studies.text_tables import is_text_table, table_pieces
 
 
 def counted(tmp_path, described, cells, *, ending="csv", remembers=False):
@@ -18,7 +18,7 @@ def counted(tmp_path, described, cells, *, ending="csv", remembers=False):
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path, index=False)
     counts = ColumnCounts("c", described, remembers)
     for piece in table_pieces(path, ["c"]):
-        counts.add(piece)
+        counts.add(piece, from_text=is_text_table(path))
     return counts
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from confide.blocks import Block, heading, table, text, verbatim
+from confide.blocks import verbatim
 from confide.cli.failures import BAD_INPUT
 from confide.cli.options import Format, options_of_command
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.features.schema import Schema
-    from confide.studies.table_check import Finding, TableCheck
 
 _LARGEST = 8e307
 """Bounds that clip no number, for a target without bounds."""
@@ -49,7 +48,7 @@ def check(
     from confide.cli import output
     from confide.data.files import files_named
     from confide.files import write_text
-    from confide.studies.table_check import check_document, check_page, check_table, findings_of
+    from confide.studies.table_check import blocks_of_check, check_document, check_page, check_table, findings_of
 
     files = files_named(data)
     if out is not None:
@@ -62,8 +61,11 @@ def check(
         is_json, title = out.suffix.lower() == ".json", f"Check of {Path(data).name}"
         document = json.dumps(check_document(check, findings), indent=2, ensure_ascii=False) + "\n" if is_json else ""
         write_text(out, document or check_page(check, findings, title), overwrite=force)
-    output.Screen(output_format).answer(lambda: check_document(check, findings), _blocks(check, findings, out))
-    if any(finding.refused for finding in findings):
+    written = [] if out is None else [verbatim(f"Wrote {out}")]
+    output.Screen(output_format).answer(
+        lambda: check_document(check, findings), chain(blocks_of_check(check, findings), written)
+    )
+    if findings[0]:
         raise typer.Exit(BAD_INPUT)
 
 
@@ -79,20 +81,3 @@ def _schema_of(path: Path, target: str | None) -> Schema:
             f'the schema has the target "{schema.target.column}"; leave --target out, or correct the schema.'
         )
     return replace(schema, target=Target(target, low=-_LARGEST, high=_LARGEST))
-
-
-def _blocks(check: TableCheck, findings: list[Finding], out: Path | None) -> Iterator[Block]:
-    from confide.studies.table_check import HEADS, NOT_FOR_RELEASE, rows_of_table, unlisted_levels, verdict
-
-    yield text(NOT_FOR_RELEASE, style="bold red")
-    yield text(f"{verdict(findings)} {check.n_rows:,} rows were read.", style="bold")
-    yield text(*[f" - {'REFUSED: ' if finding.refused else ''}{finding.text}" for finding in findings])
-    if check.n_rows and check.counted:
-        yield heading("Shares of the cells")
-        yield table(HEADS, rows_of_table(check))
-    if levels := unlisted_levels(check):
-        yield heading("Unlisted levels, with the number of their rows")
-        for name, counts in levels.items():
-            yield text(f"{name}: {', '.join(f'{level} ({count:,})' for level, count in counts)}")
-    if out is not None:
-        yield verbatim(f"Wrote {out}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +19,7 @@ from confide.features.cells import distinct_cells, number_in, positions_by_label
 from confide.features.columns import Column, NumberColumn
 from confide.features.schema import Target
 from confide.features.table import ROUNDED, identity_in, spelling_of
-from confide.known_words import closest, plain_name
-from confide.studies.text_tables import Piece
+from confide.studies.text_tables import Batch, cells_in, distinct_in
 
 # Which text of a CSV file a fit reads as a number, as a missing cell, or not at all.
 #
@@ -140,15 +138,15 @@ class ColumnCounts:
             return sum(self.by_level)
         return self.rows - self.missing - self.unreadable - self.infinite - self.clipped
 
-    def add(self, piece: Piece) -> None:
-        """Count the cells of a piece."""
-        cells = piece.cells(self.name)
+    def add(self, piece: Batch, *, from_text: bool) -> None:
+        """Count the cells of a piece of a table, which are all text if it comes from a file of text."""
+        cells = cells_in(piece, self.name)
         self.rows += len(cells)
         try:
             if self.described.bounds is None:
                 self._add_levels(piece, cells)
             else:
-                self._add_numbers(*_numbers(self.name, cells, from_text=piece.from_text), *self.described.bounds)
+                self._add_numbers(*_numbers(self.name, cells, from_text=from_text), *self.described.bounds)
         except InputError:
             self.unreadable += len(cells)  # lists, dates among levels, and the like: a fit refuses the whole column
 
@@ -168,7 +166,7 @@ class ColumnCounts:
             if value in self.outside or len(self.outside) < _MOST_REMEMBERED:
                 self.outside[value] += count
 
-    def _add_levels(self, piece: Piece, cells: Any) -> None:
+    def _add_levels(self, piece: Batch, cells: Any) -> None:
         known = {canonical_label(level): position for position, level in enumerate(self.described.labels)}
         also_known = positions_by_label(self.described.labels) if isinstance(self.described, Target) else known
         what = f'column "{self.name}"'
@@ -181,7 +179,7 @@ class ColumnCounts:
         self.unlisted += counted[1]
         self.by_level = [before + now for before, now in zip(self.by_level or [0] * len(known), counted[2:], strict=True)]
         known |= words
-        for value, count in piece.distinct(self.name) if self.remembers and counted[1] else ():
+        for value, count in distinct_in(piece, self.name) if self.remembers and counted[1] else ():
             label = canonical_label(value)
             if label is not None and label not in known and (label in self.levels or len(self.levels) < _MOST_REMEMBERED):
                 self.levels[label] += count
@@ -239,9 +237,9 @@ class PersonCounts:
         self._spellings: list[Fingerprints] = []
         self._rows: list[Fingerprints] = []
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: Batch) -> None:
         """Count the rows of a piece."""
-        values, positions = distinct_cells(f'column "{self.name}"', piece.cells(self.name))
+        values, positions = distinct_cells(f'column "{self.name}"', cells_in(piece, self.name))
         identities = [_identity(value) for value in values]
         marks = np.array([*map(_fingerprint, identities), 0], dtype=np.uint64)
         persons = marks[positions]
@@ -302,52 +300,14 @@ def _fingerprint(identity: str | None) -> int:
     return int.from_bytes(hashlib.blake2b(identity.encode(), digest_size=8).digest(), "little") or 1
 
 
-def _fingerprints_of_rows(piece: Piece, columns: tuple[str, ...], persons: Fingerprints) -> Fingerprints:
+def _fingerprints_of_rows(piece: Batch, columns: tuple[str, ...], persons: Fingerprints) -> Fingerprints:
     """8 bytes for each row: of its person and of its cells in these columns."""
     import pandas as pd
 
-    frame: Any = piece.table.select(list(columns)).to_pandas()
+    frame: Any = piece.select(list(columns)).to_pandas()
     try:
         hashes = pd.util.hash_pandas_object(frame, index=False)
     except TypeError:  # lists and the like
         hashes = pd.util.hash_pandas_object(frame.astype(str), index=False)
     hashed = np.asarray(hashes, dtype=np.uint64)
     return hashed ^ (persons * np.uint64(0x9E3779B97F4A7C15))
-
-
-# Columns that a schema describes and a table lacks, and the names in the table that were probably meant.
-
-
-@dataclass(frozen=True, slots=True)
-class NameCheck:
-    """How the names of a table and those of a schema agree.
-
-    Parameters
-    ----------
-    absent : names of the schema that the table lacks, each with the name that was probably meant, or ""
-    extra : names of the table that the schema does not describe; a fit does not read them
-    repeated : names of the schema that come twice in the table
-    is_header : whether the first line shares a name with the schema, so that it is a line of names; otherwise it may be
-        data, and its cells must not be shown
-    """
-
-    absent: dict[str, str]
-    extra: tuple[str, ...]
-    repeated: tuple[str, ...]
-    is_header: bool
-
-
-def check_names(present: Sequence[str], wanted: Sequence[str]) -> NameCheck:
-    """Compare the names of a table with those that a schema describes.
-
-    Parameters
-    ----------
-    present : the names in the table
-    wanted : the names in the schema: columns, target and person
-    """
-    others = [name for name in present if name not in wanted]
-    absent = {name: closest(name, others, cutoff=0.75) for name in wanted if name not in present}
-    repeated = tuple(name for name in wanted if list(present).count(name) > 1)
-    plain = {plain_name(name) for name in others}
-    is_header = len(absent) < len(wanted) or any(plain_name(name) in plain for name in absent)
-    return NameCheck(absent, tuple(others), repeated, is_header)

@@ -31,7 +31,7 @@ from confide.studies.drafts import (
     target_answer,
     typed,
 )
-from confide.studies.text_tables import DeclaredType, TableNames, table_pieces
+from confide.studies.text_tables import DeclaredType, TableNames, distinct_in, table_pieces
 
 Answer = TypeVar("Answer")
 
@@ -295,6 +295,6 @@ def suggested_answers(path: Path, table: TableNames) -> dict[str, str]:
     seen = {name: _Seen(table.types.get(name)) for name in table.names}
     for piece in table_pieces(path, table.names):
         for name, column in seen.items():
-            for value, count in piece.distinct(name):
+            for value, count in distinct_in(piece, name):
                 column.add(value, count)
     return {name: SKIP if guessed_answer(name) == SKIP else column.answer() for name, column in seen.items()}

@@ -2,55 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from confide.blocks import Block, group, heading, html_of, table, text
 from confide.data.file_rows import kinds_read
 from confide.data.files import SEPARATORS, FilePart, Stamp, arrow_schema
 from confide.errors import ConfideError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label, na_is_a_code
 from confide.features.columns import Column, NumberColumn, listed_codes
 from confide.features.schema import Schema, Target
-from confide.known_words import listed, printable_lines
-from confide.studies.counting import ColumnCounts, NameCheck, PersonCounts, check_names
-from confide.studies.text_tables import (
-    ENCODING_NAMES,
-    Ragged,
-    TextForm,
-    form_of,
-    is_text_table,
-    looks_like_data,
-    table_pieces,
-)
+from confide.known_words import closest, listed, plain_name, printable_lines
+from confide.studies.counting import ColumnCounts, PersonCounts
+from confide.studies.text_tables import ENCODING_NAMES, TextForm, form_of, is_text_table, looks_like_data, table_pieces
 
 NOT_FOR_RELEASE = "Computed from the rows; not for release."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class FileCheck:
-    """What was found of one file before its rows were read.
+    """What was found of one file, and how its names and those of the schema agree.
 
     Parameters
     ----------
     path : the file
     form : how it is written; None for Parquet and Feather files
-    names : how its names agree with the schema
-    header_is_data : whether its first line looks like data
+    present : the names in its first line, or those that it declares
+    wanted : the names in the schema: columns, target, person and weight
     refusal : the message with which a fit refuses the file, or ""
-    ragged : how many rows have more or fewer cells than the first line has names
+    n_ragged : how many rows have more or fewer cells than the first line has names
     """
 
     path: Path
     form: TextForm | None
-    names: NameCheck
-    header_is_data: bool
-    refusal: str
-    ragged: Ragged = field(default_factory=Ragged)
+    present: Sequence[str]
+    wanted: Sequence[str]
+    refusal: str = ""
+    n_ragged: int = 0
+
+    @classmethod
+    def of(cls, path: Path, schema: Schema) -> FileCheck:
+        """What is found of a file before its rows are read."""
+        wanted = tuple(kinds_read(schema))
+        form = form_of(path, wanted, whole=True) if is_text_table(path) else None
+        found = cls(path, form, tuple(arrow_schema(path).names) if form is None else form.names, wanted)
+        try:
+            FilePart(Stamp.of(path), kinds_read(schema)).check()
+        except ConfideError as error:
+            found.refusal = str(error)
+        return found
+
+    @cached_property
+    def absent(self) -> dict[str, str]:
+        """Names of the schema that the table lacks, each with the name that was probably meant, or ""."""
+        return {name: closest(name, self.extra, cutoff=0.75) for name in self.wanted if name not in self.present}
+
+    @cached_property
+    def extra(self) -> list[str]:
+        """Names of the table that the schema does not describe; a fit does not read them."""
+        return [name for name in self.present if name not in self.wanted]
+
+    @cached_property
+    def repeated(self) -> list[str]:
+        """Names of the schema that come twice in the table."""
+        return [name for name in self.wanted if self.present.count(name) > 1]
+
+    @cached_property
+    def is_header(self) -> bool:
+        """Whether the first line shares a name with the schema. Otherwise it may be data, and must not be shown."""
+        plain = set(map(plain_name, self.extra))
+        return len(self.absent) < len(self.wanted) or any(plain_name(name) in plain for name in self.absent)
+
+    def skip(self, _row: object) -> str:
+        """Count a row with more or fewer cells than there are names, and have it skipped."""
+        self.n_ragged += 1
+        return "skip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +123,8 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     FileError
         If a file cannot be read at all. The message shows no cell.
     """
-    files = tuple(_checked_file(path, schema) for path in paths)
-    absent = {name for file in files for name in (*file.names.absent, *file.names.repeated)}
+    files = tuple(FileCheck.of(path, schema) for path in paths)
+    absent = {name for file in files for name in (*file.absent, *file.repeated)}
     described: dict[str, Column | Target] = {column.name: column for column in schema.columns}
     if schema.weight is not None:  # weights of rows are counted like any other number between public bounds
         described[schema.weight.column] = NumberColumn(schema.weight.column, low=0.0, high=schema.weight.high)
@@ -106,26 +137,14 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
     n_rows = 0
     names = [column.name for column in counted] + ([] if persons is None else [persons.name])
     for file in files if counted else ():
-        for piece in table_pieces(file.path, names, file.form, file.ragged):
-            n_rows += piece.table.num_rows
+        for piece in table_pieces(file.path, names, file.form, file.skip):
+            n_rows += piece.num_rows
             for counts in counted:
-                counts.add(piece)
+                counts.add(piece, from_text=file.form is not None)
             if persons is not None:
                 persons.add(piece)
     summary = None if persons is None else persons.summary(rows_per_person)
     return TableCheck(files, counted, summary, rows_per_person, n_rows, show_values)
-
-
-def _checked_file(path: Path, schema: Schema) -> FileCheck:
-    form = form_of(path, list(kinds_read(schema)), whole=True) if is_text_table(path) else None
-    present = tuple(arrow_schema(path).names) if form is None else form.names
-    names, refusal = check_names(present, list(kinds_read(schema))), ""
-    is_data = form is not None and not names.is_header and looks_like_data(present)
-    try:
-        FilePart(Stamp.of(path), kinds_read(schema)).check()
-    except ConfideError as error:
-        refusal = str(error)
-    return FileCheck(path, form, names, is_data, refusal)
 
 
 def share(count: int, of: int) -> float:
@@ -140,32 +159,25 @@ _LARGE_SHARE = 0.05
 _MOST_NAMES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One sentence about the table.
-
-    Parameters
-    ----------
-    text : what was found, and what to do
-    refused : whether a fit would refuse the table because of it
-    """
-
-    text: str
-    refused: bool
+Findings: TypeAlias = tuple[list[str], list[str]]
+"""Sentences: for what a fit would refuse the table, and what deserves a look. Each says what was found, and what to do."""
+_Say: TypeAlias = Callable[[str], None]
 
 
-_refused, _noted = partial(Finding, refused=True), partial(Finding, refused=False)
-
-
-def findings_of(check: TableCheck) -> list[Finding]:
-    """All findings, those for which a fit would refuse the table first."""
-    findings = [finding for file in check.files for finding in _of_file(file)]
-    if check.n_rows == 0 and not any(finding.refused for finding in findings):
-        findings.append(_refused("There are no rows below the names of the columns."))
+def findings_of(check: TableCheck) -> Findings:
+    """All findings: those for which a fit would refuse the table, and the others."""
+    refused, noted = list[str](), list[str]()
+    for file in check.files:
+        _of_file(file, refused.append, noted.append)
+    if check.n_rows == 0 and not refused:
+        refused.append("There are no rows below the names of the columns.")
     for column in check.counted if check.n_rows else ():
-        findings += _of_column(column)
-    findings += _of_persons(check)
-    return sorted(findings, key=lambda finding: not finding.refused)
+        _of_column(column, refused.append, noted.append)
+    if check.persons is not None:
+        for name, sentence in _of_persons(check.persons, check.rows_per_person).items():
+            if check.persons[name]:
+                (noted if name in ("persons_above", "repeated_rows") else refused).append(sentence)
+    return refused, noted
 
 
 def percent(count: int, of: int) -> str:
@@ -176,38 +188,38 @@ def percent(count: int, of: int) -> str:
     return "below 0.1%" if value < 0.1 else "above 99.9%" if value > 99.9 else f"{value:.1f}%"
 
 
-def _of_file(file: FileCheck) -> Iterator[Finding]:
+def _of_file(file: FileCheck, refuse: _Say, note: _Say) -> None:
     name = file.path.name
-    if file.header_is_data:
-        yield _refused(f"{name}: the first line looks like data. Put a line with the names of the columns first.")
-    elif not file.names.is_header:
-        yield _refused(
+    if file.form is not None and not file.is_header and looks_like_data(file.present):
+        refuse(f"{name}: the first line looks like data. Put a line with the names of the columns first.")
+    elif not file.is_header:
+        refuse(
             f"{name}: no column of the schema is in the first line, which may be data; so it is not shown. Put a line with "
-            f"the names of the columns first, or correct the names in the schema."
+            f"the names of the columns first, or correct the names in the schema.",
         )
     else:
-        for absent, meant in file.names.absent.items():
+        for absent, meant in file.absent.items():
             question = f' Did you mean "{meant}"?' if meant else ""
-            yield _refused(f'{name}: has no column "{absent}".{question} Correct the schema or the file.')
-        if file.names.repeated:
-            yield _refused(f"{name}: has more than one column of the name {listed(file.names.repeated)}.")
-        extra = [other for other in file.names.extra if other.strip() and other not in file.names.absent.values()]
+            refuse(f'{name}: has no column "{absent}".{question} Correct the schema or the file.')
+        if file.repeated:
+            refuse(f"{name}: has more than one column of the name {listed(file.repeated)}.")
+        extra = [other for other in file.extra if other.strip() and other not in file.absent.values()]
         if extra:
-            yield _noted(f"{name}: the schema does not describe {_first_of(extra)}; a fit leaves that out.")
+            note(f"{name}: the schema does not describe {_first_of(extra)}; a fit leaves that out.")
     encoding = "UTF-8" if file.form is None else ENCODING_NAMES[file.form.encoding]
     if file.form is not None and file.form.separator not in (",", "\t"):
         separator = SEPARATORS[file.form.separator]
-        yield _noted(f"{name}: {separator} stand between cells, and a fit reads them so.")
+        note(f"{name}: {separator} stand between cells, and a fit reads them so.")
     if encoding != "UTF-8":
-        yield _refused(f"{name}: the text is in {encoding}, and a fit expects UTF-8. Write it anew in UTF-8.")
-    if file.ragged.n_rows:
-        yield _refused(
-            f"{name}: {file.ragged.n_rows:,} rows have more or fewer cells than the first line has names. They are not "
-            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons."
+        refuse(f"{name}: the text is in {encoding}, and a fit expects UTF-8. Write it anew in UTF-8.")
+    if file.n_ragged:
+        refuse(
+            f"{name}: {file.n_ragged:,} rows have more or fewer cells than the first line has names. They are not "
+            f"counted here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
         )
-    explained = file.names.absent or file.names.repeated or file.ragged.n_rows or encoding != "UTF-8"
+    explained = file.absent or file.repeated or file.n_ragged or encoding != "UTF-8"
     if file.refusal and not explained:
-        yield _refused(f"A fit refuses the file: {file.refusal}")
+        refuse(f"A fit refuses the file: {file.refusal}")
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -215,49 +227,49 @@ def _first_of(names: Sequence[str]) -> str:
     return listed(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
 
 
-def _of_column(column: ColumnCounts) -> Iterator[Finding]:
+def _of_column(column: ColumnCounts, refuse: _Say, note: _Say) -> None:
     what = f'{"target" if isinstance(column.described, Target) else "column"} "{column.name}"'
     rows = column.rows
     if column.decimal_commas:
-        yield _refused(
+        refuse(
             f"{what}: {percent(column.decimal_commas, rows)} of the cells are numbers with a decimal comma. Write them with "
-            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...)."
+            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...).",
         )
     if others := column.unreadable - column.decimal_commas:
         kind = "numbers" if column.described.bounds is not None else "text, numbers or booleans"
-        yield _refused(
+        refuse(
             f"{what}: {percent(others, rows)} of the cells are not {kind} and not empty. Correct them, leave them empty, or "
-            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date."
+            f"describe the column as a category. Dates are not read: turn them into a number, such as days since a date.",
         )
     if column.infinite:
-        yield _refused(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.")
-    yield from _of_missing(column, what)
+        refuse(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.")
+    _of_missing(column, what, refuse, note)
     if isinstance(column.described, Target):
         if column.unlisted:
-            yield _refused(
+            refuse(
                 f"{what}: {percent(column.unlisted, rows)} of the cells are none of the labels of the schema. Correct the "
-                f"labels, or leave these rows out by a rule that is public."
+                f"labels, or leave these rows out by a rule that is public.",
             )
     elif not column.as_described and not column.unreadable:
-        yield _refused(
+        refuse(
             f"{what}: no cell is as the schema describes it, so its weight would be noise alone. Correct the description or "
-            f"leave the column out."
+            f"leave the column out.",
         )
     elif column.unlisted:
-        yield _of_unlisted(column, what)
-    yield from _of_codes(column, what)
+        note(_of_unlisted(column, what))
+    _of_codes(column, what, note)
     if share(column.clipped, rows) > _LARGE_SHARE:
         below, above = percent(column.below, rows), percent(column.above, rows)
-        yield _noted(
+        note(
             f"{what}: {percent(column.clipped, rows)} of the cells lie outside the bounds ({below} below, {above} above), "
-            f"and a fit clips them. Is the unit right?"
+            f"and a fit clips them. Is the unit right?",
         )
     unused = [str(level) for level, count in zip(column.described.labels, column.by_level, strict=False) if not count]
     if unused and column.as_described:
-        yield _noted(f"{what}: no row has {_first_of(unused)}. Is it spelled as in the table?")
+        note(f"{what}: no row has {_first_of(unused)}. Is it spelled as in the table?")
 
 
-def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
+def _of_missing(column: ColumnCounts, what: str, refuse: _Say, note: _Say) -> None:
     if not column.missing:
         return
     described, words, part = column.described, column.missing_words, percent(column.missing_words, column.rows)
@@ -276,16 +288,16 @@ def _of_missing(column: ColumnCounts, what: str) -> Iterator[Finding]:
             f"Declare missing = true only if these cells are empty in the original."
         )
     if isinstance(described, Target):
-        yield _refused(f"{empty} Give only rows whose target is known.")
+        refuse(f"{empty} Give only rows whose target is known.")
     elif described.is_number and not described.missing:
-        yield _refused(f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.")
+        refuse(f"{empty} Declare missing = true, or fill them in by a rule that does not depend on the data.")
     elif not described.is_number and not (described.missing or described.other):
-        yield _refused(f"{empty} {advice}")
+        refuse(f"{empty} {advice}")
     elif is_level and words:
-        yield _noted(f"{what}: {part} of the cells hold a word such as NA and are missing. If it is a category, list it.")
+        note(f"{what}: {part} of the cells hold a word such as NA and are missing. If it is a category, list it.")
 
 
-def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:
+def _of_codes(column: ColumnCounts, what: str, note: _Say) -> None:
     codes = column.likely_codes
     if not codes:
         return
@@ -295,42 +307,37 @@ def _of_codes(column: ColumnCounts, what: str) -> Iterator[Finding]:
     if isinstance(column.described, NumberColumn):
         remedy = "If the codebook says so, declare them, as in missing = [999, -9]; otherwise a fit clips them to the bound."
     which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
-    yield _noted(
-        f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}"
+    note(
+        f"{what}: {part} of the cells repeat {which} outside the bounds, as codes for missing cells do{shown}. {remedy}",
     )
 
 
-def _of_unlisted(column: ColumnCounts, what: str) -> Finding:
+def _of_unlisted(column: ColumnCounts, what: str) -> str:
     cells = f"{what}: {percent(column.unlisted, column.rows)} of the cells hold no listed category"
     other = getattr(column.described, "other", False)
     if other is False:
-        return _noted(f"{cells}, so they have no effect at all. Declare other = true.")
+        return f"{cells}, so they have no effect at all. Declare other = true."
     where = "share one level" if other is True else f'count as "{other}"'
     question = " Are frequent ones forgotten?" if share(column.unlisted, column.rows) > _LARGE_SHARE else ""
-    return _noted(f"{cells}; they {where}.{question}")
+    return f"{cells}; they {where}.{question}"
 
 
-def _of_persons(check: TableCheck) -> Iterator[Finding]:
-    persons = check.persons
-    if persons is None:
-        return
-    n, several = {name: f"{count:,}" for name, count in persons.items()}, "s" if check.rows_per_person > 1 else ""
-    sentences = {
+def _of_persons(persons: dict[str, int], most: int) -> dict[str, str]:
+    """What is to be said of persons where there are some, by the name of their count."""
+    n, several = {name: f"{count:,}" for name, count in persons.items()}, "s" if most > 1 else ""
+    return {
         "rows_without_person": f"{n['rows_without_person']} rows name no person; a fit refuses them.",
         "rounded_rows": f"{n['rounded_rows']} rows name a person by a floating-point number so large that its type rounds "
         f"it. Write identifiers as integers or as text.",
         "respelled": f"{n['respelled']} of {n['persons']} identifiers of persons are another one in another spelling, as 7, "
         f"7.0 and 007 are, or A1 and a1. Write each person in one way in all files; different persons need identifiers that "
         f"differ in more than spelling.",
-        "persons_above": f"{n['persons_above']} of {n['persons']} persons have more than {check.rows_per_person} "
+        "persons_above": f"{n['persons_above']} of {n['persons']} persons have more than {most} "
         f"row{several}; a fit leaves out {n['rows_above']} rows, drawn at random. The largest number of rows of one person "
         f"is {n['most_rows']}; choose --max-rows-per-person by what is publicly known, not by this number.",
         "repeated_rows": f"{n['repeated_rows']} rows repeat another row of the same person in every described column. Were "
         f"rows copied?",
     }
-    for name, text in sentences.items():
-        if persons[name]:
-            yield Finding(text, refused=name not in ("persons_above", "repeated_rows"))
 
 
 # The check of a table as JSON for programs, and as a page for its curator. Both say that they are not for release.
@@ -354,66 +361,62 @@ def rows_of_table(check: TableCheck) -> list[tuple[str, ...]]:
     ]
 
 
-def verdict(findings: list[Finding]) -> str:
+def verdict(findings: Findings) -> str:
     """One sentence: whether a fit would take the table."""
-    count = sum(finding.refused for finding in findings)
+    count = len(findings[0])
     if not count:
         return "A fit would take this table."
     return f"A fit would refuse this table, for {count} reason{'s'[: count != 1]}."
 
 
-def check_document(check: TableCheck, findings: list[Finding]) -> dict[str, Any]:
+def check_document(check: TableCheck, findings: Findings) -> dict[str, Any]:
     """The check, for programs."""
     targets = [column for column in check.counted if isinstance(column.described, Target)]
     document: dict[str, Any] = {
         "note": NOT_FOR_RELEASE,
         "verdict": verdict(findings),
         "rows": check.n_rows,
-        "findings": [{"refused": finding.refused, "text": finding.text} for finding in findings],
+        "findings": [
+            {"refused": is_refused, "text": sentence}
+            for is_refused, sentences in zip((True, False), findings, strict=True)
+            for sentence in sentences
+        ],
         "columns": {column.name: _counts(column) for column in check.counted if column not in targets},
         "target": {"column": targets[0].name, **_counts(targets[0])} if targets else None,
         "persons": check.persons,
     }
     if check.shows_values:
-        document["unlisted_levels"] = {name: dict(levels) for name, levels in unlisted_levels(check).items()}
+        document["unlisted_levels"] = {name: dict(levels) for name, levels in _unlisted_levels(check)}
     return document
 
 
-def unlisted_levels(check: TableCheck) -> dict[str, list[tuple[str, int]]]:
+def _unlisted_levels(check: TableCheck) -> list[tuple[str, list[tuple[str, int]]]]:
     """The most frequent unlisted levels of each column, if they were remembered to be shown."""
-    return {column.name: column.levels.most_common(MOST_LEVELS_SHOWN) for column in check.counted if column.levels}
+    return [(column.name, column.levels.most_common(MOST_LEVELS_SHOWN)) for column in check.counted if column.levels]
 
 
-def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
-    """The check as a page of HTML.
+def blocks_of_check(check: TableCheck, findings: Findings) -> Iterator[Block]:
+    """The check, for a page and for a terminal."""
+    yield group([text(NOT_FOR_RELEASE, style="bold red")], style="mark")
+    yield text(f"{verdict(findings)} {check.n_rows:,} rows were read.", style="bold")
+    yield group([Block("list", [f"REFUSED: {sentence}" for sentence in findings[0]])], style="refused")
+    yield Block("list", findings[1])
+    if check.n_rows and check.counted:
+        yield heading("Shares of the cells")
+        yield table(HEADS, rows_of_table(check))
+    if levels := _unlisted_levels(check):
+        yield heading("Unlisted levels, with the number of their rows")
+        for name, counts in levels:
+            yield text(f"{name}: {', '.join(f'{level} ({count:,})' for level, count in counts)}")
 
-    Parameters
-    ----------
-    check : the counts
-    findings : what follows from them
-    title : what was checked
-    """
-    marks = {True: "<li class=refused><strong>Refused:</strong> ", False: "<li>"}
-    items = "".join(f"{marks[finding.refused]}{escape(finding.text)}</li>" for finding in findings)
+
+def check_page(check: TableCheck, findings: Findings, title: str) -> str:
+    """The check as a page of HTML; the title says what was checked."""
     style = files("confide.studies").joinpath("texts", "check.css").read_text(encoding="utf-8")
-    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
-        for name, *cells in rows_of_table(check)
-    )
-    levels = "".join(
-        f"<p><b>{escape(name)}</b>: {', '.join(f'{escape(level)} ({count:,})' for level, count in levels)}</p>"
-        for name, levels in unlisted_levels(check).items()
-    )
     return printable_lines(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{style}</style></head>\n<body><main>\n<h1>{escape(title)}</h1>\n"
-        f'<p class="mark">{NOT_FOR_RELEASE}</p>\n<p>{escape(verdict(findings))} {check.n_rows:,} rows were read.</p>\n'
-        + (f"<h2>What was found</h2>\n<ul>{items}</ul>\n" if findings else "")
-        + f'<h2>Shares of the cells</h2>\n<div class="scroll" tabindex="0" role="region" aria-label="Shares of the cells">'
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>\n"
-        + (f"<h2>Unlisted levels, with the number of their rows</h2>\n{levels}\n" if levels else "")
-        + "</main></body></html>\n"
+        f"{html_of(*blocks_of_check(check, findings))}\n</main></body></html>\n"
     )
 
 

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -267,47 +267,33 @@ def _declared(kind: Any) -> DeclaredType:
 _BLOCK_BYTES = 2**22
 
 
-@dataclass(slots=True)
-class Ragged:
-    """How many rows of a file have more or fewer cells than its first line has names. They are skipped."""
-
-    n_rows: int = 0
+Batch: TypeAlias = "pa.Table | pa.RecordBatch"
+"""Some rows of a table. It holds data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some rows of a table. It holds data.
+def cells_in(piece: Batch, name: str) -> Any:
+    """The cells of a column, as one Arrow array."""
+    import pyarrow as pa
 
-    Parameters
-    ----------
-    table : Arrow table or record batch
-    from_text : whether it comes from a file of text, so that all cells are text
-    """
+    column = piece.column(name)
+    return column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
-    table: pa.Table | pa.RecordBatch
-    from_text: bool
 
-    def cells(self, name: str) -> Any:
-        """The cells of a column, as one Arrow array."""
-        import pyarrow as pa
+def distinct_in(piece: Batch, name: str) -> list[tuple[object, int]]:
+    """The different cells of a column, None for a null, and in how many rows each is."""
+    import numpy as np
 
-        column = self.table.column(name)
-        if isinstance(column, pa.ChunkedArray):
-            return column.unify_dictionaries().combine_chunks()
-        return column
-
-    def distinct(self, name: str) -> list[tuple[object, int]]:
-        """The different cells of a column, None for a null, and in how many rows each is."""
-        import numpy as np
-
-        values, positions = distinct_cells(f'column "{name}"', self.cells(name))
-        counts = np.bincount(positions + 1, minlength=len(values) + 1).tolist()
-        return [(None, counts[0])] * bool(counts[0]) + list(zip(values, counts[1:], strict=True))
+    values, positions = distinct_cells(f'column "{name}"', cells_in(piece, name))
+    counts = np.bincount(positions + 1, minlength=len(values) + 1).tolist()
+    return [(None, counts[0])] * bool(counts[0]) + list(zip(values, counts[1:], strict=True))
 
 
 def table_pieces(
-    path: Path, names: Sequence[str], form: TextForm | None = None, ragged: Ragged | None = None
-) -> Iterator[Piece]:
+    path: Path,
+    names: Sequence[str],
+    form: TextForm | None = None,
+    skip: Callable[[object], str] = lambda _: "skip",
+) -> Iterator[Batch]:
     """The rows of a file, some at a time.
 
     Parameters
@@ -315,7 +301,7 @@ def table_pieces(
     path : a file of text, in any form that `form_of` finds, or a Parquet or Feather file
     names : the columns to read
     form : how a file of text is written; None to find out
-    ragged : counts rows that have more or fewer cells than the first line
+    skip : told of each row that has more or fewer cells than the first line, it answers "skip"
 
     Raises
     ------
@@ -323,23 +309,18 @@ def table_pieces(
         If the file cannot be read. The message shows no cell.
     """
     if is_text_table(path):
-        form = form_of(path, whole=True) if form is None else form
-        batches = _text_batches(path, list(names), form, Ragged() if ragged is None else ragged)
+        batches = _text_batches(path, list(names), form or form_of(path, whole=True), skip)
     else:
         batches = FilePart(Stamp.of(path), dict.fromkeys(names, "text")).tables(list(names), BATCH_ROWS)
     refusal = FileError(f"{path} cannot be read: it is damaged, or a quote in it is not closed.")
     while (batch := attempt(partial(next, batches, None), lambda _: refusal)) is not None:
         if batch.num_rows:
-            yield Piece(batch, is_text_table(path))
+            yield batch
 
 
-def _text_batches(path: Path, names: list[str], form: TextForm, ragged: Ragged) -> Iterator[Any]:
+def _text_batches(path: Path, names: list[str], form: TextForm, skip: Callable[[object], str]) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
-
-    def skip(_: object) -> str:
-        ragged.n_rows += 1
-        return "skip"
 
     text = pa.dictionary(pa.int32(), pa.string())
     # Decompression follows from the ending of the name.

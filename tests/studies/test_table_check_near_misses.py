@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from confide.studies.counting import check_names
+from confide.studies.table_check import FileCheck
+
+
+def check_names(present, wanted):
+    """What is found of a file with these names."""
+    return FileCheck(Path("p.parquet"), None, present, wanted)
 
 
 @pytest.mark.parametrize("found", ["AGE", " age", "age ", "Age", "\ufeffage", "a_g_e", "âge"])
@@ -12,7 +19,7 @@ def test_a_name_that_differs_in_spelling_is_suggested(found) -> None:
     """By case, blanks, separators, accents and marks."""
     check = check_names([found, "sex"], ["age", "sex"])
     assert check.absent == {"age": found}
-    assert check.extra == (found,)
+    assert check.extra == [found]
 
 
 def test_names_that_nearly_agree_are_suggested() -> None:
@@ -29,4 +36,4 @@ def test_a_line_without_any_known_name_may_be_data() -> None:
 
 def test_a_name_that_comes_twice_is_found() -> None:
     """If the schema describes it."""
-    assert check_names(["age", "age", "x", "x"], ["age"]).repeated == ("age",)
+    assert check_names(["age", "age", "x", "x"], ["age"]).repeated == ["age"]
