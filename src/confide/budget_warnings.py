@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -100,7 +100,7 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def warn(sentences: tuple[str, ...], kind: type[Warning] = PrivacyWarning) -> None:
+def warn(sentences: Iterable[str], kind: type[Warning] = PrivacyWarning) -> None:
     """Give each sentence as a warning, which points to the caller's line."""
     for sentence in () if _rows_are_made_up.get() else sentences:
         warnings.warn(sentence, kind, stacklevel=1 + steps_outside(sys._getframe()))
@@ -143,19 +143,23 @@ def tell_of_repeats(asked: str, price: str, *, is_charged: bool, is_clone: bool 
 
 def of_many_classes(*plans: Any) -> tuple[str, ...]:
     """What there is to say of plans with one-vs-rest for so many classes: their noise outweighs each comparison."""
-    losses = (plan.problem.loss.constants for plan in plans if plan.budget.is_private and hasattr(plan.problem, "loss"))
-    numbers = {loss.n_outputs for loss in losses if loss.separable and loss.n_outputs >= MANY_CLASSES}
-    return tuple(
-        f"Each of {number} classes is compared with all others, and the noise grows with their number: "
-        f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "
-        f"accurate."
-        for number in sorted(numbers)
-    )
+    sentences = {}
+    for plan in plans:
+        loss = plan.problem.loss.constants if plan.budget.is_private and hasattr(plan.problem, "loss") else None
+        if loss is not None and loss.separable and loss.n_outputs >= MANY_CLASSES:
+            sentences[loss.n_outputs] = (
+                f"Each of {loss.n_outputs} classes is compared with all others, and the noise grows with their number: "
+                f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "
+                f"accurate."
+            )
+    return tuple(sentence for _, sentence in sorted(sentences.items())) if sentences else ()
 
 
 def tell_of_unknown_size(estimator: Any, *, has_schema: bool) -> None:
     """Warn where nothing says how large rows are. It follows from the parameters alone, and never from the rows."""
-    if not has_schema:
-        warn((_DEFAULT_NORM,) if getattr(estimator, "row_norm", 1.0) is None else (), AccuracyWarning)
-        length = getattr(estimator, "length_scale", None)
-        warn((_DEFAULT_LENGTH,) if isinstance(length, str) and length == "auto" else (), AccuracyWarning)
+    if has_schema:
+        return
+    if getattr(estimator, "row_norm", 1.0) is None:
+        warn((_DEFAULT_NORM,), AccuracyWarning)
+    if str(getattr(estimator, "length_scale", None)) == "auto":
+        warn((_DEFAULT_LENGTH,), AccuracyWarning)

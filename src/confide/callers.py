@@ -50,7 +50,10 @@ def calls(frame: FrameType | None = None) -> Iterator[tuple[FrameType, str, str]
 
 def steps_outside(frame: FrameType) -> int:
     """Number of calls between a frame and the first code outside of confide and scikit-learn, where a warning points."""
-    return next(n for n, (f, _, package) in enumerate(calls(frame)) if f.f_back is None or package not in _PASSING_ON)
+    for number, (outer, _, package) in enumerate(calls(frame)):
+        if outer.f_back is None or package not in _PASSING_ON:
+            break
+    return number
 
 
 def asked_again_by(what: str, *, counts_places: bool) -> str | None:
@@ -129,8 +132,9 @@ def learned_before(names_of_columns: Iterable[str] = ()) -> tuple[str, ...]:
             names |= dict.fromkeys(name for _, step in steps[:position] for name in _learning(step))
         elif hasattr(owner, "regressor"):
             names |= dict.fromkeys(_learning(getattr(owner, "transformer", None)))
-    named = filter(None, map(_MAKE_NAMES.fullmatch, names_of_columns))
-    return tuple(names | dict.fromkeys(match[1] for match in named))
+    for match in filter(None, map(_MAKE_NAMES.fullmatch, names_of_columns)):
+        names[match[1]] = None
+    return tuple(names)
 
 
 def _learning(step: Any) -> Iterator[str]:

@@ -60,7 +60,7 @@ def test_sums_that_are_too_inexact_give_way():
     with pytest.raises(ParameterError):
         decided(10**14, n_features=2_000, mechanism="sufficient-statistics")
     given = settings(minimised=squared_error(1.0), budget=BUDGETS[1], intercept=1.0)
-    objective = Draft(given, replace(given, minimised=given.minimised.nearly_squared), 2_000, 10**14)
+    objective = Draft(given, replace(given, minimised=given.minimised.of_scores), 2_000, 10**14)
     assert decide(objective, STEPS[:1]).made is None
     assert decide(replace(objective, n_features=10, n_rows=10**8), STEPS[:1]).made is not None
 

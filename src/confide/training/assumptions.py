@@ -19,7 +19,7 @@ from confide.models.prior import Prior
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.training.charge import Charge
-from confide.training.plan import AnyPlan
+from confide.training.plan import AnyPlan, sums_beside
 from confide.training.settings import Settings
 
 IF_CODE_FAILS = (
@@ -98,34 +98,28 @@ def guarantee_of(
     unusual : what is unusual about the budget, see `confide.budget_warnings`
     """
     problem, ledger, is_private = plan.problem, circumstances.ledger, plan.budget.is_private
-    columns = () if encoder is None else encoder.schema.columns
-    releases = {column.name: column.released for column in columns if column.is_number and column.released is not None}
-    identity = None if ledger is None else ledger.identity
-    of_bounds = tuple(dict.fromkeys(sentence for each in releases.values() for sentence in each.sentences(identity)))
     void = void_because(plan.budget, 0 if circumstances.seeded else None, "the model may reveal any row")
-    if void is None and (names := " and ".join(f'"{name}"' for name, each in releases.items() if each.void is not None)):
-        void = f"The bounds of {names} came from a release without a guarantee, which may reveal rows."
-    sentences = (
-        *_of_persons_and_bounds(
-            problem, None if encoder is None else encoder.schema.person, of_bounds, is_private=is_private
-        ),
-        *([steps_sentence(circumstances.learned_steps)] if is_private else []),
-        *of_bounds,
-        *codes_sentence(columns),
-        *of_rows,
-        *_of_loss_and_penalty(plan),
-        *([] if plan.intervals is None else [plan.intervals.sentence(is_private=is_private)]),
-        *(part.query.sentence(part) for part in plan.parts),
-        *(_of_noise(plan, ledger, unusual) if void is None and plan.lattice is not None else ()),
-        *attempts_sentence(circumstances.attempts),
-    )
-    rows = problem.rows_per_person
+    person, of_bounds, of_codes = None, dict[str, None](), tuple[str, ...]()
+    if encoder is not None:
+        columns, person, without_guarantee = encoder.schema.columns, encoder.schema.person, list[str]()
+        of_codes = codes_sentence(columns)
+        for column in columns:
+            if column.is_number and column.released is not None:
+                of_bounds |= dict.fromkeys(column.released.sentences(None if ledger is None else ledger.identity))
+                without_guarantee += [] if column.released.void is None else [f'"{column.name}"']
+        if void is None and without_guarantee:
+            names = " and ".join(without_guarantee)
+            void = f"The bounds of {names} came from a release without a guarantee, which may reveal rows."
+    said = [*_of_persons_and_bounds(problem, person, is_private=is_private, were_released=bool(of_bounds))]
+    said += [steps_sentence(circumstances.learned_steps)] if is_private else []
+    said += [*of_bounds, *of_codes, *of_rows, *_of_loss_and_penalty(plan)]
+    said += [] if plan.intervals is None else [plan.intervals.sentence(is_private=is_private)]
+    for part in plan.parts:
+        said.append(part.query.sentence(part))
+    if void is None and plan.lattice is not None:
+        said += _of_noise(plan, ledger, unusual)
+    sentences, rows = (*said, *attempts_sentence(circumstances.attempts)), problem.rows_per_person
     return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
-
-
-def sums_beside(plan: AnyPlan) -> tuple[Any, ...]:
-    """The plans of all sums that are released beside the weights."""
-    return (*plan.parts, *getattr(plan.intervals, "releases", ()))
 
 
 def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
@@ -138,7 +132,7 @@ def void_because(budget: Budget, seed: int | None, consequence: str) -> str | No
 
 
 def _of_persons_and_bounds(
-    problem: Any, person_column: str | None, of_bounds: tuple[str, ...], *, is_private: bool
+    problem: Any, person_column: str | None, *, is_private: bool, were_released: bool
 ) -> Iterator[str]:
     """What is assumed about persons, the number of rows, and the bound on a row."""
     rows = problem.rows_per_person
@@ -158,7 +152,7 @@ def _of_persons_and_bounds(
             f"{problem.n_rows_high:,}, which were not learned from the rows."
         )
     chosen = "; bounds, categories and parameters were chosen without looking at the rows"
-    chosen += ", apart from the bounds that were released." if of_bounds else "."
+    chosen += ", apart from the bounds that were released." if were_released else "."
     with_intercept = " with the intercept" if problem.intercept > 0.0 else ""
     # Nobody declared the norm 1: it holds where no bound is given.
     which = "default" if problem.row_bound == BallBound(1.0) else "declared"

@@ -124,13 +124,16 @@ def before_charge(
                 "report this as SECURITY.md says."
             )
     is_batch = isinstance(charge.ledger, Batch)
-    warn(() if is_batch else unusual)
+    sentences = [] if is_batch else [*unusual]
     if budget.is_private:
-        warn((SEEDED,) if charge.seed is not None else ())
-        warn((of_learned_steps(learned_steps),) if learned_steps else ())
-        if not is_batch:
-            tell_of_repeats(charge.purpose, str(budget), is_charged=charge.ledger is not None)
-    warn(() if wasted is None else (f"{wasted} The budget is wasted.",), BudgetWarning)
+        sentences += [SEEDED] if charge.seed is not None else []
+        sentences += [of_learned_steps(learned_steps)] if learned_steps else []
+    if sentences:
+        warn(sentences)
+    if budget.is_private and not is_batch:
+        tell_of_repeats(charge.purpose, str(budget), is_charged=charge.ledger is not None)
+    if wasted is not None:
+        warn([f"{wasted} The budget is wasted."], BudgetWarning)
 
 
 def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TypeAlias
 
 from confide.array_types import Array, Weights
 from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
 from confide.erm.source import RowSource
-from confide.errors import AccuracyWarning, ParameterError
+from confide.errors import AccuracyWarning
 from confide.expected_noise import wasted
 from confide.features.forms import ShortenedInNorm
 from confide.guarantee import Guarantee
@@ -42,12 +43,12 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.solvers.fallback import NewtonThenFallback
-from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows, sums_beside
+from confide.training.assumptions import circumstances_of, guarantee_of, sentences_of_rows
 from confide.training.auto_mechanism import MECHANISMS
 from confide.training.charge import Charge, before_charge, charge_and_release, deciding_fit
 from confide.training.least_squares import weights_of_sums
-from confide.training.plan import AnyPlan, check_parts, plan_for
-from confide.training.settings import WITHOUT_MEAN, Settings
+from confide.training.plan import AnyPlan, check_parts, plan_for, sums_beside
+from confide.training.settings import Settings
 from confide.training.support import with_zeros
 
 Fit: TypeAlias = tuple[LinearModel, Evidence | SumsEvidence | None, InterestEvidence | None]
@@ -65,22 +66,20 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
-        is_finite, mean = settings.value("population_size") is not None, settings.value("mean_sample_weight")
-        if rows.has_weights and is_finite and mean is None:
-            raise ParameterError(WITHOUT_MEAN)
-        sums = partial(settings.row_sums, len(rows.domain))
-        rows.source.refuse_sums(sums, with_moments=settings.has_intervals)
+        rows.source.refuse_sums(partial(settings.row_sums, len(rows.domain)), with_moments=settings.has_intervals)
         plan = plan_for(settings, rows)
+        design = settings.sampling_design(plan.problem.n_rows_low, has_weights=rows.has_weights)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
         charge = charge.of_release(plan.event, lambda: (plan.to_dict(), deciding_fit(settings, rows)))
         facts = circumstances_of(problem, rows, settings.prior, charge)
         of_rows = sentences_of_rows(rows.target_sentence, settings, facts, rows.encoder, rows.fourier)
         guarantee = guarantee_of(plan, of_rows, rows.encoder, facts, unusual)
-        warn(of_many_classes(plan), AccuracyWarning)
-        waste = wasted(plan, settings.sampling_design(problem.n_rows_low).effective_share)
+        if many_classes := of_many_classes(plan):
+            warn(many_classes, AccuracyWarning)
+        waste = wasted(plan, design.effective_share)
         before_charge(charge, plan.event.budget, lattices_of(plan), unusual, facts.learned_steps, waste)
-        fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
+        fit = charge_and_release(partial(released, plan, source), plan.event, problem.neighbours, charge)
     return model_of(fit, plan.alpha, guarantee, rows, settings)
 
 
@@ -165,4 +164,4 @@ def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws, before anything is charged."""
     check_parts(plan)
-    return (plan.lattice, *(part.lattice for part in sums_beside(plan)))
+    return (plan.lattice, *map(attrgetter("lattice"), sums_beside(plan)))

@@ -23,7 +23,7 @@ from confide.expected_noise import noise_in_rows
 from confide.inference.forecast import IntervalsPlan, SumsForecast
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours
 from confide.privacy.centring import CentreOfRows, centring_plan
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
@@ -44,7 +44,7 @@ from confide.training.budget_shares import (
 )
 from confide.training.gradient_steps import has_many_numbers
 from confide.training.least_squares import plan_of_sums
-from confide.training.settings import ScoreLoss, Settings, SquaredError
+from confide.training.settings import ScoreLoss, Settings
 
 AnyPlan: TypeAlias = Plan | StatisticsPlan
 """The plan of a loss of the score, or of least squares by noisy sums."""
@@ -85,7 +85,8 @@ class Draft:
         """The plan, with what was decided so far."""
         if self.made is not None:
             return self.made
-        return replace(plan_of_weights(self.settings, self.n_features, self.n_rows), parts=self.parts)
+        plan = plan_of_weights(self.settings, self.n_features, self.n_rows)
+        return replace(plan, parts=self.parts) if self.parts else plan
 
     @property
     def has_plan(self) -> bool:
@@ -122,14 +123,14 @@ class Step:
     Attributes
     ----------
     name : what is decided
-    applies : whether there is anything to decide for a draft
+    applies : whether there is anything to decide for a draft, where the settings leave it open (`_open_steps`); None: always
     candidates : the drafts that are compared with it, in order; none of them if none can pay
     better : whether a candidate is taken in place of the best draft so far; a candidate without a plan is not
     taken, left : why the draft was changed, and why it was not, each in one sentence; "" where there is nothing to say
     """
 
     name: str
-    applies: Callable[[Draft], bool]
+    applies: Callable[[Draft], bool] | None
     candidates: Callable[[Draft], Iterable[Draft]]
     better: Callable[[Draft, Draft], bool]
     taken: str = ""
@@ -159,7 +160,7 @@ def _with_sums(draft: Draft) -> Iterator[Draft]:
 def _needs_sums(asked: Settings) -> bool:
     """Whether the objective is none of the possible ways: it has no intervals, and sums are exact without noise."""
     is_named = asked.mechanism == "sufficient-statistics" or not asked.budget.is_private
-    return is_named or getattr(asked.minimised, "nearly_squared", None) is None
+    return is_named or asked.minimised.of_scores is None
 
 
 # Which loss an automatic one stands for.
@@ -171,12 +172,6 @@ def _needs_sums(asked: Settings) -> bool:
 
 ENOUGH_FOR_THE_HINGE = 50.0
 """The hinge is kept if the `strength` of its plan is at least this. Compared on the data of benchmarks/peers."""
-
-
-def _has_another_loss(draft: Draft) -> bool:
-    """Whether the loss may give way to another one. Noise on the weights gains nothing by it."""
-    other = draft.loss.if_noisy
-    return other not in (None, draft.loss.loss) and draft.mechanism in ("objective", "gradient")
 
 
 def _with_another_loss(draft: Draft) -> Iterator[Draft]:
@@ -194,9 +189,8 @@ def _is_loud(draft: Draft) -> bool:
 
 def _may_shorten(draft: Draft) -> bool:
     """Whether rows may be clipped to their typical norm, where an automatic loss was replaced, or there was but one."""
-    loss, asked = draft.loss, draft.asked
-    is_open = loss.bound_if_noisy is not None and loss.if_noisy == loss.loss and not asked.has_intervals
-    return is_open and draft.mechanism == "objective"
+    loss = draft.loss
+    return loss.bound_if_noisy is not None and loss.if_noisy == loss.loss and draft.mechanism == "objective"
 
 
 def _is_gaussian(_: Draft, draft: Draft) -> bool:
@@ -225,23 +219,15 @@ _LEAST_NOISE = 8e-4
 (benchmarks/centring.py)."""
 
 
-def _may_centre(draft: Draft) -> bool:
+def _may_centre(plan: Plan) -> bool:
     """Whether weights for moved rows can be released, and given for rows as they are."""
-    plan, problem = draft.plan, draft.plan.problem
-    return (
-        draft.asked.may_centre
-        and isinstance(plan.budget, ApproxDP | ZCDP)
-        # Without an intercept, scores of moved rows are no scores of rows.
-        and problem.intercept > 0.0
-        and not problem.loss.constants.by_length
-        and type(problem.row_bound) in (BallBound, GroupBound)
-    )
+    return not plan.problem.loss.constants.by_length and type(plan.problem.row_bound) in (BallBound, GroupBound)
 
 
 def _gains_by_centre(draft: Draft) -> bool:
     """Whether noise in the objective or on the weights is so large that a centre may pay."""
     plan = draft.plan
-    if not plan.minimises or not _may_centre(draft) or _share_of_rows(plan) <= _LEAST_NOISE:
+    if not plan.minimises or not _may_centre(plan) or _share_of_rows(plan) <= _LEAST_NOISE:
         return False
     # Centred rows are shortened, and with so little noise that costs more than the centre gains.
     return not (_compares_gradients(draft) and strength(plan, draft.settings.usual_norm) >= _enough_for_gradients(plan))
@@ -310,13 +296,8 @@ _NOISY_FOR_CLASSES = 0.001
 
 
 def _may_take_gradients(draft: Draft) -> bool:
-    """Whether gradients were compared for such a fit, and were better. With random features an exact minimiser was."""
-    asked, plan = draft.asked, draft.plan
-    has_features = asked.random_features or asked.appends_features
-    is_open = asked.mechanism == "auto" and asked.may_centre and not has_features and plan.minimises
-    if not is_open or not plan.budget.is_private or isinstance(plan.budget, PureDP):
-        return False
-    return _errs_less_often(draft) or _is_too_noisy(plan)
+    """Whether gradients were compared for such a fit, and were better."""
+    return draft.plan.minimises and (_errs_less_often(draft) or _is_too_noisy(draft.plan))
 
 
 def _errs_less_often(draft: Draft) -> bool:
@@ -387,16 +368,6 @@ _TOO_LARGE = 0.005
 _MOST_NOISE = 1.5
 """Noise and ridge of the weights may grow by this factor at most. Usually they grow by 1.01 to 1.25."""
 _UP = 1.0 + 2.0**-30
-
-
-def _may_match(draft: Draft) -> bool:
-    """Whether predictions are exponentials of scores that have an intercept, and weights stay as they are released.
-
-    Weights become 0 after the release with an l1 penalty. Intervals are those of the weights that were released.
-    """
-    asked, plan = draft.asked, draft.plan
-    is_of_counts = asked.match_mean and plan.budget.is_private and plan.problem.loss.constants.is_count
-    return is_of_counts and plan.problem.intercept > 0.0 and asked.l1_ratio == 0.0 and not asked.has_intervals
 
 
 def _with_mean(draft: Draft) -> Iterator[Draft]:
@@ -470,7 +441,7 @@ def _always(candidate: Draft, _: Draft) -> bool:
 STEPS = (
     Step(
         "sums of least squares",
-        lambda draft: isinstance(draft.asked.minimised, SquaredError) and draft.asked.mechanism != "objective",
+        None,
         _with_sums,
         # Their noise hides next to nothing, or they are needed.
         lambda candidate, _: _needs_sums(candidate.asked) or candidate.plan.forecast.ratio <= _NEXT_TO_NOTHING,
@@ -479,7 +450,7 @@ STEPS = (
     ),
     Step(
         "named coefficients",
-        lambda draft: bool(draft.asked.interest),
+        None,
         lambda draft: [replace(draft, made=plan_with_interest(draft.settings, draft.n_features, draft.n_rows))],
         _always,
         taken="The noise lies in the objective, because intervals of named coefficients need weights near a minimiser. "
@@ -487,14 +458,15 @@ STEPS = (
     ),
     Step(
         "threshold",
-        lambda draft: draft.loss.thresholds is not None,
+        None,
         lambda draft: [draft.having(minimised=loss_at_noise(draft.settings, draft.n_features, draft.n_rows))],
         lambda *_: True,
         taken="The threshold of the loss follows from the noise: the less noise there is, the larger it is.",
     ),
     Step(
         "loss",
-        _has_another_loss,
+        # Noise on the weights gains nothing by another loss.
+        lambda draft: draft.mechanism in ("objective", "gradient"),
         _with_another_loss,
         lambda _, draft: draft.mechanism == "gradient" or not draft.has_plan or _is_loud(draft),
         taken="A smooth loss takes the place of the hinge: the noise is large, and the curvature of a smooth loss damps it "
@@ -512,7 +484,7 @@ STEPS = (
     ),
     Step(
         "shares of intervals",
-        lambda draft: draft.asked.has_intervals,
+        None,
         lambda draft: [
             replace(draft, made=plan) for plan in plans_with_intervals(draft.settings, draft.n_features, draft.n_rows)
         ],
@@ -538,7 +510,7 @@ STEPS = (
     ),
     Step(
         "centre of gradients",
-        lambda draft: not draft.plan.minimises and _may_centre(draft),
+        lambda draft: not draft.plan.minimises and _may_centre(draft.plan),
         # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
         _with_centre,
         _always,
@@ -547,7 +519,7 @@ STEPS = (
     ),
     Step(
         "mean of counts",
-        _may_match,
+        None,
         _with_mean,
         # Noise and ridge of the weights grow little.
         lambda candidate, draft: (
@@ -562,10 +534,44 @@ STEPS = (
 """What "auto" decides, in order."""
 
 
+def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
+    """For each step by its name, whether the settings leave anything to decide there, whatever the plan is."""
+    has_intercept, has_features = asked.intercept > 0.0, asked.random_features or asked.appends_features
+    # A centre and noisy gradients need Gaussian noise. Without an intercept, scores of moved rows are no scores of rows.
+    may_be_gaussian = asked.may_centre and isinstance(asked.budget, ApproxDP | ZCDP)
+    return {
+        "sums of least squares": asked.minimised.from_sums and asked.mechanism != "objective",
+        "named coefficients": bool(asked.interest),
+        "threshold": loss is not None and loss.thresholds is not None,
+        "loss": loss is not None and loss.if_noisy not in (None, loss.loss),
+        "length of rows": loss is not None and loss.bound_if_noisy is not None and not asked.has_intervals,
+        "shares of intervals": asked.has_intervals,
+        "centre": may_be_gaussian and has_intercept,
+        # With random features an exact minimiser was better.
+        "noisy gradients": may_be_gaussian
+        and asked.mechanism == "auto"
+        and asked.budget.is_private
+        and not has_features,
+        "centre of gradients": may_be_gaussian and has_intercept,
+        # Predictions are exponentials of scores that have an intercept, and weights stay as they are released: they become
+        # 0 with an l1 penalty, and intervals are those of the weights that were released.
+        "mean of counts": asked.match_mean
+        and loss is not None
+        and loss.loss.constants.is_count
+        and asked.budget.is_private
+        and has_intercept
+        and asked.l1_ratio == 0.0
+        and not asked.has_intervals,
+    }
+
+
 def decided(draft: Draft, steps: tuple[Step, ...]) -> Draft:
     """The draft after these steps."""
+    is_open = _open_steps(draft.asked, draft.settings.minimised.of_scores)
     for step in steps:
-        if draft.made is not None or not step.applies(draft):
+        if draft.made is not None:
+            break
+        if not is_open.get(step.name, True) or (step.applies is not None and not step.applies(draft)):
             continue
         best = draft
         for candidate in step.candidates(draft):
@@ -574,6 +580,11 @@ def decided(draft: Draft, steps: tuple[Step, ...]) -> Draft:
                 best = candidate if step.better(candidate, best) else best
         draft = best.saying(step.name, step.left if best is draft else step.taken)
     return draft
+
+
+def sums_beside(plan: AnyPlan) -> tuple[Any, ...]:
+    """The plans of all sums that are released beside the weights."""
+    return (*plan.parts, *getattr(plan.intervals, "releases", ()))
 
 
 def check_parts(plan: AnyPlan) -> None:
@@ -620,18 +631,18 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
 def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyPlan:
     """The plan. It is a pure function of frozen values, so it is remembered."""
     start = settings
-    if isinstance(settings.minimised, SquaredError):
-        nearly_squared = settings.minimised.nearly_squared
-        if settings.mechanism == "objective" and nearly_squared is None:
+    if settings.minimised.from_sums:
+        of_scores = settings.minimised.of_scores
+        if settings.mechanism == "objective" and of_scores is None:
             raise ParameterError(
                 "mechanism='objective' needs a finite target_bound, and has no intervals: set intervals to False, or take "
                 "mechanism='sufficient-statistics'."
             )
         if settings.mechanism == "objective" and settings.l1_ratio > 0.0:
             raise ParameterError(NO_OBJECTIVE)
-        start = replace(settings, minimised=nearly_squared or settings.minimised)
+        start = replace(settings, minimised=of_scores or settings.minimised)
     elif settings.has_intervals and not settings.interest:
-        loss = settings.minimised.loss.constants
+        loss = settings.score_loss.loss.constants
         refuse_intervals(settings.mechanism, loss, loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     draft = decided(Draft(settings, start, n_features, n_rows), STEPS)
     plan: AnyPlan = draft.plan

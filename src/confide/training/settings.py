@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,15 @@ class ScoreLoss:
     score_size: float | None = None
     raises_alpha: bool = False
 
+    from_sums: ClassVar[bool] = False
+    """Whether noisy sums over rows may be released in place of a minimiser."""
+    with_square: ClassVar[bool] = False
+
+    @property
+    def of_scores(self) -> ScoreLoss | None:
+        """The loss of the score, if there is one."""
+        return self
+
     def for_classes(self, n_classes: int) -> ScoreLoss:
         """The loss for this number of classes; 0 for a regression."""
         if n_classes <= 2:
@@ -96,12 +105,18 @@ class SquaredError:
     ----------
     target_bound : targets are clipped to it in absolute value
     with_square : whether the sum of squared targets is released too, for intervals
-    nearly_squared : squared losses with clipped slopes, which a perturbed objective minimises; None for noisy sums alone
+    of_scores : squared losses with clipped slopes, which a perturbed objective minimises; None for noisy sums alone
     """
 
     target_bound: float
     with_square: bool
-    nearly_squared: ScoreLoss | None = None
+    of_scores: ScoreLoss | None = None
+
+    from_sums: ClassVar[bool] = True
+
+    def for_classes(self, _: int) -> SquaredError:
+        """The same: these are for numbers."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +156,9 @@ class Settings:
     interest : the coefficients for which a part of the budget is kept
     risk_differences : whether a part of it is kept for differences of risks too
     given : the checked value of each parameter by its name, for what uses it as it is (`value`)
+    has_intervals : whether a part of the budget is kept for intervals
+    may_centre : whether rows may be moved by a centre
+    largest_weight : the largest weight that a row can have: its own weight times that of its class
     """
 
     minimised: ScoreLoss | SquaredError
@@ -175,13 +193,23 @@ class Settings:
     interest: tuple[Combination, ...] = ()
     risk_differences: bool = False
     given: tuple[tuple[str, object], ...] = ()
+    has_intervals: bool = field(init=False, repr=False, compare=False)
+    may_centre: bool = field(init=False, repr=False, compare=False)
+    largest_weight: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        of_class = max(dict(self.class_weight or ()).values(), default=1.0)
+        object.__setattr__(self, "has_intervals", self.inference_share != 0.0 or bool(self.interest))
+        # The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
+        object.__setattr__(self, "may_centre", self.centre and self.prior is None)
+        object.__setattr__(self, "largest_weight", self.largest_sample_weight * of_class)
 
     def value(self, name: str) -> Any:
         """The checked value of a parameter of the table."""
         return dict(self.given).get(name, PARAMETERS[name].default)
 
-    def sampling_design(self, n_rows: int) -> SamplingDesign:
-        """What is declared about a sample of so many rows, at least.
+    def sampling_design(self, n_rows: int, *, has_weights: bool = False) -> SamplingDesign:
+        """What is declared about a sample of so many rows, at least, whose rows may have weights of their own.
 
         Where no design effect is declared, rows of one person are supposed to depend on each other in any way.
         """
@@ -189,7 +217,7 @@ class Settings:
         mean, size = self.value("mean_sample_weight"), self.value("population_size")
         if size is not None and size < n_rows:
             raise ParameterError("population_size is below the number of rows; it must be the size of the whole population.")
-        if size is not None and mean is None and largest != 1.0:
+        if size is not None and mean is None and (has_weights or largest != 1.0):
             raise ParameterError(WITHOUT_MEAN)
         return SamplingDesign(
             largest_weight=largest,
@@ -204,26 +232,9 @@ class Settings:
     @property
     def score_loss(self) -> ScoreLoss:
         """The loss of the score that is minimised. Only noisy sums of least squares have none."""
-        assert isinstance(self.minimised, ScoreLoss)  # noqa: S101 - noisy sums are planned apart
-        return self.minimised
-
-    @property
-    def largest_weight(self) -> float:
-        """The largest weight that a row can have: its own weight times that of its class."""
-        return self.largest_sample_weight * max(dict(self.class_weight or ()).values(), default=1.0)
-
-    @property
-    def may_centre(self) -> bool:
-        """Whether rows may be moved by a centre. With a prior they are not.
-
-        The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
-        """
-        return self.centre and self.prior is None
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether a part of the budget is kept for intervals."""
-        return self.inference_share != 0.0 or bool(self.interest)
+        loss = self.minimised.of_scores
+        assert loss is not None  # noqa: S101 - noisy sums are planned apart
+        return loss
 
     def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
         """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
@@ -237,20 +248,16 @@ class Settings:
 
     def for_classes(self, n_classes: int) -> Settings:
         """The settings for this number of classes; 0 for a regression."""
-        if not isinstance(self.minimised, ScoreLoss):
-            return self
-        return replace(self, minimised=self.minimised.for_classes(n_classes))
+        return replace(self, minimised=self.minimised.for_classes(n_classes)) if n_classes > 2 else self
 
     def row_sums(self, n_classes: int) -> tuple[RowSum, ...]:
         """The sums of a loss over rows that a plan may ask for, at any budget and any number of rows.
 
         Empty if a plan may ask for sums that are none of a loss. `n_classes` is 0 for a regression.
         """
-        losses: ScoreLoss | SquaredError | None = self.for_classes(n_classes).minimised
-        if isinstance(losses, SquaredError):
-            # Unless the objective was asked for by name, a plan may take noisy sums, which are none of a loss.
-            losses = losses.nearly_squared if self.mechanism == "objective" else None
-        if losses is None:
+        losses = self.minimised.for_classes(n_classes).of_scores
+        # Unless the objective was asked for by name, a plan may take noisy sums, which are none of a loss.
+        if losses is None or (self.minimised.from_sums and self.mechanism != "objective"):
             return ()
         pairs = [(losses.loss, self.row_bound)]
         if losses.thresholds is not None:
@@ -283,7 +290,7 @@ def with_own_penalty(settings: Settings, penalty: StronglyConvex) -> Settings:
     Noise is in the objective or on the weights, and rows are not moved by a centre.
     """
     minimised = settings.minimised
-    if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
+    if settings.has_intervals or minimised.with_square:
         raise ParameterError(_NO_INTERVALS)
     if settings.prior is not None:
         raise ParameterError("a prior has the ridge |w|^2, and penalty is another one. Leave out prior, or penalty.")
@@ -292,11 +299,9 @@ def with_own_penalty(settings: Settings, penalty: StronglyConvex) -> Settings:
             f"mechanism={settings.mechanism!r} has no penalty of your own. Take 'auto', 'objective' or, where there is one, "
             f"'output'; or give a quadratic form as penalty."
         )
-    if isinstance(minimised, SquaredError):
-        if minimised.nearly_squared is None:
-            raise ParameterError("least squares with a penalty of your own needs a finite target_bound.")
-        minimised = minimised.nearly_squared
-    return replace(settings, minimised=minimised, own_penalty=penalty, centre=False)
+    if minimised.of_scores is None:
+        raise ParameterError("least squares with a penalty of your own needs a finite target_bound.")
+    return replace(settings, minimised=minimised.of_scores, own_penalty=penalty, centre=False)
 
 
 def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, *, of_two_classes: bool = False) -> Settings:
@@ -307,7 +312,7 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, 
     pulls towards it in the same norm (`Settings.weights_of_prior`).
     """
     minimised, own = settings.minimised, settings.row_bound
-    if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
+    if settings.has_intervals or minimised.with_square:
         raise ParameterError(_NO_INTERVALS)
     if encoder is None and not isinstance(own, BallBound):
         raise ParameterError("a penalty needs row_norm as a number, or a schema.")
