@@ -50,10 +50,10 @@ def calls(frame: FrameType | None = None) -> Iterator[tuple[FrameType, str, str]
 
 def steps_outside(frame: FrameType) -> int:
     """Number of calls between a frame and the first code outside of confide and scikit-learn, where a warning points."""
-    for number, (outer, _, package) in enumerate(calls(frame)):
-        if outer.f_back is None or package not in _PASSING_ON:
-            break
-    return number
+    steps = 0
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).split(".")[0] in _PASSING_ON:
+        frame, steps = frame.f_back, steps + 1
+    return steps
 
 
 def asked_again_by(what: str, *, counts_places: bool) -> str | None:

@@ -548,10 +548,7 @@ def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
         "shares of intervals": asked.has_intervals,
         "centre": may_be_gaussian and has_intercept,
         # With random features an exact minimiser was better.
-        "noisy gradients": may_be_gaussian
-        and asked.mechanism == "auto"
-        and asked.budget.is_private
-        and not has_features,
+        "noisy gradients": may_be_gaussian and asked.mechanism == "auto" and asked.budget.is_private and not has_features,
         "centre of gradients": may_be_gaussian and has_intercept,
         # Predictions are exponentials of scores that have an intercept, and weights stay as they are released: they become
         # 0 with an l1 penalty, and intervals are those of the weights that were released.
