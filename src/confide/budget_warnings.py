@@ -149,8 +149,8 @@ def of_many_classes(*plans: Any) -> tuple[str, ...]:
         if loss is not None and loss.separable and loss.n_outputs >= MANY_CLASSES:
             sentences[loss.n_outputs] = (
                 f"Each of {loss.n_outputs} classes is compared with all others, and the noise grows with their number: "
-                f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far more "
-                f"accurate."
+                f"LogisticRegression or AdditiveClassifier, whose softmax compares all classes at once, is probably far "
+                f"more accurate."
             )
     return tuple(sentence for _, sentence in sorted(sentences.items())) if sentences else ()
 
