@@ -194,6 +194,31 @@ def test_a_signal_after_the_mark_of_a_release_waits_until_the_model_is_written(n
     assert spent() == 0.5
 
 
+OTHERS = {
+    "evaluation": ("evaluate", "public.json", "people.csv", "--allow-hidden"),
+    "description": ("describe", "people.csv", "--schema", "people.toml", "--force-budget"),
+    "schema": ("bounds", "people.csv", "--column", "age:0:200", "--force-budget"),
+}
+
+
+@pytest.mark.parametrize("released", OTHERS)
+def test_a_signal_after_the_mark_takes_effect_once_what_was_released_is_kept(released, monkeypatch):
+    """It is not dropped: the command ends by it, and says where the evaluation, the description or the bounds are."""
+    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--no-ledger", "--out", "public.json", "--force")
+    end = Ledger.end
+
+    def stopped(ledger, charge, attempt):
+        end(ledger, charge, attempt)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Ledger, "end", stopped)
+    result = run(*OTHERS[released], "--epsilon", "0.25", "--ledger", "study.db", code=130)
+    place = {"evaluation": "above", "description": "in description.json", "schema": "in bounds.toml"}[released]
+    line = f"error: stopped by control-C. Charged epsilon = 0.25 to study.db. The {released} is {place}."
+    assert line in result.stderr
+    assert ("accuracy" in result.stdout) if released == "evaluation" else Path(place.removeprefix("in ")).exists()
+
+
 @pytest.mark.parametrize(
     "command",
     [

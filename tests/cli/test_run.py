@@ -153,7 +153,7 @@ def test_an_evaluation_that_stopped_before_its_release_is_finished_under_its_cha
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("confide.estimators.evaluation._released_histogram", stopped)
+        patched.setattr("confide.estimators.evaluation._released", stopped)
         run("run", "study.toml", code=130)
     assert spent() == 0.75
     assert "to finish, under the charge of the run that stopped" in run("run", "study.toml", "--dry-run").stdout

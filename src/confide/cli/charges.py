@@ -133,22 +133,20 @@ class Charges:
         self._is_fitted = self.is_unasked = False
 
     @contextmanager
-    def reported_on_failure(self, released: str = "model", *, place: str | None = None) -> Iterator[None]:
+    def reported_on_failure(self, released: str = "model") -> Iterator[None]:
         """Add what was charged to every error of the block: to control-C, and to any failure after the charge.
 
         Parameters
         ----------
         released : what the command writes, for the message
-        place : where it is already; None if it is not written yet
 
         Raises
         ------
         StoppedAfterCharge
             In place of such an error. A failure before the charge is raised as it is.
         """
-        self._model_place = place or self._model_place
         try:
-            # From the mark that a release has ended, those that stop the program wait until a file holds it.
+            # From the mark that a release has ended, those that stop the program wait until `kept` says that it is safe.
             with STOPS.may_wait("SIGINT", "SIGTERM", "SIGHUP"):
                 yield
             if self.is_unasked:
@@ -176,17 +174,21 @@ class Charges:
             with self.rescued_on_failure(text, out):
                 noted(hashlib.sha256(text.encode()).hexdigest())
         self.write(text, out, overwrite=overwrite)
-        STOPS.give_back()
 
     def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
         """Write what was released as text, as `write_model` does; `released` says what it is."""
         with self.rescued_on_failure(text, out, released):
             write_text(out, text, overwrite=overwrite)
         self._model_place = f"in {out}"
-        if self.ledger is None or self.ledger.last_charge is None:
-            return
-        if failed := note_checksum(self.ledger, self.ledger.last_charge, text):
+        number = None if self.ledger is None else self.ledger.last_charge
+        if self.ledger is not None and number is not None and (failed := note_checksum(self.ledger, number, text)):
             print(f"warning: {failed}", file=sys.stderr)
+        self.kept(f"in {out}")
+
+    def kept(self, place: str) -> None:
+        """Say where what was released is from now on. A signal that waited for this takes effect."""
+        self._is_fitted, self._model_place = True, place
+        STOPS.give_back()
 
     @contextmanager
     def rescued_on_failure(self, text: str, out: Path, released: str = "model") -> Iterator[None]:

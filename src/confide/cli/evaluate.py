@@ -77,19 +77,20 @@ def evaluate(
     opened = open_rows(files, planned.schema)
     charges.is_unasked = agree_on_ledger(spending.ledger, budget, no_ledger=spending.no_ledger)
     output.Screen(output_format).show([text(evaluation.expected_of_planned(planned, opened, level))])
-    with charges.reported_on_failure("evaluation"), output.working("evaluating"):
-        result = evaluation.evaluate(
-            model, opened, budget=budget, ledger=charges.ledger, level=level, neighbours=neighbours,
-            max_rows_per_person=max_rows_per_person, allow_hidden=allow_hidden, random_state=seed, **asked,
-        )  # fmt: skip
-    document = {"model": str(model_file), **({} if other is None else {"other": str(other)}), **result.to_dict()}
-    # It is paid for: a full disk must not lose it, nor a ledger that cannot be read again.
-    paid: dict[str, Any] = {}
-    with charges.reported_on_failure("evaluation", place="above"):
+    with charges.reported_on_failure("evaluation"):
+        with output.working("evaluating"):
+            result = evaluation.evaluate(
+                model, opened, budget=budget, ledger=charges.ledger, level=level, neighbours=neighbours,
+                max_rows_per_person=max_rows_per_person, allow_hidden=allow_hidden, random_state=seed, **asked,
+            )  # fmt: skip
+        document = {"model": str(model_file), **({} if other is None else {"other": str(other)}), **result.to_dict()}
+        # It is paid for: a full disk must not lose it, nor a ledger that cannot be read again.
+        paid: dict[str, Any] = {}
         try:
             paid = {"charge": charges.document()}
         finally:
             output.Screen(output_format).answer(lambda: document | paid, blocks_of_rates(result))
+            charges.kept("above")
         output.Screen(output_format).show([text(charges.closing_sentence())])
     if out is not None:
         write_text(out, output.json_text(document | paid), overwrite=force)

@@ -287,6 +287,7 @@ class StudyRun:
             )  # fmt: skip
             with charges.rescued_on_failure(json.dumps(result.to_dict(), indent=2), study.state_path, "evaluation"):
                 self._note(self.state.with_result("evaluation", result=result.to_dict()))
+            charges.kept(f"in {study.state_path}")
         self.paid = charges.closing_sentence()
         return result
 

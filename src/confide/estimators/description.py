@@ -21,15 +21,13 @@ from confide.features.schema import Schema
 from confide.inference.description import CategoryTable, Description, NumberTable, checked_quantiles
 from confide.inference.intervals import checked_level
 from confide.inference.rates import LEAST_SIGNAL
-from confide.intake import parameters
 from confide.known_words import listed_unknown
 from confide.parameters import checked
-from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import ReleasedTables, Tables, counted, moments_of
-from confide.training.assumptions import attempts_sentence, void_because
-from confide.training.charge import Charge, before_charge, charge_and_release, keeps_released, rows_per_person
+from confide.training.charge import OwnRelease, keeps_released
 
 N_BINS = 64
 """Bins of a column of numbers, even on its scale. Within a bin, 1.6% of the range, a quantile is interpolated. More bins add
@@ -150,25 +148,20 @@ def describe(
     >>> 35 < age.mean.value < 42
     True
     """
-    allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
+    asked = OwnRelease.of("describe", budget, neighbours, max_rows_per_person, ledger, random_state)
     layout = _layout(schema, columns, cross_tables)
     shares, confidence = checked_quantiles(quantiles), checked_level(level)
-    charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "describe")
-    persons = checked("max_rows_per_person", max_rows_per_person)
-    plan = SumPlan.of(layout.query(relation, persons), allowed)
-    void = void_because(allowed, charge.seed, "the counts may reveal any row")
-    described_alone = Schema(layout.columns, person=schema.person)
-    read, n_given = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
-    # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
-    n_rows = n_given if relation is Neighbours.REPLACE_ONE and schema.person is None else None
+    plan = SumPlan.of(layout.query(asked.neighbours, asked.most_rows), asked.budget)
+    void = asked.void("the counts may reveal any row")
+    read, n_given = checked_columns(rows, Schema(layout.columns, person=schema.person), asked.persons)
+    n_rows = asked.public_number(n_given, schema)
     # The interval of a share then has all numbers from 0 to 1, and too few rows are known to divide a sum by.
     hidden = 0.0 if n_rows is None else LEAST_SIGNAL * plan.deviation / max(n_rows, 1)
     waste = sentence_of_waste(hidden, "it hides every share and every mean")
-    deciding = (layout.columns, layout.cross, plan.query.sizes, plan.budget, relation, persons, schema.person, n_rows)
-    charge = charge.of_release(plan.event, lambda: deciding)
-    interrupted = attempts_sentence(charge.attempt)
-    before_charge(charge, allowed, [plan.lattice], wasted=waste)
-    released = charge_and_release(partial(_sums, plan, layout, read), plan.event, relation, charge)
+    whom = (plan.budget, asked.neighbours, asked.most_rows, schema.person, n_rows)
+    asked = asked.decided_by(plan.event, layout.columns, layout.cross, plan.query.sizes, *whom)
+    interrupted = asked.interrupted
+    released = asked.charged(partial(_sums, plan, layout, read), plan.event, [plan.lattice], waste)
     return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void, interrupted)
 
 

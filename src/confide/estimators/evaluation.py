@@ -31,8 +31,8 @@ from confide.evaluations.tables import (
     NumberPairTables,
     NumberTables,
     RowSums,
-    ScoreHistogram,
     Scorer,
+    ScoreTable,
     largest_difference_of_losses,
     largest_difference_of_numbers,
     sizes_of,
@@ -45,19 +45,17 @@ from confide.features.table import RowsPerPerson
 from confide.inference.forecast import expected_precision, refuse_hidden
 from confide.inference.intervals import checked_level
 from confide.inference.rates import Evaluation, NoisyTable
-from confide.intake import parameters
 from confide.intake.rows import GivenRows, checked_input
 from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
 from confide.known_words import suggestion
 from confide.models.model import ReleasedModel, ShownClass, predicted_number
 from confide.parameters import checked
-from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import Counts, ReleasedTables, Tables, rows_of
-from confide.training.assumptions import attempts_sentence, void_because
-from confide.training.charge import Charge, before_charge, charge_and_release, keeps_released, rows_per_person
+from confide.training.charge import OwnRelease, keeps_released, rows_per_person
 
 # What an evaluation decides before a row is used: which models, which groups, which tables, at what noise.
 
@@ -75,15 +73,15 @@ class PlannedEvaluation:
     ----------
     models : the model, or both models of a comparison
     plan : what is charged, and the noise
-    layout : the tables; None for the histogram of a classifier of two classes
-    n_bins : bins of the histogram, or of calibration
+    layout : the tables
+    n_bins : bins of the probability of two classes, or of calibration
     groups : the groups
-    scorers : how each model scores rows; empty for the histogram
+    scorers : how each model scores rows
     """
 
     models: tuple[PrivateLinearModel, ...]
     plan: SumPlan[Any]
-    layout: Layout | None
+    layout: Layout | ScoreTable
     n_bins: int
     groups: Groups
     scorers: tuple[Scorer, ...]
@@ -91,13 +89,13 @@ class PlannedEvaluation:
     @property
     def schema(self) -> Schema | None:
         """The schema by which rows are to be opened: that of the model, with the column of groups if it lacks that."""
-        encoder = self.scorers[0].read_by if self.scorers else released_model(self.models[0]).encoder
+        encoder = self.scorers[0].read_by
         return None if encoder is None else encoder.schema
 
     @property
     def n_cells(self) -> int:
         """How many counts are added up to the number of all rows."""
-        return int(self.plan.query.size if self.layout is None else self.plan.query.sizes[0])
+        return sizes_of(self.layout)[0]
 
     @property
     def reads_twice(self) -> bool:
@@ -127,23 +125,19 @@ def planned_evaluation(
     checked("max_rows_per_person", rows_per_person)
     chosen, column = _groups(models[0], groups)
     limit = _checked_clip(models[0], clip)
-    if (
-        isinstance(model, LinearClassifier)
-        and len(model.classes_) == 2
-        and other is None
-        and groups is None
-        and clip is None
-    ):
-        bins = checked_bins(USUAL_BINS if n_bins is None else n_bins)
-        counts = SumPlan.of(Counts(2 * bins, neighbours, rows_per_person), budget)
-        return PlannedEvaluation(models, counts, None, bins, chosen, ())
     scorers = tuple(_scorer(model, column, len(chosen.names)) for model in models)
-    bins = _bins_of_tables(n_bins, is_pair=other is not None, has_groups=groups is not None)
-    layout = _layout(models, scorers, bins, len(chosen.names), limit)
+    query: Counts | Tables
+    if scorers[0].n_classes == 2 and other is None and groups is None and clip is None:
+        bins = checked_bins(USUAL_BINS if n_bins is None else n_bins)
+        layout: Layout | ScoreTable = ScoreTable(_edges(model, bins), ShownClass.of(released_model(model)).position == 0)
+        query = Counts(2 * bins, neighbours, rows_per_person)
+    else:
+        bins = _bins_of_tables(n_bins, is_pair=other is not None, has_groups=groups is not None)
+        layout = _layout(models, scorers, bins, len(chosen.names), limit)
+        query = Tables(sizes_of(layout), 0, neighbours, rows_per_person)
     if sum(sizes_of(layout)) > _MOST_CELLS:
         raise ParameterError(f"the tables would have more than {_MOST_CELLS:,} cells; take fewer bins or groups.")
-    tables = SumPlan.of(Tables(sizes_of(layout), 0, neighbours, rows_per_person), budget)
-    return PlannedEvaluation(models, tables, layout, bins, chosen, scorers)
+    return PlannedEvaluation(models, SumPlan.of(query, budget), layout, bins, chosen, scorers)
 
 
 def _reading(scorer: Scorer) -> tuple[Encoder | None, RowMap | None, int]:
@@ -161,17 +155,15 @@ def specifications(planned: PlannedEvaluation, persons: RowsPerPerson) -> list[R
     """The requirements on rows: one, or one for each model where two models read rows in different ways."""
     # The same rows of a person are drawn each time that rows are read.
     drawn = replace(persons, permutation=cache(persons.permutation))
-    if not planned.scorers:
-        return [specification_of(planned.models[0], None, drawn)]
     pairs = list(zip(planned.models, planned.scorers, strict=True))
     return [specification_of(model, scorer, drawn) for model, scorer in (pairs if planned.reads_twice else pairs[:1])]
 
 
-def specification_of(model: PrivateLinearModel, scorer: Scorer | None, persons: RowsPerPerson) -> RowSpecification:
+def specification_of(model: PrivateLinearModel, scorer: Scorer, persons: RowsPerPerson) -> RowSpecification:
     """The requirements on rows that a model is to score."""
     known = released_model(model)
     # Where rows are read with more columns than the model has, its own part is taken, and mapped, when they are scored.
-    wider = scorer.read_by if scorer is not None and scorer.reads_more else None
+    wider = scorer.read_by if scorer.reads_more else None
     # Predictions are of targets as they are: a fit subtracts a public number from them, and adds it to the intercept.
     target = classes_of(model) if isinstance(model, LinearClassifier) else model._target(known.encoder)
     return RowSpecification(
@@ -329,7 +321,6 @@ def _layout(
 
 
 Evaluated: TypeAlias = Evaluation | ClassEvaluation | NumberEvaluation | ModelComparison
-_Release: TypeAlias = Callable[[Sequence[CheckedSource], Entropy], Sequence[Array]]
 
 
 @keeps_released
@@ -432,98 +423,65 @@ def evaluate(
             "evaluate releases noisy counts of these rows, so give their price: budget=0.5, or budget=confide.ApproxDP(0.5, "
             "1e-6), and ledger= to charge it. Nothing was charged."
         )
-    allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
     checked_level(level)
     allows_hidden = checked_flag("allow_hidden", allow_hidden)
-    charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "evaluate")
-    persons = checked("max_rows_per_person", max_rows_per_person)
-    planned = planned_evaluation(
-        model, allowed, n_bins=n_bins, neighbours=relation, rows_per_person=persons, groups=groups, other=other, clip=clip
-    )
-    void = void_because(allowed, charge.seed, "the counts may reveal any row")
-    (release, rated), known = _prepared(planned), released_model(model)
-    checksums = tuple(map(checksum_of_model, planned.models))
-    # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
-    names_persons = known.schema is not None and known.schema.person is not None
+    asked = OwnRelease.of("evaluate", budget, neighbours, max_rows_per_person, ledger, random_state)
+    whom: Any = {"neighbours": asked.neighbours, "rows_per_person": asked.most_rows}
+    planned = planned_evaluation(model, asked.budget, n_bins=n_bins, groups=groups, other=other, clip=clip, **whom)
+    plan, result, schema = planned.plan, _result_of(planned), released_model(model).schema
+    checksums, ledger_charged = tuple(map(checksum_of_model, planned.models)), asked.charge.ledger
+    void = asked.void("the counts may reveal any row")
+    identity = None if ledger_charged is None else ledger_charged.identity
     given = checked_input(X, y)
     _refuse_unscorable(given, planned)
-    before_charge(charge, allowed, [planned.plan.lattice])
     # Rows and labels are checked before the charge, and scored after it.
-    with given.checked(specifications(planned, rows_per_person(persons, charge.seed))) as rows:
-        n_rows = rows[0].n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None
+    with given.checked(specifications(planned, asked.persons)) as rows:
+        n_rows = asked.public_number(rows[0].n_rows, schema)
         if not allows_hidden:
-            refuse_hidden(planned.plan, planned.n_cells, n_rows)
-        deciding = (checksums, planned.n_bins, planned.groups, clip, allowed, relation, persons, n_rows)
-        charge = charge.of_release(planned.plan.event, lambda: deciding)
-        interrupted = attempts_sentence(charge.attempt)
-        release_rows = partial(release, [row.source for row in rows])
-        released = charge_and_release(release_rows, planned.plan.event, relation, charge)
-    evaluation = rated(released, n_rows, float(level), void)
-    identity = None if charge.ledger is None else charge.ledger.identity
-    return replace(evaluation, model_checksums=checksums, charged_to=identity, interrupted=interrupted)
+            refuse_hidden(plan, planned.n_cells, n_rows)
+        whom = (asked.budget, asked.neighbours, asked.most_rows, n_rows)
+        asked = asked.decided_by(plan.event, checksums, planned.n_bins, planned.groups, clip, *whom)
+        facts: Any = {"model_checksums": checksums, "charged_to": identity, "interrupted": asked.interrupted}
+        release = partial(_released, planned, [row.source for row in rows])
+        released = asked.charged(release, plan.event, [plan.lattice])
+    return _rated(planned, result, released, float(level), n_rows=n_rows, void=void, **facts)
 
 
-def _prepared(planned: PlannedEvaluation) -> tuple[_Release, Callable[..., Evaluated]]:
-    """How rows are counted and released, and what the counts become.
-
-    All that could fail is done here, before the charge.
-    """
-    model, known = planned.models[0], released_model(planned.models[0])
-    if planned.layout is not None:
-        target = "" if known.domain else predicted_number(known)
-        release = partial(_released_tables, planned.plan, RowSums(planned.layout, planned.scorers))
-        return release, partial(_rated_tables, planned, planned.layout, tuple(map(str, known.domain)), target)
-    histogram = ScoreHistogram(known.scoring, _edges(model, planned.n_bins))
-    has_probabilities = hasattr(model, "predict_proba")
-    shown = ShownClass.of(known)
-    return partial(_released_histogram, planned.plan, histogram), partial(
-        _rated_histogram, planned.plan, shown.position == 0, str(shown), has_probabilities
-    )
-
-
-def _released_histogram(
-    plan: SumPlan[Counts], histogram: ScoreHistogram, sources: Sequence[CheckedSource], entropy: Entropy
-) -> Sequence[Array]:
-    """Score the rows, count them, and release the counts."""
-    return (plan.release(histogram.of_sources(sources), entropy),)
-
-
-def _released_tables(
-    plan: SumPlan[Tables], sums: RowSums, sources: Sequence[CheckedSource], entropy: Entropy
-) -> Sequence[Array]:
+def _released(planned: PlannedEvaluation, sources: Sequence[CheckedSource], entropy: Entropy) -> Sequence[Array]:
     """Score the rows, count them in tables, and release the tables."""
-    tables, moments = sums.of_sources(sources), np.zeros((0, 2), dtype=np.int64)
-    released: ReleasedTables = plan.release(([rows_of(table) for table in tables], moments), entropy)
+    sums, plan = RowSums(planned.layout, planned.scorers).of_sources(sources), planned.plan
+    if isinstance(planned.layout, ScoreTable):
+        return (plan.release(sums[0], entropy),)
+    released: ReleasedTables = plan.release((list(map(rows_of, sums)), np.zeros((0, 2), dtype=np.int64)), entropy)
     return released.counts
 
 
-def _rated_histogram(
-    plan: SumPlan[Counts], is_first: bool, shown: str, has_probabilities: bool, released: Sequence[Array], *facts: Any
-) -> Evaluation:
-    """The rates, from the released counts; the facts are the number of rows, the level, and why there is no guarantee."""
-    counts, (n_rows, level, void) = released[0].reshape(2, -1), facts
-    if is_first:
-        counts = counts[::-1, ::-1].copy()
-    if n_rows is not None:
-        # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
-        counts = counts + (n_rows - counts.sum()) / counts.size
-    return Evaluation(counts, plan, level, shown, n_rows, has_probabilities, void)
-
-
-def _rated_tables(
-    planned: PlannedEvaluation, layout: Layout, classes: tuple[str, ...], target: str, released: Sequence[Array], *facts: Any
-) -> ClassEvaluation | NumberEvaluation | ModelComparison:
-    """The rates, from the released tables; the facts are those of `_rated_histogram`."""
-    plan: Any = planned.plan
-    n_rows, level, void = facts
-    noise = (plan.deviation, n_rows, level, plan.excess_kurtosis)
-    pairs = zip(released, layout.shapes, strict=True)
-    common = (tuple(NoisyTable.of(*pair, *noise) for pair in pairs), plan, level, planned.groups, n_rows, void)
+def _result_of(planned: PlannedEvaluation) -> Callable[..., Evaluated]:
+    """What the rates are put into, with the words that it needs. All that could fail is done here, before the charge."""
+    layout, model, known = planned.layout, planned.models[0], released_model(planned.models[0])
+    classes, target = tuple(map(str, known.domain)), "" if known.domain else predicted_number(known)
+    if isinstance(layout, ScoreTable):
+        has_probabilities = hasattr(model, "predict_proba")
+        return partial(Evaluation, outcome=str(ShownClass.of(known)), has_probabilities=has_probabilities)
     if isinstance(layout, ClassTables):
-        return ClassEvaluation(*common, layout, classes)
+        return partial(ClassEvaluation, layout=layout, classes=classes)
     if isinstance(layout, NumberTables):
-        return NumberEvaluation(*common, layout, target)
-    return ModelComparison(*common, layout, classes, target)
+        return partial(NumberEvaluation, layout=layout, target=target)
+    return partial(ModelComparison, layout=layout, classes=classes, target=target)
+
+
+def _rated(
+    planned: PlannedEvaluation, result: Callable[..., Evaluated], released: Sequence[Array], level: float, **facts: Any
+) -> Evaluated:
+    """The rates, from the released tables and from public facts."""
+    plan, layout = planned.plan, planned.layout
+    noise: Any = (plan.deviation, facts["n_rows"], level, plan.excess_kurtosis)
+    if isinstance(layout, ScoreTable):
+        # The cells of the negative class stand first.
+        counts = released[0][::-1].copy() if layout.shows_first else released[0]
+        return result(NoisyTable.of(counts, layout.shapes[0], *noise).counts, plan, level, **facts)
+    tables = tuple(NoisyTable.of(*pair, *noise) for pair in zip(released, layout.shapes, strict=True))
+    return result(tables, plan, level, planned.groups, **facts)
 
 
 def plan_of_evaluation(
@@ -550,7 +508,7 @@ def expected_of(plan: SumPlan[Counts], rows: Any, level: float = 0.95, *, otherw
 
 def expected_of_planned(planned: PlannedEvaluation, rows: Any, level: float = 0.95) -> str:
     """The same for any evaluation. Nothing is refused."""
-    if planned.layout is None:
+    if isinstance(planned.layout, ScoreTable):
         return expected_of(planned.plan, rows, level)
     n_rows = _public_number(planned.plan, rows)
     return expected_of_tables(planned.plan, planned.layout, planned.groups, n_rows, checked_level(level))
@@ -611,7 +569,7 @@ def _refuse_unscorable(given: GivenRows, planned: PlannedEvaluation) -> None:
             "the two models encode rows in different ways, and rows on a cluster can be read in one way alone. Give rows in "
             "memory, or files opened without a client."
         )
-    reads = [scorer.read_by for scorer in planned.scorers] or [released_model(planned.models[0]).encoder]
+    reads = [scorer.read_by for scorer in planned.scorers]
     if not all(given.is_described_by(None if read is None else read.schema) for read in reads):
         raise ParameterError(
             "the rows were opened with another schema than the model was fitted with. Open them with the schema that the "

@@ -23,14 +23,11 @@ from confide.features.checks import BoundsRelease, is_list
 from confide.features.columns import Column, NumberColumn, candidates_of, columns_of, shown_number
 from confide.features.schema import Schema
 from confide.features.toml_form import toml_text
-from confide.intake import parameters
 from confide.known_words import suggest_keywords_of
-from confide.parameters import checked
-from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import NoisyQuantiles, QuantilesPlan, places, rows_off
-from confide.training.assumptions import attempts_sentence, void_because
-from confide.training.charge import Charge, before_charge, charge_and_release, keeps_released, rows_per_person
+from confide.training.charge import OwnRelease, keeps_released
 
 
 @suggest_keywords_of
@@ -215,24 +212,23 @@ def private_bounds(
             "private_bounds releases quantiles of columns between public outer bounds, so name the columns and give a "
             "price: private_bounds(rows, {'age': (0, 150)}, budget=0.2). Nothing was charged."
         )
+    asked = OwnRelease.of("private bounds", budget, neighbours, max_rows_per_person, ledger, random_state)
     described = _described(columns, schema)
-    shares = _checked_quantiles(quantiles)
-    relation, persons = Neighbours.parse(neighbours), checked("max_rows_per_person", max_rows_per_person)
-    allowed, grids = as_budget(budget), tuple(map(candidates_of, described))
-    charge = Charge(parameters.checked_ledger(ledger), checked("random_state", random_state), "private bounds")
+    shares, grids = _checked_quantiles(quantiles), tuple(map(candidates_of, described))
     inner = [Fraction(str(q)) for q in shares if 0.0 < q < 1.0]
-    plan = NoisyQuantiles().plan(grids, inner, allowed, relation, persons)
-    void = void_because(allowed, charge.seed, "the bounds may reveal any row")
-    release = _release(plan, shares, persons, described, charge.ledger, void)
+    plan = NoisyQuantiles().plan(grids, inner, asked.budget, asked.neighbours, asked.most_rows)
+    void = asked.void("the bounds may reveal any row")
+    release = _release(plan, shares, asked.most_rows, described, asked.charge.ledger, void)
     _refuse_unusable(described, grids, schema, release)
     person = None if schema is None else schema.person
-    read, n_given = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
-    n_rows = n_given if relation is Neighbours.REPLACE_ONE and person is None else math.inf
+    read, n_given = checked_columns(rows, Schema(described, person=person), asked.persons)
+    public = asked.public_number(n_given, schema)
+    n_rows = math.inf if public is None else public
     waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
-    charge = charge.of_release(plan.event, lambda: (described, grids, inner, allowed, relation, persons, person, n_rows))
-    release, interrupted = replace(release, attempts=charge.attempt), attempts_sentence(charge.attempt)
-    before_charge(charge, allowed, (), wasted=waste)
-    released = charge_and_release(partial(_chosen, plan, read), plan.event, relation, charge)
+    whom = (asked.budget, asked.neighbours, asked.most_rows, person, n_rows)
+    asked = asked.decided_by(plan.event, described, grids, inner, *whom)
+    release, interrupted = replace(release, attempts=asked.charge.attempt), asked.interrupted
+    released = asked.charged(partial(_chosen, plan, read), plan.event, wasted=waste)
     return PrivateBounds(described, shares, released, plan, release, schema, interrupted)
 
 

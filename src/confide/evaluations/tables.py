@@ -32,6 +32,32 @@ RIGHT_AND_WRONG = 4
 """Of two models both are right, the first alone, the second alone, or neither."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """For a classifier of two classes: rows by class and bin of their score, in one table of whole rows.
+
+    Attributes
+    ----------
+    edges : (n_bins - 1,) the scores at which one bin ends and the next begins
+    shows_first : whether rates speak of the first class as the positive one
+    """
+
+    edges: Array
+    shows_first: bool
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of the table."""
+        return ((2, self.edges.size + 1),)
+
+    def of_rows(self, _: Sequence[Scorer], scored: Sequence[ScoredRows]) -> list[Sums]:
+        """What rows add to each cell: negative rows by bin, then positive ones."""
+        n_bins, rows = self.edges.size + 1, scored[0]
+        # A score that equals an edge belongs to the bin below it, because a score of 0 predicts the first class.
+        bins = np.searchsorted(self.edges, rows.scores, side="left")
+        return [counted(bins + n_bins * rows.targets.astype(np.intp), 2 * n_bins)]
+
+
 @dataclass(frozen=True, slots=True)
 class ClassTables:
     """For a classifier: rows by class and prediction, losses, and the calibration of the predicted class.
@@ -242,7 +268,7 @@ class NumberPairTables:
 Layout = ClassTables | NumberTables | ClassPairTables | NumberPairTables
 
 
-def sizes_of(layout: Layout) -> tuple[int, ...]:
+def sizes_of(layout: Layout | ScoreTable) -> tuple[int, ...]:
     """The number of cells of each table."""
     return tuple(math.prod(shape) for shape in layout.shapes)
 
@@ -400,7 +426,7 @@ def weights_of_polynomial(coefficients: tuple[float, ...], degree: int) -> Array
 _ROWS_AT_ONCE = 2**15
 """So many rows are spread over cells at a time, because their shares take much memory."""
 Sums = NDArray[np.int64]
-"""All cells of all tables, one table after the other, in units of 2^-20 rows."""
+"""All cells of all tables, one table after the other, in units of 2^-20 rows; those of `ScoreTable` in rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +439,7 @@ class RowSums:
     scorers : the model, or both models of a comparison
     """
 
-    layout: Layout
+    layout: Layout | ScoreTable
     scorers: tuple[Scorer, ...]
 
     def of_piece(self, memory: MemorySource) -> Sums:
@@ -439,31 +465,6 @@ class RowSums:
             for parts in _side_by_side(streams):
                 sums += self.of_scored(parts)
         return np.split(sums, np.cumsum(sizes)[:-1])
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreHistogram:
-    """How rows of two classes fall into bins of their score. It holds public facts alone, and can be sent to a worker.
-
-    Attributes
-    ----------
-    scoring : the weights
-    edges : (n_bins - 1,) the scores at which one bin ends and the next begins
-    """
-
-    scoring: LinearModel
-    edges: Array
-
-    def of_piece(self, memory: MemorySource) -> Sums:
-        """Rows of a piece by cell: negative rows by bin, then positive ones."""
-        n_bins = self.edges.size + 1
-        # A score that equals an edge belongs to the bin below it, because a score of 0 predicts the first class.
-        bins = np.searchsorted(self.edges, self.scoring.scores_alone(memory.blocks), side="left")
-        return counted(bins + n_bins * (memory.labels > 0), 2 * n_bins)
-
-    def of_sources(self, sources: Sequence[CheckedSource]) -> Sums:
-        """The numbers of rows by cell, over all rows."""
-        return sources[0].sum_of_pieces(self.of_piece, 2 * (self.edges.size + 1))
 
 
 def _scored(scorer: Scorer, source: CheckedSource) -> Iterator[ScoredRows]:

@@ -16,9 +16,9 @@ from confide.features.forms import PublicMap
 from confide.guarantee import Circumstances, Guarantee, NamedLedger, Search
 from confide.intake.specification import CheckedRows
 from confide.models.prior import Prior
-from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
-from confide.training.charge import Charge
+from confide.training.charge import Charge, attempts_sentence, void_because
 from confide.training.plan import AnyPlan, sums_beside
 from confide.training.settings import Settings
 
@@ -122,15 +122,6 @@ def guarantee_of(
     return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
 
 
-def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
-    """Why there is no guarantee: there is no noise, or the noise can be subtracted. None if there is a guarantee."""
-    if not budget.is_private:
-        return f"The budget is infinite: no noise was added, and {consequence}."
-    if seed is not None:
-        return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can subtract it."
-    return None
-
-
 def _of_persons_and_bounds(
     problem: Any, person_column: str | None, *, is_private: bool, were_released: bool
 ) -> Iterator[str]:
@@ -197,19 +188,6 @@ def _of_noise(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...
         persons = f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
         other = f"{persons}; a person with more rows can pay more than that for its other charges"
     yield f"It was charged to a ledger with the limit: {ledger.limit}{other}; what is not charged there is not counted."
-
-
-def attempts_sentence(attempt: int) -> tuple[str, ...]:
-    """What a release assumes of the earlier attempts under its charge, by its own number; empty for the first one."""
-    if attempt == 1:
-        return ()
-    earlier = "An earlier attempt" if attempt == 2 else f"{attempt - 1} earlier attempts"
-    sentence = (
-        f"{earlier} at this release, under the same charge, ended before anything was released. What ended it depended "
-        f"neither on the rows nor on its noise; an attempt of which this is not true counts as one more release at the same "
-        f"cost."
-    )
-    return (sentence,)
 
 
 def sentences_of_rows(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -22,10 +22,12 @@ from confide.errors import BudgetWarning, ConfideError, InputTypeError, LedgerEr
 from confide.features.cells import positions_of
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
+from confide.intake.parameters import checked_ledger
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows
 from confide.models.scores import LinearModel, favoured
-from confide.privacy.budgets import Budget, Neighbours
+from confide.parameters import checked
+from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
@@ -334,6 +336,93 @@ def rows_per_person(most: int, seed: int | None) -> RowsPerPerson:
     """Which rows of each person are used: at most this many, drawn at random."""
     entropy = cache(partial(entropy_of, seed))  # made when it is used, which without a column of persons is never
     return RowsPerPerson(most, lambda n_rows: entropy().permutation(n_rows))
+
+
+def attempts_sentence(attempt: int) -> tuple[str, ...]:
+    """What a release assumes of the earlier attempts under its charge, by its own number; empty for the first one."""
+    if attempt == 1:
+        return ()
+    earlier = "An earlier attempt" if attempt == 2 else f"{attempt - 1} earlier attempts"
+    sentence = (
+        f"{earlier} at this release, under the same charge, ended before anything was released. What ended it depended "
+        f"neither on the rows nor on its noise; an attempt of which this is not true counts as one more release at the same "
+        f"cost."
+    )
+    return (sentence,)
+
+
+def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
+    """Why there is no guarantee: there is no noise, or the noise can be subtracted. None if there is a guarantee."""
+    if not budget.is_private:
+        return f"The budget is infinite: no noise was added, and {consequence}."
+    if seed is not None:
+        return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can subtract it."
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRelease:
+    """A release on its own, beside fits: what was asked for, checked before a row is read, and its one charge.
+
+    Attributes
+    ----------
+    budget, neighbours : what the release costs, and whom it protects
+    most_rows : the largest number of rows of one person
+    charge : where it is charged
+    """
+
+    budget: Budget
+    neighbours: Neighbours
+    most_rows: int
+    charge: Charge
+
+    @classmethod
+    def of(cls, purpose: str, budget: Any, neighbours: Any, most_rows: Any, ledger: Any, random_state: Any) -> Self:
+        """The checked parameters of a function that releases.
+
+        Raises
+        ------
+        ParameterError
+            If one of them cannot be used.
+        """
+        charge = Charge(checked_ledger(ledger), checked("random_state", random_state), purpose)
+        relation = Neighbours.parse(neighbours)
+        return cls(as_budget(budget), relation, checked("max_rows_per_person", most_rows), charge)
+
+    @property
+    def persons(self) -> RowsPerPerson:
+        """Which rows of each person are used."""
+        return rows_per_person(self.most_rows, self.charge.seed)
+
+    def void(self, consequence: str) -> str | None:
+        """Why there is no guarantee; None if there is one."""
+        return void_because(self.budget, self.charge.seed, consequence)
+
+    def public_number(self, n_rows: int, schema: Schema | None) -> int | None:
+        """The number of rows; None where it is private."""
+        # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
+        is_public = self.neighbours is Neighbours.REPLACE_ONE and (schema is None or schema.person is None)
+        return n_rows if is_public else None
+
+    def decided_by(self, event: Event, *facts: object) -> Self:
+        """The same with the charge of this release, which all these public facts decide."""
+        return replace(self, charge=self.charge.of_release(event, lambda: facts))
+
+    @property
+    def interrupted(self) -> tuple[str, ...]:
+        """What is assumed of interrupted attempts under the same charge."""
+        return attempts_sentence(self.charge.attempt)
+
+    def charged(
+        self,
+        release: Callable[[Entropy], Released],
+        event: Event,
+        lattices: Iterable[LatticeNoise | None] = (),
+        wasted: str | None = None,
+    ) -> Released:
+        """Warn, charge and release, as `before_charge` and `charge_and_release` do."""
+        before_charge(self.charge, self.budget, lattices, wasted=wasted)
+        return charge_and_release(release, event, self.neighbours, self.charge)
 
 
 # Random division of rows into parts. The division is drawn in secret, and anew for every fit.
