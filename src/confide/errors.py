@@ -31,9 +31,13 @@ to be predicted.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from numbers import Integral, Real
-from typing import TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class ConfideError(Exception):
@@ -88,9 +92,62 @@ def checked_flag(name: str, value: object) -> bool:
     name : the parameter
     value : what was given for it
     """
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+    if is_flag(value):
         return bool(value)
     raise ParameterError(f"{name} must be True or False.")
+
+
+# What values are, as users, TOML and JSON give them, and how they are read. Every room asks it here.
+
+Reader: TypeAlias = Callable[[str, Any], Any]
+"""Takes how a message begins and a value, and gives the value in the form in which it is kept, or refuses it."""
+
+
+def is_text(value: object) -> TypeIs[str]:
+    """Whether this is text."""
+    return isinstance(value, str)
+
+
+def is_flag(value: object) -> TypeGuard[bool]:
+    """Whether this is one truth value, of Python or of NumPy."""
+    return type(value).__name__ in ("bool", "bool_")
+
+
+def is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:
+    """Whether this gives values by keys, as a table of TOML does."""
+    return isinstance(value, Mapping)
+
+
+def is_list(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value can be read as a list: it is iterable, and neither text nor a mapping."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def reader(
+    must: str,
+    holds: Callable[[Any], bool],
+    made: Callable[[Any], Any] | None = None,
+    refusal: type[Exception] = ParameterError,
+) -> Reader:
+    """What reads values of which `holds` is true, and makes something of them; a message says what others must be."""
+
+    def read(what: str, value: Any) -> Any:
+        if not holds(value):
+            raise refusal(f"{what} must be {must}.")
+        return value if made is None else made(value)
+
+    return read
+
+
+def optional(read: Reader) -> Reader:
+    """What reads None as None, and every other value by a reader."""
+    return lambda what, value: None if value is None else read(what, value)
+
+
+def keep(kept: object, where: str, /, **readers: Reader) -> None:
+    """Let fields of a frozen value hold what their readers make of them. A message begins with `where` and the name."""
+    for name, read in readers.items():
+        object.__setattr__(kept, name, read(where + name, getattr(kept, name)))
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -8,8 +8,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from confide.errors import SchemaError
-from confide.features.checks import check_fields, check_keys, column_title, finite_bound, is_list, plain_label, suggestion
+from confide.errors import SchemaError, is_list
+from confide.features.checks import check_fields, check_keys, column_title, finite_number, plain_label, suggestion
 
 
 def test_a_column_is_called_by_its_name():
@@ -23,25 +23,25 @@ def test_a_column_is_called_by_its_name():
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int8(3)])
 def test_a_bound_is_a_finite_float(value):
     """Every type of real number is accepted."""
-    assert finite_bound("here", "low", value) == 3.0
-    assert type(finite_bound("here", "low", value)) is float
+    assert finite_number("here: low", value) == 3.0
+    assert type(finite_number("here: low", value)) is float
 
 
 @pytest.mark.parametrize("value", [True, "3", None, 1j, float("nan"), float("inf"), 10**400])
 def test_what_is_no_finite_number_is_no_bound(value):
     """The message says which key of which column is wrong."""
     with pytest.raises(SchemaError, match=r"^here: low must be a finite number\.$"):
-        finite_bound("here", "low", value)
+        finite_number("here: low", value)
 
 
 def test_a_label_is_a_plain_value():
     """NumPy scalars become Python values, which JSON and TOML can hold."""
-    assert type(plain_label("here", "it", np.int64(3))) is int
-    assert type(plain_label("here", "it", np.str_("a"))) is str
-    assert plain_label("here", "it", "a") == "a"
+    assert type(plain_label("here: it", np.int64(3))) is int
+    assert type(plain_label("here: it", np.str_("a"))) is str
+    assert plain_label("here: it", "a") == "a"
     for value in ("", " ", None, float("nan"), float("inf"), [1], b"a"):
         with pytest.raises(SchemaError, match=r"^here: it must be text that is not blank, a finite number or a boolean\.$"):
-            plain_label("here", "it", value)
+            plain_label("here: it", value)
 
 
 def test_text_and_mappings_are_no_lists():
@@ -80,4 +80,4 @@ def test_a_mapping_must_hold_the_fields_that_have_no_default():
 def test_a_date_as_a_bound_says_that_dates_are_not_read():
     """TOML reads 2019-01-01 as a date."""
     with pytest.raises(SchemaError, match="Dates are not read; turn them into a number"):
-        finite_bound('column "visit"', "low", date(2019, 1, 1))
+        finite_number('column "visit": low', date(2019, 1, 1))

@@ -9,7 +9,7 @@ import pytest
 
 import confide
 from confide.errors import InputError, ParameterError, SchemaError
-from confide.features.schema import RowWeight, Schema, row_weight_of
+from confide.features.schema import RowWeight, Schema
 from confide.intake.rows import kinds_read, open_rows
 from tests.data.tables import SCHEMA, made_up, written
 from tests.features.schemas import AGE, TARGET
@@ -42,7 +42,7 @@ def test_every_contradiction_of_the_weight_is_refused(weight, words):
 def test_a_schema_keeps_its_weight():
     """In a file and back, in its text, and where knots or interactions are chosen. Without one nothing changes."""
     schema = Schema(columns={"age": AGE, "sex": {"categories": ["f", "m"]}}, target=TARGET, weight=WEIGHT)
-    assert schema.weight == RowWeight("design weight", 20.0, 6.5) == row_weight_of(WEIGHT)
+    assert schema.weight == RowWeight("design weight", 20.0, 6.5)
     assert 'weight = { column = "design weight", high = 20, mean = 6.5 }' in schema.to_toml()
     assert Schema.from_dict(schema.to_dict()) == schema != dataclasses.replace(schema, weight=None)
     assert "weight design weight: at most 20, mean 6.5" in str(schema)

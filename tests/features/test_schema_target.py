@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.errors import SchemaError
-from confide.features.schema import Schema, Target, target_of
+from confide.features.schema import Schema, Target
 from tests.features.schemas import AGE, TARGET
 
 TARGETS = {
@@ -28,6 +28,11 @@ TARGETS = {
     "a blank unit": ({"column": "price", "low": 0, "high": 1, "unit": " "}, "unit must be text"),
     "neither labels nor bounds": ({"column": "price"}, "give low and high for a column of numbers"),
 }
+
+
+def target_of(described):
+    """The target of a schema with this description."""
+    return Schema({"age": AGE}, target=described).target
 
 
 @pytest.mark.parametrize(("target", "words"), TARGETS.values(), ids=TARGETS)

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_list
 from confide.estimators.evaluation import levels_shown
 from confide.expected_noise import sentence_of_waste
-from confide.features.checks import is_list
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
 from confide.inference.description import CategoryTable, Description, NumberTable, checked_quantiles

@@ -17,9 +17,9 @@ import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
-from confide.errors import ParameterError, SchemaError, is_number
+from confide.errors import ParameterError, SchemaError, is_list, is_number
 from confide.expected_noise import sentence_of_waste
-from confide.features.checks import BoundsRelease, is_list
+from confide.features.checks import BoundsRelease
 from confide.features.columns import Column, NumberColumn, candidates_of, columns_of, shown_number
 from confide.features.schema import Schema
 from confide.features.toml_form import toml_text

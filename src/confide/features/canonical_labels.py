@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide.errors import SchemaError
+from confide.errors import SchemaError, is_mapping
 
 Label: TypeAlias = str | int | float | bool
 """A category or a class label, as a schema holds it."""
@@ -52,16 +52,18 @@ def canonical_label(value: object) -> str | None:
     TypeError
         If the value is not text, a real number or a boolean. The message does not hold the value.
     """
-    if isinstance(value, str):
-        return _canonical_text(value.strip())
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    if isinstance(value, np.floating):
-        value = float(str(value))  # through the shortest text: np.float32(0.1) is printed as 0.1, and counts as 0.1
-    if isinstance(value, (numbers.Real, Decimal)):
-        return None if math.isnan(value) else _canonical_text(repr(float(value)))
+    match value:
+        case str():
+            return _canonical_text(value.strip())
+        case bool() | np.bool_():
+            return "true" if value else "false"
+        case numbers.Integral():
+            return str(int(value))
+        case np.floating():
+            value = float(str(value))  # through the shortest text: np.float32(0.1) is printed as 0.1, and counts as 0.1
+            return None if math.isnan(value) else _canonical_text(repr(value))
+        case numbers.Real() | Decimal():
+            return None if math.isnan(value) else _canonical_text(repr(float(value)))
     # NA and NaT of pandas are recognised by the names of their types: pandas is not imported here, and NA cannot be
     # compared.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -132,21 +134,16 @@ def refuse_blanks(described: Mapping[str, Any]) -> None:
     """
     columns = described.get("columns")
     parts = {key: (value, "its value") for key, value in described.items() if key != "columns"}
-    for name, column in columns.items() if isinstance(columns, Mapping) else ():
+    for name, column in columns.items() if is_mapping(columns) else ():
         parts[f'column "{name}"'] = column, "its bounds or its categories, or delete its line"
-    pairs = ((where, missing if value == BLANK else _blank_keys(value)) for where, (value, missing) in parts.items())
-    blanks = [f"{where}: fill in {missing}" for where, missing in pairs if missing is not None]
+    blanks = []
+    for where, (value, missing) in parts.items():
+        inner = value.items() if is_mapping(value) else ()
+        keys = [str(key) for key, part in inner if part == BLANK or (type(part) is list and BLANK in part)]
+        if value == BLANK or keys:
+            *first, last = keys or [missing]
+            blanks.append(f"{where}: fill in {', '.join(first)}{' and ' if first else ''}{last}")
     if not blanks:
         return
     more = f"; and {len(blanks) - _MOST_SHOWN} more" if len(blanks) > _MOST_SHOWN else ""
     raise SchemaError(f'not filled in yet, and marked "{BLANK}": {"; ".join(blanks[:_MOST_SHOWN])}{more}.')
-
-
-def _blank_keys(value: object) -> str | None:
-    """What of a description is blank, for a sentence; None if nothing is."""
-    if not isinstance(value, Mapping):
-        return None
-    keys = [str(key) for key, part in value.items() if part == BLANK or (isinstance(part, list) and BLANK in part)]
-    if not keys:
-        return None
-    return keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])} and {keys[-1]}"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices, Labels, Targets
-from confide.errors import InputError
+from confide.errors import InputError, is_text
 from confide.features.canonical_labels import MISSING_WORDS, Label, canonical_label, is_missing
 
 NOT_NUMBERS = (
@@ -75,7 +75,7 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> CellNumbers:
     if arrow is None or not _is_number(arrow.type):
         return _numbers_of_distinct(what, *_distinct(what, cells, arrow), refuse)
     pieces: list[CellNumbers] = []
-    for piece in arrow.chunks if isinstance(arrow, pa.ChunkedArray) else [arrow]:
+    for piece in getattr(arrow, "chunks", [arrow]):
         if pa.types.is_integer(piece.type) and piece.null_count == 0:
             pieces.append(np.asarray(piece.to_numpy().astype(np.float64)))
         else:
@@ -94,7 +94,7 @@ def _numbers_of_distinct(what: str, distinct: list[object], positions: list[Posi
         others = [value for value, number in zip(distinct, numbers, strict=True) if number is None]
         has_date = any(
             isinstance(value, dt.date | dt.time | dt.timedelta)
-            or (isinstance(value, str) and re.match(DATE, value.strip()) is not None)
+            or (is_text(value) and re.match(DATE, value.strip()) is not None)
             for value in others
         )
         raise InputError(f"{what}: holds {DATES if has_date else NOT_NUMBERS}")
@@ -141,16 +141,19 @@ def entries_at(positions: list[Positions], table: NDArray[Any]) -> Any:
 
 def number_in(value: object) -> float | None:
     """The number in a cell: NaN if the cell is missing, None if it is not a number."""
-    if isinstance(value, str):
-        value = value.strip() or math.nan
-        if value in MISSING_WORDS:
+    match value:
+        case str():
+            value = value.strip()
+            if not value or value in MISSING_WORDS:
+                return math.nan
+            if "_" in value:  # Python reads 1_000 as a number; other readers do not
+                return None
+        case None:
             return math.nan
-        if isinstance(value, str) and "_" in value:  # Python reads 1_000 as a number; other readers do not
-            return None
-    elif value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return math.nan
-    elif not isinstance(value, (Real, Decimal, np.bool_)):
-        return None
+        case Real() | Decimal() | np.bool_():
+            pass
+        case _:
+            return math.nan if type(value).__name__ in ("NAType", "NaTType") else None
     try:
         return float(value)
     except ValueError:
@@ -161,7 +164,7 @@ def number_in(value: object) -> float | None:
 
 def looks_like_number(name: object) -> bool:
     """Whether a name is text that reads as a number: a sign that a row of data was taken for the names of the columns."""
-    number = number_in(name) if isinstance(name, str) else None
+    number = number_in(name) if is_text(name) else None
     return number is not None and not math.isnan(number)
 
 
@@ -218,7 +221,7 @@ def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], list[Pos
             encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
     if encoded is not None:
         # All pieces have the same dictionary. To make one piece of them would copy the column, which takes long for text.
-        pieces = list(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else [encoded]
+        pieces = getattr(encoded, "chunks", [encoded])
         values = pieces[0].dictionary
         # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
         single = pa.types.is_float32(values.type)
@@ -263,13 +266,10 @@ def _as_arrow(cells: Any) -> Any:
             return _in_pieces(cells)
         series = nw.from_native(cells, pass_through=True, allow_series=True)
         array = series.to_arrow() if isinstance(series, nw.Series) else pa.array(cells, from_pandas=True)
-        if isinstance(array, pa.ChunkedArray):
-            array = _in_pieces(array)
+        array = _in_pieces(array) if hasattr(array, "chunks") else array
+        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     except Exception:  # noqa: BLE001 - any message may quote cells, and there is another way to read them
         return None
-    if not isinstance(array, (pa.Array, pa.ChunkedArray)):
-        return None
-    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return array
     # Each cell may be an object with a type of its own, in place of one type for the column.

@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
 
-from confide.errors import SchemaError, as_float, is_number
+from confide.errors import Reader, SchemaError, as_float, is_list, is_mapping, is_text, keep, optional, reader
 from confide.features.canonical_labels import Label, canonical_label
 from confide.known_words import suggestion
 
@@ -36,50 +36,57 @@ def column_title(name: object, what: str = "the name of a column") -> str:
     SchemaError
         If the name is not text, or is blank.
     """
-    if not isinstance(name, str) or not name.strip():
+    if not is_text(name) or not name.strip():
         raise SchemaError(f"{what} must be text that is not blank.")
     return f'column "{name}"'
 
 
-def finite_bound(where: str, key: str, value: object) -> float:
+def finite_number(what: str, value: object) -> float:
     """A finite real number, as a float."""
-    if is_number(value):
-        try:
-            bound = float(value)
-        except OverflowError:  # an integer beyond the range of doubles
-            bound = math.inf
-        if math.isfinite(bound):
-            return bound
-    if isinstance(value, dt.date | dt.time):
-        raise SchemaError(
-            f"{where}: {key} must be a finite number. Dates are not read; turn them into a number, such as days since a "
-            f"public date."
-        )
-    raise SchemaError(f"{where}: {key} must be a finite number.")
+    number = as_float(value)
+    if math.isfinite(number):
+        return number
+    dates = " Dates are not read; turn them into a number, such as days since a public date."
+    raise SchemaError(f"{what} must be a finite number.{dates if isinstance(value, dt.date | dt.time) else ''}")
 
 
-def plain_label(where: str, what: str, value: object) -> Label:
+def plain_label(what: str, value: object) -> Label:
     """A category or a class label, as a plain Python value."""
     plain = value.item() if isinstance(value, np.generic) else value
-    finite = not isinstance(plain, float) or math.isfinite(plain)
-    if isinstance(plain, (str, int, float, bool)) and finite and canonical_label(plain) is not None:
+    if isinstance(plain, str | int | float) and plain not in (math.inf, -math.inf) and canonical_label(plain) is not None:
         return plain
-    raise SchemaError(f"{where}: {what} must be text that is not blank, a finite number or a boolean.")
+    raise SchemaError(f"{what} must be text that is not blank, a finite number or a boolean.")
 
 
-def check_unit(where: str, unit: object) -> None:
-    """Refuse a unit that is neither None nor a short text in one line."""
-    is_text = isinstance(unit, str) and bool(unit.strip()) and unit.isprintable() and len(unit) <= LONGEST_UNIT
-    if unit is not None and not is_text:
-        raise SchemaError(
-            f'{where}: unit must be text of at most {LONGEST_UNIT} characters in one line, such as "USD" or "years"; leave '
-            f"it out if there is none."
-        )
+def listed_by(read: Reader, must: str, each: str = "", size: int | None = None) -> Reader:
+    """What reads a list as a tuple, each entry by a reader.
+
+    Parameters
+    ----------
+    read : reads an entry
+    must : what a message says that the list must be
+    each : how a message calls an entry, in place of the name of the list
+    size : how many entries there must be
+    """
+
+    def entries(what: str, value: Any) -> tuple[Any, ...]:
+        listed = tuple(value) if is_list(value) else None
+        if listed is None or (size is not None and len(listed) != size):
+            raise SchemaError(f"{what} must be {must}.")
+        what = f"{what.rpartition(': ')[0]}: {each}" if each else what
+        return tuple(read(what, entry) for entry in listed)
+
+    return entries
 
 
-def is_list(value: object) -> bool:
-    """Whether a value can be read as a list: it is iterable, and neither text nor a mapping."""
-    return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+UNIT = optional(
+    reader(
+        f'text of at most {LONGEST_UNIT} characters in one line, such as "USD" or "years"; leave it out if there is none',
+        lambda unit: is_text(unit) and unit.strip() != "" and unit.isprintable() and len(unit) <= LONGEST_UNIT,
+        refusal=SchemaError,
+    )
+)
+"""What reads a unit, or None."""
 
 
 def check_keys(where: str, mapping: Mapping[Any, Any], known: tuple[str, ...], advice: str = "") -> None:
@@ -101,7 +108,7 @@ def check_fields(where: str, description: Mapping[Any, Any], kind: type[Any], gi
     kind : the dataclass
     given : fields that do not come from the mapping
     """
-    expected = [field for field in fields(kind) if field.name not in given]
+    expected = [field for field in fields(kind) if field.init and field.name not in given]
     check_keys(where, description, tuple(field.name for field in expected))
     for field in expected:
         if field.default is dataclasses.MISSING and field.name not in description:
@@ -125,7 +132,7 @@ def made_of(kind: type[Described], where: str, described: object, shape: str) ->
     """
     if described is None or isinstance(described, kind):
         return described
-    if not isinstance(described, Mapping):
+    if not is_mapping(described):
         raise SchemaError(shape)
     check_fields(where, described, kind)
     return kind(**described)
@@ -177,27 +184,16 @@ class BoundsRelease:
     void: str | None = None
 
     def __post_init__(self) -> None:
-        where = "released"
-        for key in ("quantiles", "outer"):
-            numbers = getattr(self, key)
-            if not is_list(numbers) or len(tuple(numbers)) != 2:
-                raise SchemaError(f"{where}: {key} must be a list of two numbers.")
-            object.__setattr__(self, key, tuple(finite_bound(where, key, number) for number in numbers))
-        if not is_list(self.columns) or not all(isinstance(name, str) for name in self.columns):
-            raise SchemaError(f"{where}: columns must be a list of names.")
-        object.__setattr__(self, "columns", tuple(self.columns))
-        for key in ("epsilon", "delta", "rho"):
-            amount = getattr(self, key)
-            if amount is not None and not 0.0 < as_float(amount) < math.inf:
-                raise SchemaError(f"{where}: {key} must be a positive number.")
+        text = optional(reader("text", is_text, refusal=SchemaError))
+        amount = optional(reader("a positive number", lambda value: 0.0 < as_float(value) < math.inf, refusal=SchemaError))
+        count = reader("a whole number of at least 1", lambda value: type(value) is int and value > 0, refusal=SchemaError)
+        pair = listed_by(finite_number, "a list of two numbers", size=2)
+        name = reader("a list of names", is_text, refusal=SchemaError)
+        keep(self, "released: ", quantiles=pair, outer=pair, columns=listed_by(name, "a list of names"))
+        keep(self, "released: ", epsilon=amount, delta=amount, rho=amount)
         if (self.epsilon is None) == (self.rho is None):
-            raise SchemaError(f"{where}: give its price, as epsilon or as rho.")
-        for key in ("max_rows_per_person", "attempts"):
-            if type(getattr(self, key)) is not int or getattr(self, key) < 1:
-                raise SchemaError(f"{where}: {key} must be a whole number of at least 1.")
-        for key in ("neighbours", "ledger", "void"):
-            if not isinstance(getattr(self, key), str | None):
-                raise SchemaError(f"{where}: {key} must be text.")
+            raise SchemaError("released: give its price, as epsilon or as rho.")
+        keep(self, "released: ", max_rows_per_person=count, attempts=count, neighbours=text, ledger=text, void=text)
 
     @property
     def price(self) -> str:
@@ -226,19 +222,4 @@ class BoundsRelease:
         """A JSON-able form, as in a TOML file, without what has its default value."""
         facts = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
         named = {name: fact for name, (fact, default) in facts.items() if fact != default}
-        return {name: list(fact) if isinstance(fact, tuple) else fact for name, fact in named.items()}
-
-
-def release_of(where: str, described: object) -> BoundsRelease | None:
-    """The release that a schema describes, or None.
-
-    Raises
-    ------
-    SchemaError
-        If the description is none. The message begins with `where`.
-    """
-    try:
-        return made_of(BoundsRelease, "released", described, "released must be a table, as `confide bounds` writes it.")
-    except SchemaError as error:
-        message = str(error)
-    raise SchemaError(f"{where}, {message}")
+        return {name: list(fact) if type(fact) is tuple else fact for name, fact in named.items()}

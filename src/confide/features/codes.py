@@ -125,10 +125,10 @@ class NumberEncoding:
             stretched[np.isnan(stretched)] = 0.0
         if not column.knots:
             return stretched
-        if isinstance(column.knots, int):
+        if column.has_even_knots:
             # On the stretched scale such knots are evenly spaced: position 0 at -1 and the last one at 1.
             stretched += 1.0
-            stretched *= (column.knots + 1) / 2.0
+            stretched *= (column.n_knots + 1) / 2.0
             return stretched
         points = column.stretched(np.array(column.knots_with_bounds))
         positions: Array = np.interp(stretched, points, np.arange(float(points.size)))
@@ -232,8 +232,9 @@ class PlainNumbers:
         self._width = self._high - self._low
         moderate = (np.abs(ends) < _SINGLE_PRECISION_LIMIT).all() and (self._width > 1.0 / _SINGLE_PRECISION_LIMIT).all()
         self._in_single_precision = bool(moderate and (self._low.astype(np.float32) == self._low).all())
-        in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False
-        self._places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
+        # A slice gives a view, so the result is written in place.
+        self._in_place = bool(starts) and starts == list(range(starts[0], starts[0] + len(starts)))
+        self._places = slice(starts[0], starts[0] + len(starts)) if self._in_place else np.array(starts, dtype=np.intp)
         self._indicators = [(row, start + 1) for row, (_, column, start) in enumerate(columns) if column.missing]
 
     def write(self, codes: Codes, rows: slice, out: Array) -> None:
@@ -249,11 +250,9 @@ class PlainNumbers:
         """
         if not self._read or not out.size:
             return
-        # A slice gives a view, so the result is written in place.
-        in_place = isinstance(self._places, slice)
-        stretched = out[self._places] if in_place else np.empty((len(self._read), out.shape[1]), out.dtype)
+        stretched = out[self._places] if self._in_place else np.empty((len(self._read), out.shape[1]), out.dtype)
         absent = self.stretch(codes, rows, stretched)
-        if not in_place:
+        if not self._in_place:
             out[self._places] = stretched
         for row, place in self._indicators:
             out[place] = 0.0 if absent is None else absent[row]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -11,19 +11,19 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import SchemaError, is_whole
+from confide.errors import Reader, SchemaError, is_list, is_mapping, is_number, is_text, is_whole, keep
 from confide.features.canonical_labels import Label, canonical_label
 from confide.features.cells import CellNumbers
 from confide.features.checks import (
+    UNIT,
     BoundsRelease,
     check_fields,
     check_keys,
-    check_unit,
     column_title,
-    finite_bound,
-    is_list,
+    finite_number,
+    listed_by,
+    made_of,
     plain_label,
-    release_of,
 )
 from confide.known_words import suggestion
 
@@ -69,12 +69,14 @@ class NumberColumn:
     knots: tuple[float, ...] | int = ()
     released: BoundsRelease | None = field(default=None, compare=False)
     unit: str | None = field(default=None, compare=False)
+    missing_codes: tuple[float, ...] = field(init=False, compare=False, repr=False)
+    """Numbers that stand for missing cells."""
+    interior_knots: tuple[float, ...] = field(init=False, compare=False, repr=False)
+    """The knots in the column's own unit, in rising order, low and high not among them."""
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
-        check_unit(where, self.unit)
-        object.__setattr__(self, "low", finite_bound(where, "low", self.low))
-        object.__setattr__(self, "high", finite_bound(where, "high", self.high))
+        keep(self, f"{where}: ", unit=UNIT, low=finite_number, high=finite_number)
         if not self.low < self.high:
             raise SchemaError(
                 f"{where}: low must be below high; low is {shown_number(self.low)} and high is {shown_number(self.high)}."
@@ -82,9 +84,15 @@ class NumberColumn:
         if math.isinf(self.high - self.low):
             raise SchemaError(f"{where}: low and high are too far apart; their difference must be a finite number.")
         self._check_scale(where)
-        object.__setattr__(self, "missing", _checked_missing(where, self.missing, is_number=True))
+        codes = _codes_of(where, self.missing, finite_number)
+        object.__setattr__(self, "missing_codes", tuple(dict.fromkeys(codes)))
+        object.__setattr__(self, "missing", self.missing_codes or self.missing)
         object.__setattr__(self, "knots", _checked_knots(where, self.knots))
-        object.__setattr__(self, "released", release_of(where, self.released))
+        object.__setattr__(self, "released", _release_of(where, self.released))
+        inner: Any = self.knots
+        if self.has_even_knots:
+            inner = tuple(self.numbers_at(np.arange(1, inner + 1) / (inner + 1)).tolist())
+        object.__setattr__(self, "interior_knots", inner)
         ends = np.array([self.low, *self.interior_knots, self.high])
         if not self.has_even_knots and not (ends[:-1] < ends[1:]).all():
             raise SchemaError(f"{where}: knots must be in rising order, each strictly between low and high.")
@@ -115,22 +123,17 @@ class NumberColumn:
     @property
     def has_even_knots(self) -> bool:
         """Whether the knots are evenly spaced ones, of which the number is given."""
-        return isinstance(self.knots, int)
+        return type(self.knots) is not tuple
 
     @property
     def n_knots(self) -> int:
         """The number of knots."""
-        return self.knots if isinstance(self.knots, int) else len(self.knots)
+        return len(self.interior_knots)
 
     def width(self, knots: int | None = None) -> int:
         """The number of encoded columns: with its own knots, or with so many."""
         n_knots = self.n_knots if knots is None else knots
         return (n_knots + 2 if n_knots else 1) + bool(self.missing)
-
-    @property
-    def missing_codes(self) -> tuple[float, ...]:
-        """Numbers that stand for missing cells."""
-        return self.missing if isinstance(self.missing, tuple) else ()
 
     def without_codes(self, numbers: CellNumbers) -> CellNumbers:
         """The numbers in cells (n,), with NaN for those that stand for missing cells."""
@@ -174,13 +177,6 @@ class NumberColumn:
         values -= 1.0
         return values
 
-    @property
-    def interior_knots(self) -> tuple[float, ...]:
-        """The knots in the column's own unit, in rising order, low and high not among them."""
-        if isinstance(self.knots, tuple):
-            return self.knots
-        return tuple(self.numbers_at(np.arange(1, self.knots + 1) / (self.knots + 1)).tolist())
-
     def numbers_at(self, shares: Array) -> Array:
         """The numbers at shares of the way from low to high on the column's own scale, in the column's own unit."""
         width = self.high - self.low
@@ -202,10 +198,10 @@ class NumberColumn:
     def __str__(self) -> str:
         log = f", {self.scale} scale" if self.is_log else ""
         knots = ""
-        if isinstance(self.knots, int):
-            knots = f", {self.knots} even knot{'s'[: self.knots != 1]}" if self.knots else ", a straight line"
+        if self.has_even_knots:
+            knots = f", {self.knots} even knot{'s'[: self.n_knots != 1]}" if self.knots else ", a straight line"
         elif self.knots:
-            knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}"
+            knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.interior_knots)}"
         released = ", released bounds" if self.released is not None else ""
         return f"number from {shown_number(self.low)} to {self.shown(self.high)}{log}{knots}{_shown_gaps(self)}{released}"
 
@@ -245,12 +241,16 @@ class CategoryColumn:
     categories: tuple[Label, ...]
     other: bool | str = False
     missing: bool | tuple[Label, ...] = False
+    missing_codes: tuple[Label, ...] = field(init=False, compare=False, repr=False)
+    """Labels that stand for missing cells."""
+    known: dict[str | None, int] = field(init=False, compare=False, repr=False)
+    """The level of each listed category, by its canonical form."""
+    levels: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """The listed categories, then "(other)" and "(missing)" if they have a level of their own."""
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
-        if not is_list(self.categories):
-            raise SchemaError(f"{where}: categories must be a list of text, numbers or booleans.")
-        object.__setattr__(self, "categories", tuple(plain_label(where, "a category", value) for value in self.categories))
+        keep(self, f"{where}: ", categories=listed_by(plain_label, "a list of text, numbers or booleans", "a category"))
         if not self.categories:
             raise SchemaError(f"{where}: categories is empty; list at least one.")
         listed: dict[str | None, Label] = {}
@@ -261,32 +261,26 @@ class CategoryColumn:
                     f"{where}: the categories {listed[label]!r} and {category!r} are the same; list only one of them."
                 )
             listed[label] = category
-        if not isinstance(self.other, bool):
-            other = canonical_label(self.other) if isinstance(self.other, (str, int, float)) else None
+        if type(self.other) is not bool:
+            other = canonical_label(self.other) if is_text(self.other) or is_number(self.other) else None
             if other is None or other not in listed:
                 raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
             object.__setattr__(self, "other", other)
-        object.__setattr__(self, "missing", _checked_missing(where, self.missing, is_number=False))
-        for code in self.missing_codes:
-            if canonical_label(code) in listed:
-                raise SchemaError(
-                    f"{where}: {code!r} is a category and a code for missing cells; keep it in one of the lists."
-                )
+        codes = {canonical_label(code): code for code in _codes_of(where, self.missing, plain_label)}
+        if both := [code for label, code in codes.items() if label in listed]:
+            raise SchemaError(
+                f"{where}: {both[0]!r} is a category and a code for missing cells; keep it in one of the lists."
+            )
+        object.__setattr__(self, "missing_codes", tuple(codes.values()))
+        object.__setattr__(self, "missing", self.missing_codes or self.missing)
+        object.__setattr__(self, "known", {label: level for level, label in enumerate(listed)})
+        own = [*map(str, self.categories), *["(other)"] * (self.other is True), *["(missing)"] * bool(self.missing)]
+        object.__setattr__(self, "levels", tuple(own))
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The listed categories."""
         return self.categories
-
-    @property
-    def known(self) -> dict[str | None, int]:
-        """The level of each listed category, by its canonical form."""
-        return {canonical_label(category): level for level, category in enumerate(self.categories)}
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The listed categories, then "(other)" and "(missing)" if they have a level of their own."""
-        return (*map(str, self.categories), *["(other)"] * (self.other is True), *["(missing)"] * bool(self.missing))
 
     @property
     def unlisted_level(self) -> int:
@@ -301,11 +295,6 @@ class CategoryColumn:
     def width(self, knots: int | None = None) -> int:
         """The number of encoded columns; knots are for numbers alone."""
         return 1 if len(self.levels) == 2 else len(self.levels)  # two levels are -1 and 1
-
-    @property
-    def missing_codes(self) -> tuple[Label, ...]:
-        """Labels that stand for missing cells."""
-        return self.missing if isinstance(self.missing, tuple) else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
@@ -324,18 +313,15 @@ class CategoryColumn:
         return f"{count}{others}{_shown_gaps(self)}"
 
 
-def _checked_missing(where: str, missing: Any, *, is_number: bool) -> Any:
-    """Whether cells may be missing, or the codes that stand for missing cells."""
-    if isinstance(missing, bool):
-        return missing
-    if not is_list(missing) or not (given := tuple(missing)):
-        raise SchemaError(
-            f"{where}: missing must be true, false, or a list of codes that stand for missing cells, such as [999, -9]."
-        )
-    if is_number:
-        return tuple(dict.fromkeys(finite_bound(where, "each code in missing", code) for code in given))
-    codes = [plain_label(where, "each code in missing", code) for code in given]
-    return tuple({canonical_label(code): code for code in codes}.values())
+def _codes_of(where: str, missing: Any, read: Reader) -> tuple[Any, ...]:
+    """The codes that stand for missing cells; none where `missing` says no more than whether there may be such cells."""
+    if type(missing) is bool:
+        return ()
+    must = "true, false, or a list of codes that stand for missing cells, such as [999, -9]"
+    codes: tuple[Any, ...] = listed_by(read, must, "each code in missing")(f"{where}: missing", missing)
+    if not codes:
+        raise SchemaError(f"{where}: missing must be {must}.")
+    return codes
 
 
 def _shown_gaps(column: Column) -> str:
@@ -346,7 +332,7 @@ def _shown_gaps(column: Column) -> str:
 
 def listed_codes(codes: Iterable[Label]) -> str:
     """Codes as people read them: "999, -9"."""
-    return ", ".join(str(shown_number(code) if isinstance(code, float) else code) for code in codes)
+    return ", ".join(str(_plain(code)) for code in codes)
 
 
 def codes_sentence(columns: Iterable[Column]) -> tuple[str, ...]:
@@ -363,12 +349,19 @@ def _checked_knots(where: str, knots: Any) -> tuple[float, ...] | int:
         if not 0 <= int(knots) <= MOST_EVEN_KNOTS:
             raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_EVEN_KNOTS}.")
         return int(knots)
-    if not is_list(knots):
-        raise SchemaError(f"{where}: knots must be a list of numbers, or the number of evenly spaced knots.")
-    listed = tuple(finite_bound(where, "each of the knots", knot) for knot in knots)
+    read = listed_by(finite_number, "a list of numbers, or the number of evenly spaced knots", "each of the knots")
+    listed: tuple[float, ...] = read(f"{where}: knots", knots)
     if len(listed) > MOST_EVEN_KNOTS:
         raise SchemaError(f"{where}: there are more than {MOST_EVEN_KNOTS} knots; leave some of them out.")
     return listed
+
+
+def _release_of(where: str, described: object) -> BoundsRelease | None:
+    """The release that a schema describes, or None."""
+    try:
+        return made_of(BoundsRelease, "released", described, "released must be a table, as `confide bounds` writes it.")
+    except SchemaError as error:
+        raise SchemaError(f"{where}, {error}") from None
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn
@@ -382,21 +375,20 @@ def columns_of(described: object) -> tuple[Column, ...]:
     SchemaError
         If the argument is neither, or a description contradicts itself.
     """
-    if isinstance(described, Mapping):
+    if is_mapping(described):
         return tuple(_column(name, description) for name, description in described.items())
-    columns = tuple(described) if isinstance(described, Iterable) and not isinstance(described, str) else (None,)
-    for column in columns:
-        if not isinstance(column, (NumberColumn, CategoryColumn)):
-            raise SchemaError("columns must map names to descriptions, or be NumberColumn and CategoryColumn objects.")
+    columns = tuple(described) if is_list(described) else (None,)
+    if not all(isinstance(column, NumberColumn | CategoryColumn) for column in columns):
+        raise SchemaError("columns must map names to descriptions, or be NumberColumn and CategoryColumn objects.")
     return columns
 
 
 def _column(name: Any, description: object) -> Column:
     where = column_title(name)
-    if name in ("target", "person", "weight", "interact", "random_features") and not isinstance(description, Mapping):
-        # TOML counts every key below [columns] as a column.
-        raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
-    if not isinstance(description, Mapping):
+    if not is_mapping(description):
+        if name in ("target", "person", "weight", "interact", "random_features"):
+            # TOML counts every key below [columns] as a column.
+            raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
         raise SchemaError(f"{where}: describe it by {{ low = ..., high = ... }} or {{ categories = [...] }}.")
     is_number = "low" in description or "high" in description
     if is_number == ("categories" in description):
@@ -419,11 +411,14 @@ def described_fields(described: Any, *names: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A field as TOML and JSON have it."""
-    if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, BoundsRelease):
-        return value.to_dict()
-    return shown_number(value) if isinstance(value, float) else value
+    match value:
+        case tuple():
+            return [_plain(entry) for entry in value]
+        case BoundsRelease():
+            return value.to_dict()
+        case float():
+            return shown_number(value)
+    return value
 
 
 def with_unit(text: str, unit: str | None) -> str:

@@ -25,7 +25,7 @@ from confide.array_types import Array, Rows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import RowBound
-from confide.errors import ParameterError, checked_number
+from confide.errors import ParameterError, checked_number, is_mapping, is_whole, keep, optional, reader
 from confide.features.fourier import CurvesAndFeatures, FourierMap, on_grid
 
 LARGEST_CONDITION = 1e8
@@ -247,10 +247,8 @@ class Smooth:
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strength", checked_strength("the strength of Smooth", self.strength))
-        object.__setattr__(self, "ridge", checked_strength("the ridge of Smooth", self.ridge))
-        if isinstance(self.order, bool) or self.order not in (None, 1, 2):
-            raise ParameterError("the order of Smooth must be 1 or 2.")
+        order = reader("1 or 2", lambda order: is_whole(order) and order in (1, 2))
+        keep(self, "Smooth: ", strength=checked_strength, order=optional(order), ridge=checked_strength)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form."""
@@ -294,7 +292,7 @@ def map_from_dict(value: Mapping[str, Any]) -> PublicMap:
     ParameterError
         If the kind of map is unknown, or its description is not valid.
     """
-    if isinstance(value, Mapping) and value.get("kind") == "curves and features":
+    if is_mapping(value) and value.get("kind") == "curves and features":
         return CurvesAndFeatures.from_dict(value)
     return FourierMap.from_dict(value)
 

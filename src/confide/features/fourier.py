@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from hashlib import shake_256
 from typing import Any
 
@@ -39,7 +40,17 @@ from scipy.special import ndtri
 
 from confide.array_types import Array, Rows
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import InputError, ParameterError, SchemaError, as_float, checked_flag, checked_number, checked_whole
+from confide.errors import (
+    InputError,
+    ParameterError,
+    SchemaError,
+    checked_flag,
+    checked_number,
+    checked_whole,
+    is_mapping,
+    is_text,
+    keep,
+)
 from confide.features.columns import described_fields, shown_number
 from confide.known_words import words_of
 
@@ -110,26 +121,25 @@ class FourierMap:
     frequencies: Array = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        n_inputs = checked_whole("the number of columns of a row", self.n_inputs, 1, _MOST_COORDINATES)
-        n_features = checked_whole("the number of features", self.n_features, 2, 2 * _MOST_COORDINATES)
-        if n_features % 2:
+        keep(
+            self,
+            "",
+            n_inputs=lambda _, n: checked_whole("the number of columns of a row", n, 1, _MOST_COORDINATES),
+            n_features=lambda _, n: checked_whole("the number of features", n, 2, 2 * _MOST_COORDINATES),
+            length_scale=lambda _, s: checked_number("length_scale", s, SMALLEST_BOUND, LARGEST_BOUND, "2^-300 to 2^300"),
+            seed=lambda _, seed: checked_whole("the seed of a public map", seed, 0, _LARGEST_SEED),
+            orthogonal=checked_flag,
+        )
+        if self.n_features % 2:
             raise ParameterError("the number of features must be even: each frequency gives a cosine and a sine.")
-        if n_inputs * (n_features // 2) > _MOST_COORDINATES:
+        if self.n_inputs * (self.n_features // 2) > _MOST_COORDINATES:
             raise ParameterError("the map is too large: columns of a row times number of features may be up to 2^25.")
-        if not isinstance(self.kernel, str) or self.kernel not in KERNELS:
+        if not is_text(self.kernel) or self.kernel not in KERNELS:
             raise ParameterError(f"kernel must be one of {words_of(KERNELS, self.kernel)}.")
-        scale = as_float(self.length_scale)
-        if not SMALLEST_BOUND <= scale <= LARGEST_BOUND:
-            raise ParameterError("length_scale must be a positive number between 2^-300 and 2^300.")
-        if checked_flag("orthogonal", self.orthogonal) and self.kernel != "rbf":
+        if self.orthogonal and self.kernel != "rbf":
             raise ParameterError(
                 "orthogonal features are only for the kernel 'rbf'; the densities of other kernels depend on the direction."
             )
-        object.__setattr__(self, "n_inputs", n_inputs)
-        object.__setattr__(self, "n_features", n_features)
-        object.__setattr__(self, "length_scale", scale)
-        object.__setattr__(self, "seed", checked_whole("the seed of a public map", self.seed, 0, _LARGEST_SEED))
-        object.__setattr__(self, "orthogonal", bool(self.orthogonal))
         object.__setattr__(self, "frequencies", self._draw())
 
     def _draw(self) -> Array:
@@ -230,7 +240,7 @@ class FourierMap:
             If parts are missing, unknown or outside their ranges.
         """
         known = {"kind", "stream", *_PARAMETERS}
-        if not isinstance(value, Mapping) or set(value) != known:
+        if not is_mapping(value) or set(value) != known:
             raise ParameterError(f"a Fourier map is described by exactly these keys: {', '.join(sorted(known))}.")
         if value["kind"] != "fourier" or value["stream"] != _STREAM:
             raise ParameterError("the map is of a kind that this version of confide does not understand.")
@@ -322,9 +332,8 @@ class CurvesAndFeatures:
     def __post_init__(self) -> None:
         if not isinstance(self.features, FourierMap):
             raise ParameterError("the features that are appended to rows must be a FourierMap.")
-        for name in ("feature_norm", "row_norm"):
-            norm = checked_number(name, getattr(self, name), _SMALLEST_NORM, _LARGEST_NORM, "2^-20 to 2^20")
-            object.__setattr__(self, name, norm)
+        norm = partial(checked_number, low=_SMALLEST_NORM, high=_LARGEST_NORM, shown="2^-20 to 2^20")
+        keep(self, "", feature_norm=norm, row_norm=norm)
 
     def __str__(self) -> str:
         return f"their columns and, times {self.feature_norm:g}, {self.features}"
@@ -392,7 +401,7 @@ class CurvesAndFeatures:
         ParameterError
             If parts are missing, unknown or outside their ranges.
         """
-        if not isinstance(value, Mapping) or set(value) != set(_KEYS) or value["kind"] != "curves and features":
+        if not is_mapping(value) or set(value) != set(_KEYS) or value["kind"] != "curves and features":
             raise ParameterError(
                 f"rows with their features are described by exactly these keys: {', '.join(sorted(_KEYS))}."
             )
@@ -403,7 +412,6 @@ class CurvesAndFeatures:
 # Random features that a schema asks for: a function of all columns together, beside the effects of single columns.
 
 _MOST_FEATURES = 2**16
-_SMALLEST_LENGTH_SCALE, _LARGEST_LENGTH_SCALE = 2.0**-10, 2.0**10
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,15 +439,12 @@ class RandomFeatures:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, low, high in (("number", 2, _MOST_FEATURES), ("seed", 0, _LARGEST_SEED)):
-            count = checked_whole(f"random_features: {name}", getattr(self, name), low, high, SchemaError)
-            object.__setattr__(self, name, count)
+        number = partial(checked_whole, low=2, high=_MOST_FEATURES, refusal=SchemaError)
+        seed = partial(checked_whole, low=0, high=_LARGEST_SEED, refusal=SchemaError)
+        size = partial(checked_number, low=2.0**-10, high=2.0**10, shown="2^-10 to 2^10", refusal=SchemaError)
+        keep(self, "random_features: ", number=number, length_scale=size, norm=size, seed=seed)
         if self.number % 2:
             raise SchemaError("random_features: number must be even, because each frequency gives a cosine and a sine.")
-        for name in ("length_scale", "norm"):
-            ends = (_SMALLEST_LENGTH_SCALE, _LARGEST_LENGTH_SCALE, "2^-10 to 2^10")
-            size = checked_number(f"random_features: {name}", getattr(self, name), *ends, SchemaError)
-            object.__setattr__(self, name, size)
 
     def appended_to(self, n_inputs: int, row_norm: float) -> CurvesAndFeatures:
         """The map that appends the features to rows of so many columns, whose L2 norm is at most `row_norm`.

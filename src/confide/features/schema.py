@@ -74,16 +74,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import InputError, SchemaError, checked_number, is_whole
+from confide.errors import (
+    InputError,
+    SchemaError,
+    checked_number,
+    is_list,
+    is_mapping,
+    is_text,
+    is_whole,
+    keep,
+    optional,
+    reader,
+)
 from confide.features.canonical_labels import Label, canonical_label, refuse_blanks
 from confide.features.cells import read_numbers
-from confide.features.checks import check_keys, check_unit, column_title, finite_bound, is_list, made_of, plain_label
+from confide.features.checks import UNIT, check_keys, column_title, finite_number, listed_by, made_of, plain_label
 from confide.features.columns import MOST_EVEN_KNOTS, Column, columns_of, described_fields, shown_number, with_unit
 from confide.features.fourier import RandomFeatures
 from confide.features.toml_form import read_toml, toml_text
@@ -127,27 +139,21 @@ class Interaction:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if not is_list(self.columns):
-            raise SchemaError("interact: the columns of an interaction must be a list of names.")
-        names = tuple(self.columns)
-        for name in names:
-            column_title(name, "interact: the name of a column")
+        name = reader("text that is not blank", lambda name: is_text(name) and name.strip() != "", refusal=SchemaError)
+        names = listed_by(name, "a list of names", "the name of a column")(
+            "interact: the columns of an interaction", self.columns
+        )
         if len(set(names)) != len(names) or len(names) < (1 if self.knots else 2):
             raise SchemaError(
                 "interact: each list needs two or more names of columns, all different; or one name of a number, with knots."
             )
-        where = f"interact: {' and '.join(names)}"
-        knots = self.knots
-        if knots is not None:
-            if not is_whole(knots) or not 0 <= knots <= MOST_EVEN_KNOTS:
-                raise SchemaError(
-                    f"{where}: knots must be a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers "
-                    f"enter as they are encoded beside the products."
-                )
-            object.__setattr__(self, "knots", int(knots))
-        scale = checked_number(f"{where}: scale", self.scale, SMALLEST_SCALE, 1.0, "2^-20 to 1", SchemaError)
+        must = (
+            f"a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers enter as they are encoded beside the products"
+        )
+        knots = reader(must, lambda knots: is_whole(knots) and 0 <= knots <= MOST_EVEN_KNOTS, int, SchemaError)
+        scale = partial(checked_number, low=SMALLEST_SCALE, high=1.0, shown="2^-20 to 1", refusal=SchemaError)
         object.__setattr__(self, "columns", names)
-        object.__setattr__(self, "scale", scale)
+        keep(self, f"interact: {' and '.join(names)}: ", knots=optional(knots), scale=scale)
 
     @property
     def title(self) -> str:
@@ -260,27 +266,28 @@ class Target:
 
     def __post_init__(self) -> None:
         column_title(self.column, "the target's column")
-        check_unit("target", self.unit)
-        if self.unit is not None and self.low is None and self.high is None:
-            raise SchemaError("target: unit is for numbers, with low and high; labels have none. Leave it out.")
-        if self.low is not None or self.high is not None:
-            self._check_numbers()
-        elif self.classes is None:
-            self._check_two_labels()
-        else:
-            self._check_classes()
-
-    def _check_numbers(self) -> None:
-        if any(given is not None for given in (self.negative, self.positive, self.classes)):
+        keep(self, "target: ", unit=UNIT)
+        has_label = self.negative is not None or self.positive is not None
+        if self.low is None and self.high is None:
+            if self.unit is not None:
+                raise SchemaError("target: unit is for numbers, with low and high; labels have none. Leave it out.")
+            if self.classes is None:
+                self._check_two_labels()
+            elif has_label:
+                raise SchemaError("target: give negative and positive, or classes, not both.")
+            else:
+                self._check_classes()
+            return
+        if has_label or self.classes is not None:
             raise SchemaError(
                 "target: give labels (negative and positive, or classes) for a classifier, or low and high for a regressor, "
                 "not both."
             )
-        for key in ("low", "high"):
-            if getattr(self, key) is None:
-                raise SchemaError(f'target: "{key}" is missing; numbers need both bounds, low and high.')
-            object.__setattr__(self, key, finite_bound("target", key, getattr(self, key)))
-        if not self.low < self.high:  # type: ignore[operator]  # both are numbers here
+        if self.low is None or self.high is None:
+            missing = "low" if self.low is None else "high"
+            raise SchemaError(f'target: "{missing}" is missing; numbers need both bounds, low and high.')
+        keep(self, "target: ", low=finite_number, high=finite_number)
+        if not self.low < self.high:
             raise SchemaError("target: low must be below high.")
 
     def _check_two_labels(self) -> None:
@@ -290,25 +297,19 @@ class Target:
                 f'target: "{missing}" is missing; name both labels, or list three or more labels as classes, or give '
                 f"low and high for a column of numbers."
             )
-        for key in ("negative", "positive"):
-            object.__setattr__(self, key, plain_label("target", key, getattr(self, key)))
+        keep(self, "target: ", negative=plain_label, positive=plain_label)
         if canonical_label(self.negative) == canonical_label(self.positive):
             raise SchemaError("target: negative and positive are the same label; give two different ones.")
-        if _type_of(self.negative) is not _type_of(self.positive):
+        if _kind_of(self.negative) is not _kind_of(self.positive):
             raise SchemaError("target: negative and positive must have one type: two texts, two numbers or two booleans.")
 
     def _check_classes(self) -> None:
-        if self.negative is not None or self.positive is not None:
-            raise SchemaError("target: give negative and positive, or classes, not both.")
-        if isinstance(self.classes, (str, bytes)) or not isinstance(self.classes, Iterable):
-            raise SchemaError("target: classes must be a list of labels.")
-        classes = tuple(plain_label("target", "each of classes", label) for label in self.classes)
-        object.__setattr__(self, "classes", classes)
-        if len(classes) < 3:
+        keep(self, "target: ", classes=listed_by(plain_label, "a list of labels", "each of classes"))
+        if len(self.labels) < 3:
             raise SchemaError("target: classes must list three or more labels; for two, give negative and positive instead.")
-        if len({canonical_label(label) for label in classes}) < len(classes):
+        if len({canonical_label(label) for label in self.labels}) < len(self.labels):
             raise SchemaError("target: classes lists a label twice; keep one of them.")
-        if len({_type_of(label) for label in classes}) > 1:
+        if len(set(map(_kind_of, self.labels))) > 1:
             raise SchemaError("target: classes must have one type: all text, or all numbers.")
 
     @property
@@ -324,7 +325,7 @@ class Target:
         """
         if self.bounds is not None:
             return ()
-        return self.classes or (self.negative, self.positive)  # type: ignore[return-value]  # neither is None without classes
+        return (self.negative, self.positive) if self.classes is None else self.classes  # type: ignore[return-value]  # neither is None without classes
 
     def __str__(self) -> str:
         if self.bounds is not None:
@@ -341,18 +342,9 @@ class Target:
         return {"column": self.column, "negative": self.negative, "positive": self.positive}
 
 
-def target_of(described: object) -> Target | None:
-    """A target, from a mapping as in a TOML file, or as it was given; as for `made_of`."""
-    shape = (
-        "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, "
-        "and a column of numbers by { column = ..., low = ..., high = ... }."
-    )
-    return made_of(Target, "target", described, shape)
-
-
-def _type_of(label: Label | None) -> type:
-    """Text, boolean, or `object` for every number: 0 and 1.0 have one type."""
-    return next(kind for kind in (str, bool, object) if isinstance(label, kind))
+def _kind_of(label: object) -> type:
+    """Text, boolean, or `object` for every number: 0 and 1.0 are of one kind."""
+    return type(label) if type(label) in (str, bool) else object
 
 
 # The column that says how much each row counts, such as the design weights of a survey.
@@ -384,15 +376,11 @@ class RowWeight:
 
     def __post_init__(self) -> None:
         column_title(self.column, "the weight's column")
-        high = finite_bound("weight", "high", self.high)
-        if not 1.0 / _LARGEST <= high <= _LARGEST:
+        keep(self, "weight: ", high=finite_number, mean=optional(finite_number))
+        if not 1.0 / _LARGEST <= self.high <= _LARGEST:
             raise SchemaError("weight: high must be a positive number between 1e-9 and 1e9, chosen without the rows.")
-        object.__setattr__(self, "high", high)
-        if self.mean is not None:
-            mean = finite_bound("weight", "mean", self.mean)
-            if not 0.0 < mean <= high:
-                raise SchemaError("weight: mean must be above 0 and at most high.")
-            object.__setattr__(self, "mean", mean)
+        if self.mean is not None and not 0.0 < self.mean <= self.high:
+            raise SchemaError("weight: mean must be above 0 and at most high.")
 
     def read(self, cells: Any, *, refuse: bool) -> Array:
         """The weights (n,) of some rows, from 0 to the cap.
@@ -427,12 +415,11 @@ class RowWeight:
         return described_fields(self, "column", "high", "mean")
 
 
-def row_weight_of(described: object) -> RowWeight | None:
-    """The weight of a schema, from a mapping as in a TOML file or as it was given; as for `made_of`."""
-    shape = 'weight must be a table such as { column = "design_weight", high = 20 }.'
-    return made_of(RowWeight, "weight", described, shape)
-
-
+_TARGET = (
+    "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, and a "
+    "column of numbers by { column = ..., low = ..., high = ... }."
+)
+_WEIGHT = 'weight must be a table such as { column = "design_weight", high = 20 }.'
 _RANDOM_FEATURES = "random_features must be a table, as in random_features = { number = 500, length_scale = 1.5 }."
 
 
@@ -483,14 +470,17 @@ class Schema:
         random_features: RandomFeatures | Mapping[str, Any] | None = None,
         weight: RowWeight | Mapping[str, Any] | None = None,
     ) -> None:
-        object.__setattr__(self, "columns", columns_of(columns))
-        object.__setattr__(self, "target", target_of(target))
-        object.__setattr__(self, "person", person)
-        object.__setattr__(self, "weight", row_weight_of(weight))
+        made = {
+            "columns": columns_of(columns),
+            "target": made_of(Target, "target", target, _TARGET),
+            "person": person,
+            "weight": made_of(RowWeight, "weight", weight, _WEIGHT),
+            "random_features": made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES),
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
         self._check_names()
         object.__setattr__(self, "interact", interactions_of(interact, self.columns_by_name))
-        features = made_of(RandomFeatures, "random_features", random_features, _RANDOM_FEATURES)
-        object.__setattr__(self, "random_features", features)
 
     def _check_names(self) -> None:
         """Columns, target, person and weight are different columns of the table."""
@@ -537,14 +527,14 @@ class Schema:
         SchemaError
             If a key is unknown or the schema contradicts itself.
         """
-        if not isinstance(mapping, Mapping):
+        if not is_mapping(mapping):
             raise SchemaError(
                 'a schema must be a mapping with the key "columns" and, optionally, "target", "person", "weight" and '
                 '"interact".'
             )
         known = ("columns", "target", "person", "weight", "interact", "random_features")
         check_keys("the schema", mapping, known, " (columns are described below [columns])")
-        if not isinstance(mapping.get("columns"), Mapping):
+        if not is_mapping(mapping.get("columns")):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
         others = {key: mapping[key] for key in known[1:] if key in mapping}
         return cls(mapping["columns"], **others)

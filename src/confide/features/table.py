@@ -96,16 +96,17 @@ def identity_in(value: object) -> str | None:
     TypeError, ValueError
         If the value is not text, a number or a boolean, or is an integer of thousands of digits.
     """
-    if isinstance(value, str):
-        text = value.strip()
-        return None if not text or text in _NO_PERSON else text
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return str(int(value))
+    match value:
+        case str():
+            text = value.strip()
+            return None if not text or text in _NO_PERSON else text
+        case bool() | np.bool_():
+            return str(value)
+        case int() | np.integer():
+            return str(int(value))
     if canonical_label(value) is None:
         return None
     text = str(value)  # the shortest decimal of a float; exact for a Decimal
-    if isinstance(value, (bool, np.bool_)):
-        return text
     if isinstance(value, (float, np.floating)):
         # Its type must hold all whole numbers up to it or, if it is narrow, all decimals of so many digits.
         size, kind = abs(float(value)), np.finfo(type(value))
@@ -284,9 +285,10 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
     frame = _named_by_position(_with_rows_again(frame), names)
     try:
         table = nw.from_native(frame, pass_through=True)
-        present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
+        is_frame = isinstance(table, nw.DataFrame)
+        present, n_rows = (set(table.columns), table.shape[0]) if is_frame else (set(), 0)
     except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated names
-        table, present, n_rows = None, set(), 0
+        table, is_frame, present, n_rows = None, False, set(), 0
     if isinstance(table, nw.LazyFrame):
         raise InputError(
             "a schema needs a frame in memory; call .collect() (Polars), .compute() (Dask) or .df() (DuckDB) on it first."
@@ -295,7 +297,7 @@ def columns_named(frame: Any, *names: str) -> tuple[Any, ...]:
         repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
         which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
         raise InputError(f"the frame cannot be read: the names of its columns must all be different{which}.")
-    if not isinstance(table, nw.DataFrame):
+    if not is_frame:
         raise InputError("a schema needs a pandas or Polars frame, whose columns have names.")
     absent = [name for name in names if name not in present]
     if absent:

@@ -84,13 +84,14 @@ def toml_text(described: Mapping[str, Any]) -> str:
 
 def toml_value(value: object) -> str:
     """A JSON-able value as TOML: text, a number, a boolean, a list or an inline table."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(toml_value(item) for item in value) + "]"
-    if isinstance(value, str):
-        # JSON escapes every character that TOML wants escaped, except character 127.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    match value:
+        case Mapping():
+            return "{ " + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + " }"
+        case list():
+            return "[" + ", ".join(map(toml_value, value)) + "]"
+        case str():
+            # JSON escapes every character that TOML wants escaped, except character 127.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)
 
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeGuard
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_list
 from confide.expected_noise import noise_on_a_weight
-from confide.features.checks import is_list
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.fourier import RandomFeatures
