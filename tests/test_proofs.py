@@ -70,7 +70,6 @@ NOT_PROVEN = {
     "the expected size of noise, and of what is made of noisy numbers": (
         "*Plan.*deviation*",
         "privacy.shapes.Mapped.solid_mean_square",
-        "privacy.mechanism.Noise.norm",
         "privacy.mechanism.Plan.added_l2",
         "privacy.*Plan.*_norm",
         "privacy.*Plan.largest_slope",

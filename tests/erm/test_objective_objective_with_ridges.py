@@ -40,10 +40,12 @@ def test_each_weight_has_a_ridge_of_its_own():
 
 
 def test_a_solver_cannot_change_the_ridges():
-    """What it writes to its own ridges is lost."""
+    """They lie in memory that cannot be made writable."""
     _, own = objectives()
     for face in (own, own.lent()):
-        face.ridges[:] = 9.0
+        for change in (lambda ridges: ridges.fill(9.0), lambda ridges: ridges.setflags(write=True)):
+            with pytest.raises(ValueError, match=r"read-only|WRITEABLE"):
+                change(face.ridges)
         np.testing.assert_array_equal(face.ridges, 2.0 * FACTORS)
 
 

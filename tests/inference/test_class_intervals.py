@@ -240,7 +240,7 @@ def test_what_noise_on_the_weights_explains_is_known_whatever_the_curvature():
         for factor, expected in ((0.99, True), (1.01, False)):
             made = Evidence(
                 np.zeros(3), 0.0, 1.0, 500, 2.0 * one, 4.0 * one, factor * deviation, added,
-                (WeightNoise(noise, in_objective),),
+                (WeightNoise(noise.shape, noise.law, noise.scale, in_objective),),
             )  # fmt: skip
             assert known_scores(made).tolist() == [expected]
 

@@ -15,7 +15,6 @@ from confide import (
 )
 from confide.inference.intervals import Evidence, WeightNoise, symmetric_of, triangle_of, uncertainty
 from confide.privacy.bundles import Bundles
-from confide.privacy.mechanism import Noise
 from tests.inference.test_intervals import sample
 
 
@@ -65,7 +64,7 @@ def test_parts_that_do_not_fit_are_refused(path, value):
 def test_noise_in_bundles_is_read_as_it_was_written():
     """Shape, bundles and shares; a division that is none is refused."""
     shape = Bundles((3, 4, 2, 1), (1.0, 2.0, 0.5, 1.5), (True, True, False, False), ((0, 3), (1, 2)), (600, 424))
-    noise = WeightNoise(Noise(shape, "laplace", 0.3, in_objective=True), in_objective=True)
+    noise = WeightNoise(shape, "laplace", 0.3, in_objective=True)
     assert WeightNoise.from_dict(noise.to_dict()) == noise
     for wrong in ({"shares": [600, 425]}, {"bundles": [[0, 3], [1]]}, {"bundles": [[0, 3], [1, 9]]}):
         with pytest.raises(ParameterError):

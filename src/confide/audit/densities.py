@@ -27,7 +27,6 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
 from confide.privacy.bundles import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
-from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import Noise, Plan, Release, zero_weights
 from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.solvers.fallback import NewtonThenFallback
@@ -64,9 +63,10 @@ class Density:
         apart = weights - minimiser(plan, self.source)
         if noise is not None:
             return log_density(noise, apart)
-        if isinstance(plan.lattice, LatticeGaussian):
-            return np.asarray(-0.5 * ((apart / plan.lattice.deviation) ** 2).sum(axis=1))
-        return np.asarray(-np.abs(apart).sum(axis=1) / getattr(plan.lattice, "scale", math.inf))
+        lattice: Any = plan.lattice
+        if lattice is not None and lattice.law == "gaussian":
+            return np.asarray(-0.5 * ((apart / lattice.deviation) ** 2).sum(axis=1))
+        return np.asarray(-np.abs(apart).sum(axis=1) / getattr(lattice, "scale", math.inf))
 
     def _sums(self, weights: Array, order: int) -> tuple[Array, Array]:
         """The noise behind weights, and with order 2 the logarithm of the determinant of the Hessian."""

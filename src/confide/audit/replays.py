@@ -25,7 +25,7 @@ from confide.audit.worst_pairs import Pair
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift
-from confide.privacy.lattice import LatticeGaussian, LatticeNoise
+from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
@@ -267,8 +267,8 @@ def _release(
         are_weights = getattr(plan, "minimises", False)
         name, times = "weights before noise" if are_weights else "sums before noise", tape.rows_changed
         if _in_objective(plan):
-            name, times = "minimisers before the seal", times if isinstance(lattice, LatticeGaussian) else 1
-        if isinstance(lattice, LatticeGaussian):
+            name, times = "minimisers before the seal", times if lattice.law == "gaussian" else 1
+        if lattice.law == "gaussian":
             return [Step(name, _distance(apart, "l2"), lattice.l2_sensitivity * times)]
         return [Step(name, _distance(apart, "l1"), math.sqrt(lattice.dimension) * lattice.l2_sensitivity * times)]
 

@@ -54,6 +54,8 @@ class GroupBound:
     sizes: tuple[int, ...]
     scales: tuple[float, ...]
     linked: tuple[bool, ...] = ()
+    n_features: int = field(init=False, compare=False, repr=False)
+    l2_norm: float = field(init=False, compare=False, repr=False)
     _intervals: Indices | slice = field(init=False, compare=False, repr=False)
     """The columns that are groups of one and not linked."""
     _limits: Array = field(init=False, compare=False, repr=False)
@@ -84,17 +86,11 @@ class GroupBound:
         groups = zip(self.sizes, self.scales, self.linked, strict=True)
         object.__setattr__(self, "_key", b"".join(_GROUP.pack(*group) for group in groups))
         object.__setattr__(self, "_intervals", starts[interval] if parts else slice(None))
+        object.__setattr__(self, "n_features", sum(self.sizes))
+        # Rounded outwards: the squares and their exact sum err by less than one part in 2^51.
+        object.__setattr__(self, "l2_norm", math.sqrt(math.fsum(scales * scales)) * (1.0 + 2.0**-50))
         object.__setattr__(self, "_limits", scales[interval])
         object.__setattr__(self, "_bands", tuple(_Band(starts[i], sizes[i], scales[i], linked[i]) for i in parts))
-
-    @property
-    def n_features(self) -> int:
-        return sum(self.sizes)
-
-    @property
-    def l2_norm(self) -> float:
-        # Rounded outwards: the squares and their exact sum err by less than one part in 2^51.
-        return math.sqrt(math.fsum(scale * scale for scale in self.scales)) * (1.0 + 2.0**-50)
 
     def check_width(self, n_features: int) -> None:
         if n_features != self.n_features:

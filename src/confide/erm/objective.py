@@ -21,7 +21,7 @@ import numpy as np
 
 from confide.array_types import Array, Indices, Weights
 from confide.erm.losses import Loss, LossConstants
-from confide.erm.penalties import RIDGE, Penalty, least_subgradients
+from confide.erm.penalties import RIDGE, Penalty, gradient_of_function, least_subgradients
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import RowSource, SummableRows, memoised_sums
@@ -67,6 +67,7 @@ class Objective(Generic[Source]):
     linear : (k, D), the linear terms b
     largest_weight : public bound on the weight of a row
     penalty : what is minimised beside the losses
+    ridges : the ridge of each weight, (D,), or one number for all of them
     """
 
     source: Source
@@ -77,6 +78,7 @@ class Objective(Generic[Source]):
     linear: Weights
     largest_weight: float = 1.0
     penalty: Penalty = RIDGE
+    ridges: Any = field(init=False, compare=False, repr=False)
     _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
     """See `memoised_sums`."""
 
@@ -84,6 +86,7 @@ class Objective(Generic[Source]):
         # An objective that is made by replacing a part of another one, such as its rows, remembers no sums of that one.
         row_sum = RowSum(self.loss, self.row_bound, self.intercept, 1, self.largest_weight)
         object.__setattr__(self, "_sums", memoised_sums(self.source, row_sum, self.linear.shape[1]))
+        object.__setattr__(self, "ridges", self.penalty.ridges(self.l2))
 
     @property
     def loss_bounds(self) -> LossConstants:
@@ -94,11 +97,6 @@ class Objective(Generic[Source]):
     def row_norm(self) -> float:
         """Largest L2 norm of a clipped row with its intercept constant, in the norm of a form if there is one."""
         return self.penalty.row_norm(self.row_bound, self.intercept)
-
-    @property
-    def ridges(self) -> Any:
-        """The ridge of each weight, (D,), or one number for all of them."""
-        return self.penalty.ridges(self.l2)
 
     @property
     def l1(self) -> Array:
@@ -167,8 +165,12 @@ class Objective(Generic[Source]):
         return Totals(totals.value, form.sums_in_norm(totals.gradient), hessian)
 
     def _slopes(self, weights: Weights) -> Array:
-        """The gradients (k, D) of the penalty."""
-        return self.penalty.gradient(self.l2, weights, self.loss.constants.n_outputs, self.source.n_features)
+        """The gradients (k, D) of the penalty, without an l1 penalty."""
+        if self.penalty.function is None:
+            return np.asarray(self.ridges * weights)
+        return gradient_of_function(
+            self.penalty.function, self.l2, weights, self.loss.constants.n_outputs, self.source.n_features
+        )
 
     def _values(self, weights: Weights) -> Array:
         """(k,): what penalty and linear terms add."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from confide.array_types import Array, Weights
+from confide.erm.coded_rows import unchangeable
 from confide.erm.row_bounds import BallBound, RowBound, norm_with_intercept
 from confide.erm.transformed_losses import asked
 
@@ -136,6 +137,8 @@ class Penalty:
     form : the weights are those in the norm of this form, in which they have the ridge; rows are not mapped
     function : N, m-strongly convex, of the columns' weights of each score, in place of their ridge; its strength is `l2` / m
     has_levels : whether groups of columns are levels of a category, or knots, of a schema; no proof uses it
+    has_ridges_alone : whether there is nothing but ridges of the weights of rows as they are
+    is_ridge : whether there is one ridge for all weights, and nothing else
     """
 
     factors: tuple[float, ...] = ()
@@ -144,16 +147,14 @@ class Penalty:
     form: NormMap | None = None
     function: StronglyConvex | None = None
     has_levels: bool = False
+    has_ridges_alone: bool = field(init=False, compare=False, repr=False)
+    is_ridge: bool = field(init=False, compare=False, repr=False)
 
-    @property
-    def has_ridges_alone(self) -> bool:
-        """Whether there is nothing but ridges of the weights of rows as they are."""
-        return self.l1_ratio == 0.0 and self.form is None and self.function is None
-
-    @property
-    def is_ridge(self) -> bool:
-        """Whether there is one ridge for all weights, and nothing else. It asks no object of the user's."""
-        return self.has_ridges_alone and not self.factors
+    def __post_init__(self) -> None:
+        # No object of the user's is asked.
+        has_ridges_alone = self.l1_ratio == 0.0 and self.form is None and self.function is None
+        object.__setattr__(self, "has_ridges_alone", has_ridges_alone)
+        object.__setattr__(self, "is_ridge", has_ridges_alone and not self.factors)
 
     @property
     def strong_convexity(self) -> float:
@@ -166,18 +167,12 @@ class Penalty:
         return norm_with_intercept(bound, intercept)
 
     def ridges(self, l2: float) -> Any:
-        """The ridge of each weight, (D,), or one number for all of them."""
-        return l2 * np.repeat(self.factors, self.sizes) if self.factors else l2
+        """The ridge of each weight, (D,), or one number for all of them. Nobody can write to it."""
+        return unchangeable(l2 * np.repeat(self.factors, self.sizes)) if self.factors else l2
 
     def l1_strength(self, l2: float) -> float:
         """The strength of the l1 penalty on each weight that has one."""
         return l2 * (self.l1_ratio / (1.0 - self.l1_ratio))
-
-    def gradient(self, l2: float, weights: Weights, n_outputs: int, n_features: int) -> Array:
-        """(k, o D), at weights (k, o D); without an l1 penalty."""
-        if self.function is not None:
-            return _gradient_of_function(self.function, l2, weights, n_outputs, n_features)
-        return np.asarray(self.ridges(l2) * weights)
 
     def value(self, l2: float, weights: Weights, n_outputs: int, n_features: int) -> Array:
         """(k,), at weights (k, o D); without an l1 penalty."""
@@ -213,7 +208,7 @@ def slopes_of(penalty: StronglyConvex, weights: Weights) -> Weights:
     return np.array([_called(penalty.gradient, point, point.shape) for point in weights], dtype=np.float64)
 
 
-def _gradient_of_function(function: StronglyConvex, l2: float, weights: Weights, n_outputs: int, n_features: int) -> Array:
+def gradient_of_function(function: StronglyConvex, l2: float, weights: Weights, n_outputs: int, n_features: int) -> Array:
     """The gradients (k, o D) of l2 / m N of the columns' weights of each score, and of the ridge of the intercept."""
     by_score = weights.reshape(len(weights) * n_outputs, -1)
     slopes = l2 * by_score

@@ -64,6 +64,7 @@ class BallBound:
     """
 
     norm: float
+    l2_norm: float = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # A number of NumPy is compared in its own precision, in which the smallest bound may be 0.
@@ -72,10 +73,7 @@ class BallBound:
         if not ok or not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
             raise ParameterError("a row norm must be a number between 2^-300 and 2^300, or inf when the budget is inf.")
         object.__setattr__(self, "norm", float(norm))
-
-    @property
-    def l2_norm(self) -> float:
-        return self.norm
+        object.__setattr__(self, "l2_norm", self.norm)
 
     def check_width(self, n_features: int) -> None:
         """Rows of every width fit a ball."""
@@ -240,6 +238,7 @@ class Centred:
     inner: RowBound
     centre: tuple[float, ...]
     radius: float
+    l2_norm: float = field(init=False, compare=False, repr=False)
     _centre: Array = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -254,16 +253,13 @@ class Centred:
             )
         object.__setattr__(self, "centre", centre)
         object.__setattr__(self, "radius", radius)
+        object.__setattr__(self, "l2_norm", norm)
         object.__setattr__(self, "_centre", unchangeable(np.array(centre)))
 
     @classmethod
     def unmoved(cls, inner: RowBound, n_features: int) -> Self:
         """The bound before a centre is known. It has the same norm as every other one with this inner bound."""
         return cls(inner, (0.0,) * n_features, inner.l2_norm)
-
-    @property
-    def l2_norm(self) -> float:
-        return self.inner.l2_norm
 
     @property
     def magnification(self) -> float:

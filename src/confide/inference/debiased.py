@@ -31,8 +31,6 @@ from confide.features.encoder import Encoder
 from confide.inference.intervals import CheckedEvidence, Evidence, Uncertainty
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.curvature import CONSTANT
-from confide.privacy.lattice import LatticeLaplace
-from confide.privacy.moments import summed_norm
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.standardised_sums import LARGEST_STEP, RiskSums, StandardisedSums, largest_bend, largest_difference
 
@@ -79,7 +77,7 @@ class RisksEvidence(CheckedEvidence):
         n_rows = max(sums.n_rows, 1.0)
         _, bends, counts = plan.query.scales
         noise = float(plan.deviation)
-        of_bends = noise * largest_bend(steps) * summed_norm(plan.problem) / bends / n_rows
+        of_bends = noise * largest_bend(steps) * plan.problem.summed_norm / bends / n_rows
         return cls(
             steps,
             sums.differences / n_rows,
@@ -88,7 +86,7 @@ class RisksEvidence(CheckedEvidence):
             n_rows,
             (noise * largest_difference(steps) / n_rows, of_bends),
             noise / counts / n_rows if counts else 0.0,
-            isinstance(plan.lattice, LatticeLaplace),
+            plan.law == "laplace",
         )
 
     def _fits(self) -> bool:

@@ -16,7 +16,6 @@ from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget
 from confide.privacy.curvature import Curvature, deviations_of_curvature
 from confide.privacy.direction_sums import DirectionSums
-from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Plan
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.spreads import Spreads
@@ -107,7 +106,7 @@ class InterestPlan:
             curvature_deviation=of_curvature,
             slope_deviation=of_slopes,
             sums_deviations=(float(units[0]), float(units[1]), float(units[2])),
-            is_laplace=isinstance(sums.lattice, LatticeLaplace),
+            is_laplace=sums.law == "laplace",
             design=design,
         )
         budget = training.event.budget

@@ -37,7 +37,6 @@ from confide.errors import ParameterError, as_float
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign, read_fields, written_fields
 from confide.known_words import suggest_keywords_of, words_of
 from confide.privacy.bundles import Bundles
-from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.moments import Moments, directions_of
 from confide.privacy.noise import Entropy
@@ -106,25 +105,15 @@ class CheckedEvidence(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightNoise:
-    """Noise of a known distribution that is part of the error of the weights.
-
-    Attributes
-    ----------
-    noise : Noise
-    in_objective : bool
-        Whether it was added to the summed objective. Otherwise it was added to the weights.
-    """
-
-    noise: Noise
-    in_objective: bool
+class WeightNoise(Noise):
+    """Noise of a known distribution that is part of the error of the weights, as files hold it."""
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        shape = self.noise.shape
+        shape = self.shape
         return {
-            "law": self.noise.law,
-            "scale": self.noise.scale,
+            "law": self.law,
+            "scale": self.scale,
             "shape": shape.name,
             "sizes": list(shape.sizes),
             "scales": list(shape.scales),
@@ -153,7 +142,7 @@ class WeightNoise:
         is_positive = all(math.isfinite(x) and x > 0.0 for x in (value["scale"], *scales, *sizes))
         if shape.name != value["shape"] or not is_positive:
             raise unknown
-        return cls(Noise(shape, value["law"], float(value["scale"]), value["in_objective"]), value["in_objective"])
+        return cls(shape, value["law"], float(value["scale"]), value["in_objective"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +205,7 @@ class Evidence(CheckedEvidence):
             and size % self.n_outputs == 0
             and self.weights.shape == (size,)
             and self.curvature.shape == self.slope.shape == (width, width)
-            and all(part.noise.shape.dimension == size for part in self.noises)
+            and all(part.shape.dimension == size for part in self.noises)
             and self.centre.shape == (size,)
             and min(self.intercept, self.curvature_deviation, self.slope_deviation) >= 0.0
             and self.l2 > 0.0
@@ -228,14 +217,16 @@ class Evidence(CheckedEvidence):
     def of(cls, plan: Plan, weights: Array, moments: SumPlan[Moments], released: tuple[Array, Array]) -> Self:
         """The evidence of a release: the weights (D,) that were released by `plan`, and the moments at these weights."""
         curvature, slope = released
-        noises = [] if plan.noise is None else [WeightNoise(plan.noise, plan.noise.in_objective)]
-        if (grid := plan.lattice) is not None:
+        noise, noises = plan.noise, list[WeightNoise]()
+        if noise is not None:
+            noises.append(WeightNoise(noise.shape, noise.law, noise.scale, noise.in_objective))
+        grid: Any = plan.lattice
+        if grid is not None:
             # Treated as the continuous noise of the same size, with independent entries.
-            if isinstance(grid, LatticeLaplace):
-                noise = Noise(Groups((grid.dimension,), (grid.scale,)), "laplace", 1.0)
+            if grid.law == "laplace":
+                noises.append(WeightNoise(Groups((grid.dimension,), (grid.scale,)), "laplace", 1.0))
             else:
-                noise = Noise(Ball(grid.dimension, grid.norm / math.sqrt(grid.dimension)), "gaussian", 1.0)
-            noises.append(WeightNoise(noise, in_objective=False))
+                noises.append(WeightNoise(Ball(grid.dimension, grid.norm / math.sqrt(grid.dimension)), "gaussian", 1.0))
         return cls(
             weights=weights,
             intercept=plan.problem.intercept,
@@ -584,7 +575,7 @@ def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
     added = 2.0 * math.sqrt(2.0 / row_width) * evidence.slope_deviation
     # The mean variance of an entry of the noise on the weights, and of that in the objective.
     on_weights, in_objective = (
-        sum(part.noise.norm**2 / len(evidence.weights) for part in evidence.noises if part.in_objective == inside)
+        sum(part.norm**2 / len(evidence.weights) for part in evidence.noises if part.in_objective == inside)
         for inside in (False, True)
     )
     known = []
@@ -678,7 +669,7 @@ def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> 
     errors = np.zeros((_N_DRAWS if evidence.noises else 0, basis.shape[1]))
     multiplied = covariance.copy()
     for position, noise in enumerate(evidence.noises):
-        draws = noise_draws(noise.noise, position)[:, block.weights] @ block.directions.T
+        draws = noise_draws(noise, position)[:, block.weights] @ block.directions.T
         errors += draws @ (columns if noise.in_objective else step.T @ basis)
         if noise.in_objective:
             multiplied += draws.T @ draws / len(draws)

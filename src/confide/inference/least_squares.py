@@ -32,7 +32,6 @@ from confide.inference.intervals import (
     root_of,
 )
 from confide.inference.sampling_design import INDEPENDENT, OTHER_VERSION, SamplingDesign
-from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise
 from confide.privacy.shapes import Ball, Groups
 from confide.privacy.sufficient_statistics import NoisyStatistics
@@ -106,8 +105,7 @@ class SumsEvidence(CheckedEvidence):
     def of(cls, sums: NoisyStatistics, weights: Array) -> Self:
         """The evidence of a release: noisy sums, and the weights (D,) that were made from them."""
         plan = sums.plan
-        law = "none" if plan.lattice is None else "laplace" if isinstance(plan.lattice, LatticeLaplace) else "gaussian"
-        law = law if plan.noise is None else plan.noise.shape.name
+        law = plan.law if plan.noise is None else plan.noise.shape.name
         deviations = (plan.diagonal_deviation, plan.product_deviation, plan.target_deviation, plan.square_deviation)
         problem = plan.problem
         return cls(

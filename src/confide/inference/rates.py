@@ -16,7 +16,6 @@ from scipy.special import ndtr, ndtri
 from confide.array_types import Array
 from confide.errors import ParameterError, checked_flag
 from confide.inference.intervals import draws_of_errors, level_of_each
-from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.tables import Counts
 
@@ -431,7 +430,7 @@ class Evaluation:
     @property
     def table(self) -> NoisyTable:
         """The counts with their noise, for quotients of their sums."""
-        kurtosis = LAPLACE_KURTOSIS if isinstance(self.plan.lattice, LatticeLaplace) else 0.0
+        kurtosis = LAPLACE_KURTOSIS if self.plan.law == "laplace" else 0.0
         return NoisyTable(self.counts, self.plan.deviation, self.n_rows is not None, self.level, kurtosis)
 
     def _cells(self, true: int, predicted: int) -> Array:

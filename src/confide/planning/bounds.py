@@ -29,7 +29,7 @@ from confide.errors import InsufficientRegularisation, ParameterError
 from confide.planning.made_up_fits import estimator_with, estimator_without_shares
 from confide.planning.simulation import check_failure, check_positive, check_whole
 from confide.privacy.budgets import Neighbours
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
+from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Shape
@@ -295,14 +295,12 @@ def _unit_norms(shape: Shape, law: str) -> tuple[float, ...]:
     return tuple(sorted(float(np.linalg.norm(draw(shape, 1, 1.0))) for _ in range(_N_DRAWS)))
 
 
-def lattice_quantile(lattice: LatticeNoise, failure: float) -> float:
+def lattice_quantile(lattice: Any, failure: float) -> float:
     """An L2 norm that the exact noise on a grid exceeds with probability at most `failure`."""
     n = lattice.dimension
-    if isinstance(lattice, LatticeGaussian):
+    if lattice.law == "gaussian":
         # A standard deviation has at least 40 grid steps, so this is the continuous law up to the size of a grid cell.
-        return float(lattice.deviation) * float(stats.chi.ppf(1.0 - failure, n)) + math.sqrt(n) * lattice.step
-    if not isinstance(lattice, LatticeLaplace):
-        raise ParameterError("the distribution of the noise on the grid is unknown.")
+        return float(lattice.deviation) * float(stats.chi.ppf(1.0 - failure, n)) + math.sqrt(n) * float(lattice.step)
     # Two bounds: by the largest coordinate, as P(|s| > x) <= 2 exp(-x / scale) for each; by Markov's inequality for |s|^4.
     largest = math.sqrt(n) * float(lattice.scale) * math.log(2.0 * n / failure)
     decay = math.exp(-lattice.step / float(lattice.scale))
@@ -350,12 +348,12 @@ def spherical(dimension: int, law: str, scale: float) -> Lengths:
     )
 
 
-def on_grid(lattice: LatticeNoise) -> Lengths:
+def on_grid(lattice: Any) -> Lengths:
     """Those of exact noise on a grid, as near to its continuous law as a grid step in each coordinate."""
-    size, step, corner = lattice.dimension, lattice.step, math.sqrt(lattice.dimension) * lattice.step
-    if not isinstance(lattice, LatticeLaplace):
-        gaussian: Any = lattice
-        from_point, along_rows = spherical(size, "gaussian", float(gaussian.deviation))
+    size, step = int(lattice.dimension), float(lattice.step)
+    corner = math.sqrt(size) * step
+    if lattice.law == "gaussian":
+        from_point, along_rows = spherical(size, "gaussian", float(lattice.deviation))
         return Lengths(
             lambda distance, failure: from_point(distance, failure) + corner, lambda failure: along_rows(failure) + step
         )

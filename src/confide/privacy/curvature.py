@@ -23,7 +23,7 @@ from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
-from confide.privacy.moments import largest_norm, shortened, summed_norm, window_of
+from confide.privacy.moments import largest_norm, shortened, window_of
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 
 WINDOW = 2.0**-6
@@ -127,7 +127,7 @@ class Curvature(SumQuery):
         """Largest L2 distance between computed and exact sums. proofs/curvature.md, theorem 2."""
         problem, loss = self.problem, self.problem.loss_bounds
         window = window_of(loss, WINDOW)
-        scores = loss.smoothness * ((2 * problem.row_width + 8) * summed_norm(problem) * self.largest_norm + window)
+        scores = loss.smoothness * ((2 * problem.row_width + 8) * problem.summed_norm * self.largest_norm + window)
         slopes = loss.rounding * loss.lipschitz + scores
         of_row = 2**13 * (problem.row_width + 8)
         bend = slopes / (window * loss.smoothness) + of_row

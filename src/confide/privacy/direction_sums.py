@@ -19,7 +19,7 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP
 from confide.privacy.curvature import WINDOW, curvature_sum, largest_bend, reach_of, too_inexact
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
-from confide.privacy.moments import shortened, summed_norm, window_of
+from confide.privacy.moments import shortened, window_of
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 
 _UNIT = 2.0**-53
@@ -84,7 +84,7 @@ class DirectionSums(SumQuery):
         """Largest L2 distance between computed and exact sums. proofs/direction_sums.md, theorem 2."""
         problem, loss = self.problem, self.problem.loss_bounds
         terms, window = 2 * problem.row_width + 8, window_of(loss, WINDOW)
-        scores = loss.smoothness * (terms * summed_norm(problem) * self.largest_norm + window)
+        scores = loss.smoothness * (terms * problem.summed_norm * self.largest_norm + window)
         slopes = loss.rounding * loss.lipschitz + scores
         along = terms * _LONGEST_DIRECTION
         pull = slopes / loss.lipschitz + along + 4.0
@@ -98,7 +98,7 @@ class DirectionSums(SumQuery):
         problem = self.problem
         if directions.shape != (self.n_directions, problem.row_width):
             raise ParameterError(ANOTHERS)
-        longest = _LONGEST_DIRECTION / summed_norm(problem) if math.isfinite(self.largest_norm) else math.inf
+        longest = _LONGEST_DIRECTION / problem.summed_norm if math.isfinite(self.largest_norm) else math.inf
         kept = tuple(tuple(shortened(direction, longest).tolist()) for direction in directions)
         row_sum = DirectionSum(curvature_sum(problem), kept)
         sums = rows.sum_over_rows(row_sum, shortened(weights, self.largest_norm)).gradient

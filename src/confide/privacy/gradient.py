@@ -18,7 +18,6 @@ import numpy as np
 
 from confide.array_types import Weights
 from confide.erm.objective import Solver
-from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes
@@ -99,8 +98,7 @@ class Descent:
         """Largest L2 distance of the exact sums of neighbours: once or twice the largest clipped gradient of a row."""
         rows = 2.0 if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
         # The norm to which the sum itself clips, whatever norm a problem with a form of its own may have.
-        norm = norm_with_intercept(problem.row_bound, problem.intercept)
-        return rows * problem.largest_weight * self.slope_limit * norm * _UP
+        return rows * problem.largest_weight * self.slope_limit * problem.summed_norm * _UP
 
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -138,22 +138,28 @@ class LatticeNoise:
     dimension : number of weights of one problem
     exponent : k of the grid step 2^k
     l2_sensitivity : largest L2 distance of the weights of neighbours, before rounding
+
+    Attributes
+    ----------
+    law : "laplace" or "gaussian"
+    deviation : standard deviation of the noise on one weight
+    step : the grid step
+    rounded_sensitivity : largest L2 distance after rounding, which changes the difference of two numbers by at most a step
     """
 
     dimension: int
     exponent: int
     l2_sensitivity: float
+    step: float = field(init=False, compare=False, repr=False)
+    rounded_sensitivity: float = field(init=False, compare=False, repr=False)
 
-    @property
-    def step(self) -> float:
-        """The grid step."""
-        return math.ldexp(1.0, self.exponent)
+    law: ClassVar[str]
 
-    @property
-    def rounded_sensitivity(self) -> float:
-        """Largest L2 distance after rounding. Rounding changes the difference of two numbers by at most a step."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", math.ldexp(1.0, self.exponent))
         # proofs/lattice.md, section 2, in the units of the weights.
-        return (self.l2_sensitivity + math.sqrt(self.dimension) * self.step) * _UPWARDS
+        longest = (self.l2_sensitivity + math.sqrt(self.dimension) * self.step) * _UPWARDS
+        object.__setattr__(self, "rounded_sensitivity", longest)
 
     @property
     def norm(self) -> float:
@@ -184,9 +190,25 @@ class LatticeNoise:
 
 @dataclass(frozen=True, slots=True)
 class LatticeLaplace(LatticeNoise):
-    """Independent discrete Laplace noise: a release of one row is `epsilon`-private."""
+    """Independent discrete Laplace noise: a release of one row is `epsilon`-private.
+
+    Attributes
+    ----------
+    scale : scale of the law, in the units of the weights
+    """
 
     epsilon: float
+    scale: float = field(init=False, compare=False, repr=False)
+    deviation: float = field(init=False, compare=False, repr=False)
+
+    law = "laplace"
+
+    def __post_init__(self) -> None:
+        LatticeNoise.__post_init__(self)
+        # proofs/lattice.md, section 3: L1 distances are at most sqrt(d) times L2 distances.
+        scale = math.sqrt(self.dimension) * self.rounded_sensitivity / self.epsilon * _UPWARDS
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "deviation", math.sqrt(2.0) * scale)
 
     @classmethod
     def of_l1(cls, dimension: int, l1_sensitivity: float, epsilon: float) -> Self:
@@ -199,17 +221,6 @@ class LatticeLaplace(LatticeNoise):
         exponent = lattice_exponent(l2_sensitivity / max(1.0, epsilon), dimension)
         return cls(dimension, exponent, l2_sensitivity, epsilon)
 
-    @property
-    def scale(self) -> float:
-        """Scale of the law, in the units of the weights."""
-        # proofs/lattice.md, section 3: L1 distances are at most sqrt(d) times L2 distances.
-        return math.sqrt(self.dimension) * self.rounded_sensitivity / self.epsilon * _UPWARDS
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise on one weight."""
-        return math.sqrt(2.0) * self.scale
-
 
 @dataclass(frozen=True, slots=True)
 class LatticeGaussian(LatticeNoise):
@@ -217,7 +228,10 @@ class LatticeGaussian(LatticeNoise):
 
     deviation: float
 
+    law = "gaussian"
+
     def __post_init__(self) -> None:
+        LatticeNoise.__post_init__(self)
         if not self.deviation >= _LEAST_DEVIATION * self.step:
             raise ParameterError("the deviation of Gaussian noise on a grid must be at least 40 grid steps.")
 

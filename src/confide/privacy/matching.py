@@ -21,7 +21,6 @@ from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.plan_text import document_of_sum
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours
-from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan, SumQuery, refuse_inexact
@@ -132,9 +131,8 @@ class CountsAndResiduals(SumQuery):
         """Release the sums, and give the weights with the intercept that follows. Their event was charged before."""
         if type(part) is not SumPlan or part not in plan.parts or not _is_paid(plan, part):
             raise ParameterError(ANOTHERS)
-        law = "laplace" if isinstance(part.lattice, LatticeLaplace) else "gaussian"
         # Rows may have been centred since, and the sums are of rows as they are now.
-        again = matching_plan(plan.problem, part.budget, part.share, law)
+        again = matching_plan(plan.problem, part.budget, part.share, part.law)
         if part.budget != plan.event.budget or part.lattice != again.lattice:
             raise ParameterError(ANOTHERS)
         moved: Weights = again.release(rows, entropy, weights)
@@ -184,7 +182,7 @@ def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
 def _is_paid(plan: Plan, matching: SumPlan[CountsAndResiduals]) -> bool:
     """Whether the plan of the weights leaves enough of the budget for the sums, beside its other parts: theorem 3."""
     whole, of_weights = plan.event.budget, plan.budget
-    if isinstance(whole, ApproxDP) and isinstance(matching.lattice, LatticeGaussian):
+    if isinstance(whole, ApproxDP) and matching.law == "gaussian":
         return of_weights == whole and math.hypot(*(part.mu for part in plan.parts)) <= plan.problem.beside_mu
     if type(of_weights) is not type(whole) or getattr(of_weights, "delta", 0.0) > getattr(whole, "delta", 0.0):
         return False

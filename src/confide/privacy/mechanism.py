@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -45,6 +45,10 @@ class ProblemFacts:
     rows_per_person : upper bound on the number of rows that one person contributed
     set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
         small probability, and this is by how much less probable that event must be
+    summed_norm : largest L2 norm of a clipped row with its intercept, as rows are summed
+    row_norm : the same in the norm of a form, if a penalty has one
+    row_width : number of entries D of a row, including the constant of the intercept
+    n_weights : number of weights that are released together, including the intercept
     """
 
     row_bound: RowBound
@@ -56,6 +60,10 @@ class ProblemFacts:
     neighbours: Neighbours
     rows_per_person: int = 1
     set_aside: float = 0.0
+    summed_norm: float = field(init=False, compare=False, repr=False)
+    row_norm: float = field(init=False, compare=False, repr=False)
+    row_width: int = field(init=False, compare=False, repr=False)
+    n_weights: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_rows_low <= self.n_rows_high:
@@ -65,21 +73,13 @@ class ProblemFacts:
         if self.rows_per_person < 1:
             raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
         self.row_bound.check_width(self.n_features)
+        norm, width = norm_with_intercept(self.row_bound, self.intercept), self.n_features + (self.intercept > 0.0)
+        self._hold(summed_norm=norm, row_norm=norm, row_width=width, n_weights=width)
 
-    @property
-    def row_norm(self) -> float:
-        """Largest L2 norm of a clipped row with its intercept."""
-        return norm_with_intercept(self.row_bound, self.intercept)
-
-    @property
-    def row_width(self) -> int:
-        """Number of entries D of a row, including the constant of the intercept."""
-        return self.n_features + (self.intercept > 0.0)
-
-    @property
-    def n_weights(self) -> int:
-        """Number of weights that are released together, including the intercept."""
-        return self.row_width
+    def _hold(self, **facts: Any) -> None:
+        """Compute once what plan and release ask for many times."""
+        for name, fact in facts.items():
+            object.__setattr__(self, name, fact)
 
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
         """What a ledger counts for a release at this budget, see `Event.of`."""
@@ -120,6 +120,8 @@ class Problem(ProblemFacts):
         of all of them together, as one Gaussian mechanism
     prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
     penalty : what is minimised beside the losses; it has at most one part, since no theorem covers two together
+    loss_bounds : constants of the loss of a row with its weight. Every calibration uses them
+    n_weights : number of weights o D, for all scores of the loss
     """
 
     loss: Loss
@@ -128,9 +130,12 @@ class Problem(ProblemFacts):
     beside_mu: float = 0.0
     prior: tuple[float, ...] = ()
     penalty: Penalty = RIDGE
+    loss_bounds: LossConstants = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
+        loss = self.loss.constants
+        self._hold(n_weights=loss.n_outputs * self.row_width)
         if self.prior and not (len(self.prior) == self.n_weights and all(abs(x) <= LARGEST_OF_A_PRIOR for x in self.prior)):
             raise ParameterError(f"a prior needs {self.n_weights} weights, each a finite number of at most 2^200 in size.")
         if not 0.0 < self.l2 < math.inf:
@@ -141,11 +146,13 @@ class Problem(ProblemFacts):
             raise ParameterError("beside_mu must be a finite number of at least 0.")
         # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
         # proofs/centring.md.
-        if isinstance(self.row_bound, Centred) and not (self.loss.constants.bounded_slopes and self.intercept > 0.0):
+        if isinstance(self.row_bound, Centred) and not (loss.bounded_slopes and self.intercept > 0.0):
             raise ParameterError(
                 "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
             )
         self._check_penalty()
+        norm = self.penalty.row_norm(self.row_bound, self.intercept)
+        self._hold(loss_bounds=loss.weighted(self.largest_weight), row_norm=norm)
 
     def _check_penalty(self) -> None:
         """Refuse a penalty that no theorem covers."""
@@ -176,11 +183,6 @@ class Problem(ProblemFacts):
             )
 
     @property
-    def row_norm(self) -> float:
-        """Largest L2 norm of a clipped row with its intercept, in the norm of a form if there is one."""
-        return self.penalty.row_norm(self.row_bound, self.intercept)
-
-    @property
     def curved_norm(self) -> float:
         """R of the curvature of a row beside its ridges: the largest root of the sum of x_d^2 / r_d, r their factors."""
         factors = self.penalty.factors
@@ -188,16 +190,6 @@ class Problem(ProblemFacts):
             return self.row_norm
         _, scales = groups_of(self.row_bound, self.intercept)
         return math.sqrt(math.fsum(scale**2 / factor for scale, factor in zip(scales, factors, strict=True))) * _UP
-
-    @property
-    def loss_bounds(self) -> LossConstants:
-        """Constants of the loss of a row with its weight. Every calibration uses them."""
-        return self.loss.constants.weighted(self.largest_weight)
-
-    @property
-    def n_weights(self) -> int:
-        """Number of weights o D, for all scores of the loss."""
-        return self.loss.constants.n_outputs * self.row_width
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -218,8 +210,8 @@ class Problem(ProblemFacts):
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
         facts = (self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
-        centred, plain_norm = isinstance(self.row_bound, Centred), norm_with_intercept(self.row_bound, self.intercept)
-        return GradientRounding(*facts, centred, math.hypot(*self.prior), self.intercept, self.penalty, plain_norm)
+        beside = (isinstance(self.row_bound, Centred), math.hypot(*self.prior), self.intercept, self.penalty)
+        return GradientRounding(*facts, *beside, self.summed_norm)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
         """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.
@@ -244,17 +236,18 @@ class Noise:
         1 / scale deviations long
     scale : rate of the Laplace law, or scale of the Gaussian one
     in_objective : whether it is added to the summed objective, whose curvature damps it; otherwise to weights or sums
+    norm : root mean square of the L2 norm
     """
 
     shape: Shape
     law: str
     scale: float
     in_objective: bool = False
+    norm: float = field(init=False, compare=False, repr=False)
 
-    @property
-    def norm(self) -> float:
-        """Root mean square of the L2 norm."""
-        return self.shape.laplace_norm(self.scale) if self.law == "laplace" else self.shape.gaussian_norm(self.scale)
+    def __post_init__(self) -> None:
+        norm = self.shape.laplace_norm if self.law == "laplace" else self.shape.gaussian_norm
+        object.__setattr__(self, "norm", norm(self.scale))
 
     def bound(self, log_failure: float) -> float:
         """An L2 norm that a draw exceeds with probability at most exp(log_failure)."""
@@ -410,6 +403,6 @@ def zero_weights(problem: Problem) -> Weights:
 def tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
     """The tolerance, and the largest distance of certified weights from the exact minimiser for noise of the exact law."""
     failure, rounding = log_failure(budget, problem), problem.rounding(l2)
-    tolerance = planned_tolerance(rounding, noise.bound(failure))
-    error = noise.error(failure) + rounding.linear_error(noise.bound(failure))
-    return tolerance, (tolerance + error) / l2 * _UP
+    longest = noise.bound(failure)
+    tolerance = planned_tolerance(rounding, longest)
+    return tolerance, (tolerance + (noise.error(failure) + rounding.linear_error(longest))) / l2 * _UP

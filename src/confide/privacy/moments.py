@@ -22,7 +22,6 @@ from confide import expected_noise
 from confide.array_types import Array, Weights
 from confide.erm.losses import LossConstants
 from confide.erm.moment_sums import MomentSum
-from confide.erm.row_bounds import norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
@@ -84,11 +83,6 @@ def window_of(loss: LossConstants, window: float) -> float:
     return window if loss.self_concordant else window * loss.lipschitz / loss.smoothness
 
 
-def summed_norm(problem: Problem) -> float:
-    """The largest L2 norm of a row as sums have it. With a form in whose norm rows are only later, it is not `row_norm`."""
-    return norm_with_intercept(problem.row_bound, problem.intercept)
-
-
 def largest_norm(training: Plan, budget: Budget) -> float:
     """The norm to which released weights are shortened: twice the bound on exact minimisers, plus ten times the noise."""
     problem, noise_bound = training.problem, 0.0
@@ -133,7 +127,7 @@ class Moments(SumQuery):
         scale = expected_noise.balanced_scale(joint_bound, loss)
         if not budget.is_private:
             return SumPlan.of(cls(problem, scale, math.inf, math.inf), budget)
-        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= summed_norm(problem) <= 2.0**250):
+        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= problem.summed_norm <= 2.0**250):
             # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
             raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
         query = cls(problem, scale, joint_bound(loss, scale), largest_norm(training, budget))
@@ -169,7 +163,7 @@ class Moments(SumQuery):
         Theorem 1: that of the positive semidefinite terms of two rows is at most sqrt(2) times their bound.
         """
         shift = math.sqrt(2.0) if self.problem.neighbours is Neighbours.REPLACE_ONE else 1.0
-        return shift * self.bound * summed_norm(self.problem) ** 2 * _UP
+        return shift * self.bound * self.problem.summed_norm**2 * _UP
 
     @property
     def distances(self) -> tuple[float, float]:
@@ -180,7 +174,7 @@ class Moments(SumQuery):
     def rounding(self) -> float:
         """Largest L2 distance between computed and exact scaled moments. proofs/moments.md, theorems 2 and 5."""
         problem = self.problem
-        loss, dimension, norm = problem.loss_bounds, problem.row_width, summed_norm(problem)
+        loss, dimension, norm = problem.loss_bounds, problem.row_width, problem.summed_norm
         window = window_of(loss, _WINDOW)
         scores = loss.smoothness * ((2 * dimension + 8) * norm * self.largest_norm + window)
         turning = 0 if loss.separable else 2 * (loss.n_outputs + 2) * loss.rank
@@ -198,7 +192,7 @@ class Moments(SumQuery):
 
     def large(self, noise_bound: float) -> float:
         """A bound on moments with noise within this bound."""
-        return self.problem.n_rows_high * self.bound * summed_norm(self.problem) ** 2 + 2.0 * noise_bound
+        return self.problem.n_rows_high * self.bound * self.problem.summed_norm**2 + 2.0 * noise_bound
 
     def summed(self, rows: RowSource, weights: Weights) -> Array:
         """The scaled moments (N,) at released weights (1, D); off-diagonal entries are multiplied by sqrt(2)."""

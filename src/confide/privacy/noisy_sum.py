@@ -140,6 +140,11 @@ class SumPlan(Generic[Query]):
         return Neighbours(self.query.protected.neighbours)
 
     @property
+    def law(self) -> str:
+        """The law of the exact noise: "laplace", "gaussian", or "none" where there is no privacy."""
+        return "none" if self.lattice is None else self.lattice.law
+
+    @property
     def mu(self) -> float:
         """Under Gaussian noise, the shift over deviation for one row, rounded upwards; otherwise infinity."""
         return 1.0 / self.lattice.multiplier * _UP if isinstance(self.lattice, LatticeGaussian) else math.inf
@@ -147,7 +152,7 @@ class SumPlan(Generic[Query]):
     @property
     def excess_kurtosis(self) -> float:
         """Excess kurtosis of the noise on one number: 3 for Laplace noise, 0 for Gaussian noise."""
-        return 3.0 if isinstance(self.lattice, LatticeLaplace) else 0.0
+        return 3.0 if self.law == "laplace" else 0.0
 
     def _is_of_its_query(self, lattice: LatticeNoise) -> bool:
         """Whether the noise is for as many numbers as the query has, and the event protects whom the query does."""

@@ -163,12 +163,13 @@ class ObjectivePerturbation:
         """The plan with the least noise in the objective among the laws, each in its best shape."""
         # All shapes of one bound on rows have the same L2 norm. So their calibrations agree, and their noise can be
         # compared.
-        best = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
+        shapes = problem.shapes
+        best = min(shapes, key=lambda shape: shape.laplace_norm(1.0))
         # The account of Laplace noise knows no other releases.
         laplace = partial(_laplace_plan, problem, budget, best)
         plans = [first_small_seal(laplace, _LAPLACE_SHARES)] if problem.beside_mu == 0.0 else []
         if not isinstance(budget, PureDP):
-            best = min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0))
+            best = min(shapes, key=lambda shape: shape.gaussian_norm(1.0))
             gaussian = partial(gaussian_plan, problem, budget, best, largest_seal=1.01 * LARGEST_SEAL_NOISE)
             plans.append(first_small_seal(gaussian, _GAUSSIAN_SHARES))
         possible = [plan for plan in plans if plan is not None and plan.seal_share <= self.largest_seal_share]

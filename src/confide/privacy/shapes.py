@@ -13,7 +13,7 @@ import functools
 import itertools
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -36,30 +36,30 @@ class Shape:
     sizes : number of columns of each group
     scales : largest norm of each group
     linked : for each group, whether the entries of a row in it always add up to its scale
+
+    Attributes
+    ----------
+    dimension : D, number of coordinates
+    free_dimension : dimension of the space that holds the noise: each linked group takes one dimension away
+    l2_norm : R_2, the largest L2 norm of a clipped row, rounded upwards
     """
 
     sizes: tuple[int, ...]
     scales: tuple[float, ...]
     linked: tuple[bool, ...]
+    dimension: int = field(init=False, compare=False, repr=False)
+    free_dimension: int = field(init=False, compare=False, repr=False)
+    l2_norm: float = field(init=False, compare=False, repr=False)
 
     name: ClassVar[str]
     laplace_error: ClassVar[float]
     """Bound on |computed draw - exact draw|_2 over `laplace_bound`."""
 
-    @property
-    def dimension(self) -> int:
-        """D, number of coordinates."""
-        return sum(self.sizes)
-
-    @property
-    def free_dimension(self) -> int:
-        """Dimension of the space that holds the noise: each linked group takes one dimension away."""
-        return self.dimension - sum(self.linked)
-
-    @property
-    def l2_norm(self) -> float:
-        """R_2, the largest L2 norm of a clipped row, rounded upwards."""
-        return math.sqrt(math.fsum(scale * scale for scale in self.scales)) * (1.0 + 2.0**-50)
+    def __post_init__(self) -> None:
+        dimension, squares = sum(self.sizes), [scale * scale for scale in self.scales]
+        object.__setattr__(self, "dimension", dimension)
+        object.__setattr__(self, "free_dimension", dimension - sum(self.linked))
+        object.__setattr__(self, "l2_norm", math.sqrt(math.fsum(squares)) * (1.0 + 2.0**-50))
 
     def solid_mean_square(self) -> float:
         """E |U|_2^2 for U uniform in the unit ball of the norm."""
@@ -338,13 +338,8 @@ class Mapped(Shape):
 
     def __init__(self, base: Shape, form: NormMap, mapped_norm: float) -> None:
         Shape.__init__(self, base.sizes, base.scales, base.linked)
-        for name, value in (("base", base), ("form", form), ("mapped_norm", mapped_norm)):
+        for name, value in (("base", base), ("form", form), ("mapped_norm", mapped_norm), ("l2_norm", mapped_norm)):
             object.__setattr__(self, name, value)
-
-    @property
-    def l2_norm(self) -> float:
-        """The largest L2 norm of a mapped row."""
-        return self.mapped_norm
 
     @property
     def stretch(self) -> float:

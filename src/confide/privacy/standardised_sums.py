@@ -21,7 +21,7 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
-from confide.privacy.moments import shortened, summed_norm
+from confide.privacy.moments import shortened
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 
 _UNIT = 2.0**-53
@@ -113,7 +113,7 @@ class RiskSums(SumQuery):
     def rounding(self) -> float:
         """L2 distance between the computed and the exact vector of one change. proofs/standardised_sums.md, theorem 2."""
         problem = self.problem
-        norm, is_centred = summed_norm(problem), isinstance(problem.row_bound, Centred)
+        norm, is_centred = problem.summed_norm, isinstance(problem.row_bound, Centred)
         facts = (norm, problem.n_rows_high, problem.row_width, problem.summation_depth, 0.0, is_centred)
         of_probability, of_rate = (
             GradientRounding(loss.constants.weighted(1.0), *facts).bound(_LARGEST_SCORE / norm, 0.0, 0.0)
@@ -121,7 +121,7 @@ class RiskSums(SumQuery):
         )
         constant, (rates, bends, counts) = problem.intercept, self.scales
         exact = 2.0 * of_probability / (constant * _LEAST_DIFFERENCE)
-        exact += rates * 4.0 * of_rate / constant + bends * 2.0 * of_rate / (_LEAST_BEND * summed_norm(problem))
+        exact += rates * 4.0 * of_rate / constant + bends * 2.0 * of_rate / (_LEAST_BEND * problem.summed_norm)
         # Differences, quotients and products of numbers of at most n, and the count.
         last = 16.0 * _UNIT * problem.n_rows_high * (1.0 / _LEAST_DIFFERENCE + rates + bends / _LEAST_BEND)
         return exact + last + counts * (of_probability / constant + 4.0 * _UNIT * problem.n_rows_high)
@@ -138,7 +138,7 @@ class RiskSums(SumQuery):
         after = before.copy()
         after[:, -1] += steps / problem.intercept
         everyone = np.zeros((1, problem.row_width))
-        everyone[0, -1] = _LARGEST_SCORE / summed_norm(problem)
+        everyone[0, -1] = _LARGEST_SCORE / problem.summed_norm
         of_probability, of_rate = (
             RowSum(loss, problem.row_bound, problem.intercept, 1) for loss in (ProbabilityOfRows(), RateOfProbability())
         )
@@ -146,7 +146,7 @@ class RiskSums(SumQuery):
         gradients = rows.sum_over_rows(of_rate, np.vstack([after, before])).gradient
         constant, signs = problem.intercept, np.where(steps < 0.0, -1.0, 1.0)
         differences = signs * (probabilities[:k] - probabilities[k : 2 * k]) / constant / largest_difference(steps)
-        bent = (gradients[:k] - gradients[k:]) / (largest_bend(steps) * summed_norm(problem))[:, None]
+        bent = (gradients[:k] - gradients[k:]) / (largest_bend(steps) * problem.summed_norm)[:, None]
         parts = [differences, rates * 4.0 * gradients[:k, -1] / constant, (bends * bent).ravel()]
         return np.concatenate([*parts, *([counts * probabilities[-1:] / constant] if counts else [])])
 
@@ -158,7 +158,7 @@ class RiskSums(SumQuery):
         return StandardisedSums(
             differences=signs * sums[:k] * largest_difference(steps),
             rates=sums[k : 2 * k] / (4.0 * rates),
-            bends=bent * (largest_bend(steps) * summed_norm(problem))[:, None],
+            bends=bent * (largest_bend(steps) * problem.summed_norm)[:, None],
             n_rows=float(sums[-1] / counts) if counts else float(problem.n_rows_low),
         )
 
@@ -168,7 +168,7 @@ def within_reach(problem: Problem, points: Array, steps: Array) -> tuple[Array, 
     # What is no number can only come of sums that are all noise.
     steps = np.clip(np.nan_to_num(steps), -LARGEST_STEP, LARGEST_STEP)
     points = np.nan_to_num(points, posinf=0.0, neginf=0.0)
-    longest = _LARGEST_SCORE / summed_norm(problem) - LARGEST_STEP / problem.intercept
+    longest = _LARGEST_SCORE / problem.summed_norm - LARGEST_STEP / problem.intercept
     return np.array([shortened(point, longest) for point in points]), steps
 
 
@@ -190,10 +190,10 @@ def _refuse(problem: Problem, n_changes: int) -> None:
             "differences of risks are for logistic models with an intercept, whose rows all count alike: leave out weights "
             "of classes and of rows, and keep fit_intercept."
         )
-    if not math.isfinite(summed_norm(problem)):
+    if not math.isfinite(problem.summed_norm):
         raise ParameterError("differences of risks need a bound on rows: give a schema, or a finite row_norm.")
-    reach = _LARGEST_SCORE / summed_norm(problem) - LARGEST_STEP / problem.intercept
-    if not reach >= 0.5 * _LARGEST_SCORE / summed_norm(problem):
+    reach = _LARGEST_SCORE / problem.summed_norm - LARGEST_STEP / problem.intercept
+    if not reach >= 0.5 * _LARGEST_SCORE / problem.summed_norm:
         raise ParameterError(
             "differences of risks need a constant of the intercept that is no less than a thirtieth of the bound on rows: "
             "raise intercept_scaling."

@@ -27,7 +27,6 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours
 from confide.privacy.centring import CentreOfRows, centring_plan
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
-from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.matching import CountsAndResiduals, matching_plan
 from confide.privacy.mechanism import ANOTHERS, NO_OBJECTIVE, Plan
 from confide.privacy.noisy_sum import SumPlan
@@ -405,7 +404,7 @@ def law_of(plan: AnyPlan) -> str:
     """The law of the noise of a plan."""
     if plan.noise is not None:
         return plan.noise.law
-    return "laplace" if isinstance(plan.lattice, LatticeLaplace) else "gaussian"
+    return "gaussian" if plan.lattice is None else plan.lattice.law
 
 
 def _without(budget: Budget, share: float) -> Budget:
