@@ -119,7 +119,7 @@ def test_an_objective_by_hand():
         assert found.gradient.tolist() == own.gradients(weights).tolist() == [[-0.75 + 8.0 + 1.0, -1.5 - 4.0 + 10.0]]
     np.testing.assert_allclose(found.hessian, [[[3.0 / 16.0 + 4.0, 0.375], [0.375, 0.75 + 4.0]]], rtol=1e-14)
     assert own.evaluate(weights, 1).hessian.shape == (1, 0, 0)
-    assert (own.loss_bounds.lipschitz, own.ridges) == (3.0, 4.0)
+    assert (own.largest_weight * own.loss.constants.lipschitz, own.ridges) == (3.0, 4.0)
 
 
 def test_the_smoothness_by_hand():

@@ -50,7 +50,7 @@ def objective(loss, n=400, d=6, l2=0.5, k=1, noise=5.0, seed=0, scale=1.0):
 
 def planned_tolerance(problems, noise_bound):
     """The tolerance that a plan would hand to the solver."""
-    loss, n, d = problems.loss_bounds, problems.source.n_rows, problems.linear.shape[1]
+    loss, n, d = problems.loss.constants.weighted(problems.largest_weight), problems.source.n_rows, problems.linear.shape[1]
     rounding = GradientRounding(loss, problems.row_norm, n, d, n + 1, problems.l2)
     return solver_tolerance(8.0 * rounding.worst(noise_bound))
 

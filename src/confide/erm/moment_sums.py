@@ -10,7 +10,6 @@ import numpy as np
 
 from confide.array_types import Array, Rows, Targets, Weights
 from confide.erm.coded_rows import dense
-from confide.erm.losses import LossConstants
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum, Totals, add_curvatures, add_products, mirrored
 
@@ -149,8 +148,8 @@ class FrameSum:
     ) -> None:
         """Add the terms of one block of rows (m, d) to the totals in place."""
         row_sum = self.of.of
-        bounds, clipped = row_sum.loss_bounds, row_sum.row_bound.clip(dense(rows))
-        slope, bend = slopes_and_bends(self.of, bounds, clipped, labels, weights, row_weights)
+        clipped = row_sum.row_bound.clip(dense(rows))
+        slope, bend = slopes_and_bends(self.of, clipped, labels, weights, row_weights)
         own = self.frame.rows(clipped)
         counts = self.frame.counts_of(own)[:, None]
         # Slopes of long rows are shortened no more than their bound asks, so weights err less where no model is right.
@@ -164,10 +163,11 @@ class FrameSum:
 
 
 def slopes_and_bends(
-    of: MomentSum, bounds: LossConstants, clipped: Array, labels: Targets, weights: Weights, row_weights: Array | None
+    of: MomentSum, clipped: Array, labels: Targets, weights: Weights, row_weights: Array | None
 ) -> tuple[Array, Array]:
-    """(m, 1) each: slopes p in [-1, 1] and curvatures q in [0, 1] of clipped rows, in units of the bounds."""
+    """(m, 1) each: slopes p in [-1, 1] and curvatures q in [0, 1] of clipped rows, in units of the largest ones."""
     row_sum, window = of.of, of.window
+    bounds = row_sum.loss.constants.weighted(row_sum.largest_weight)
     weights = weights.reshape(1, clipped.shape[1] + (row_sum.intercept > 0.0))
     scores, counts = row_sum._scores(clipped, weights), row_sum._counts(row_weights)
     slope = np.clip(counts * of._slopes(scores, labels) / bounds.lipschitz, -1.0, 1.0)
@@ -236,8 +236,8 @@ class DirectionSum:
     ) -> None:
         """Add the terms of one block of rows (m, d) at weights (1, D) to the totals in place."""
         row_sum = self.of.of
-        bounds, clipped = row_sum.loss_bounds, row_sum.row_bound.clip(dense(rows))
-        slope, bend = slopes_and_bends(self.of, bounds, clipped, labels, weights, row_weights)
+        clipped = row_sum.row_bound.clip(dense(rows))
+        slope, bend = slopes_and_bends(self.of, clipped, labels, weights, row_weights)
         along = np.clip(row_sum._scores(clipped, np.array(self.directions)), -1.0, 1.0)
         pulls = slope * along
         totals.gradient[...] += np.stack([pulls, bend * along**2, pulls**2], axis=2).sum(axis=0)

@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.losses import Loss, LossConstants
+from confide.erm.losses import Loss
 from confide.erm.penalties import RIDGE, Penalty, gradient_of_function, least_subgradients
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum, Totals
@@ -89,11 +89,6 @@ class Objective(Generic[Source]):
         object.__setattr__(self, "ridges", self.penalty.ridges(self.l2))
 
     @property
-    def loss_bounds(self) -> LossConstants:
-        """Constants of the loss of a row, its weight included."""
-        return self.loss.constants.weighted(self.largest_weight)
-
-    @property
     def row_norm(self) -> float:
         """Largest L2 norm of a clipped row with its intercept constant, in the norm of a form if there is one."""
         return self.penalty.row_norm(self.row_bound, self.intercept)
@@ -109,7 +104,7 @@ class Objective(Generic[Source]):
     @property
     def smoothness(self) -> float:
         """Upper bound on the Lipschitz constant of the gradients, without an l1 penalty."""
-        of_rows = self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2
+        of_rows = self.source.n_rows * (self.largest_weight * self.loss.constants.smoothness) * self.row_norm**2
         function = self.penalty.function
         steepest = np.max(self.ridges) if function is None else self.l2 * function.steepness
         return float(steepest + of_rows) * (1.0 + 2.0**-40)
@@ -168,9 +163,8 @@ class Objective(Generic[Source]):
         """The gradients (k, D) of the penalty, without an l1 penalty."""
         if self.penalty.function is None:
             return np.asarray(self.ridges * weights)
-        return gradient_of_function(
-            self.penalty.function, self.l2, weights, self.loss.constants.n_outputs, self.source.n_features
-        )
+        widths = self.loss.constants.n_outputs, self.source.n_features
+        return gradient_of_function(self.penalty.function, self.l2, weights, *widths)
 
     def _values(self, weights: Weights) -> Array:
         """(k,): what penalty and linear terms add."""

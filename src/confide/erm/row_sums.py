@@ -142,11 +142,6 @@ class RowSum:
     order: int
     largest_weight: float = 1.0
 
-    @property
-    def loss_bounds(self) -> LossConstants:
-        """Constants of the loss of a row, its weight included."""
-        return self.loss.constants.weighted(self.largest_weight)
-
     def n_weights(self, n_features: int) -> int:
         """Number of weights o D of one problem."""
         return self.loss.constants.n_outputs * (n_features + (self.intercept > 0.0))

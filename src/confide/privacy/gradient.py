@@ -102,7 +102,7 @@ class Descent:
 
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""
-        clipped = self.row_sum(problem).loss_bounds
+        clipped = self.row_sum(problem).loss.constants.weighted(problem.largest_weight)
         return replace(problem.rounding(0.0), loss=clipped).bound(self.radius, 0.0, 0.0)
 
 

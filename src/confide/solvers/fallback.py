@@ -172,8 +172,9 @@ _WIDEST_JOINT_HESSIAN = 600
 def _start(objective: Objectives, start: Weights) -> tuple[Weights, Array]:
     """The warm start if the theorems admit it, else 0; and the gradient, or least subgradient, there. One problem."""
     # The theorems admit a warm start whose gradient norm is at most l2 W, where l2 W is at least this.
+    value_at_zero = objective.largest_weight * objective.loss.constants.value_at_zero
     admitted = 2.0 * float(np.linalg.norm(objective.linear)) + math.sqrt(
-        2.0 * objective.source.n_rows * objective.l2 * objective.loss_bounds.value_at_zero
+        2.0 * objective.source.n_rows * objective.l2 * value_at_zero
     )
     gradient = objective.gradients(start)
     if np.linalg.norm(gradient) <= admitted:

@@ -271,7 +271,7 @@ def _column_scales(objective: Objectives, part: SampledRows, width: int) -> Arra
             squares += np.bincount(rows.indices, weights=np.square(rows.data, dtype=np.float64), minlength=n_features)
         else:
             squares += np.einsum("ij,ij->j", rows, rows, dtype=np.float64)
-    bend = objective.loss_bounds.smoothness * objective.source.n_rows / part.n_rows
+    bend = objective.largest_weight * objective.loss.constants.smoothness * objective.source.n_rows / part.n_rows
     curvatures = np.full((n_outputs, width // n_outputs), bend * part.n_rows * objective.intercept**2)
     curvatures[:, :n_features] = bend * squares
     scales: Array = 1.0 / (curvatures.ravel() + objective.ridges)
