@@ -66,7 +66,7 @@ def check_values(kinds: list[type]) -> None:
         assert how.order == (name in ORDERED), name
         assert how.init == (name not in OWN_CONSTRUCTOR), name
         own = [field for field in dataclasses.fields(kind) if field.name in kind.__annotations__]
-        assert sum(field.kw_only for field in own) == BY_NAME.get(name, 0), name
+        assert sum(field.kw_only and field.init for field in own) == BY_NAME.get(name, 0), name
         for field in own if how.init else ():
             place = f"{name}.{field.name}"
             assert (field.init, field.compare, field.repr) == DERIVED.get(place, (True, True, True)), place
