@@ -25,11 +25,10 @@ import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.intervals import uncertainty
-from confide.privacy.budgets import PureDP, pure_within
+from confide.privacy.budgets import PureDP, pure_within, share_of
 from confide.privacy.moments import Moments
 from confide.privacy.noise import Entropy
 from confide.training.auto_mechanism import MECHANISMS
-from confide.training.budget_shares import share_of
 from confide.training.fit import released
 
 SHARE = 0.3

@@ -43,6 +43,7 @@ NOT_PROVEN = {
         "*Plan.why",
         "*Plan.grid_sentence",
         "privacy.*.of_grid",
+        "privacy.budgets.shown_amounts",
         "privacy.*.pays_for",
         "privacy.*.line",
         "privacy.gradient.GradientPlan.longest_gradient",

@@ -26,7 +26,6 @@ import pytest
 
 from benchmarks.audit.cases import Case, cases
 from confide.audit import attack, own_checks, replay
-from confide.audit.attacks import claimed
 from confide.errors import ConfideError, ParameterError
 
 PAGE = Path(__file__).with_name("README.md")
@@ -88,7 +87,7 @@ def _outcome(case: Case, n_fits: int) -> Outcome:
             case.release, pair.first, pair.second, budget=case.budget, n_releases=n_fits, confidence=CONFIDENCE,
             with_power=False,
         )  # fmt: skip
-        shown, control = result.shown / claimed(case.budget), result.control
+        shown, control = result.shown / case.budget.amount, result.control
         bad += [str(result)] if result.refuted or not result.is_sound or result.failure else []
     status = "wrong" if bad else "right"
     return Outcome(*_facts(case), status, found[worst].worst, shown, control, "; ".join(bad), time.process_time() - start)

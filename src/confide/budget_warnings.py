@@ -73,7 +73,7 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     """
     if not budget.is_private:
         return ()
-    sentences, delta = [], getattr(budget, "delta", 0.0)
+    sentences, delta = [], budget.slack
     if delta * n_rows_low >= 1.0:
         sentences.append(
             f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some rows "
@@ -89,7 +89,7 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
             f"Its delta, {delta:g}, is above the usual {_USUAL_DELTA:g}: it would allow a release that shows a row outright "
             f"with that probability. Choose a smaller one."
         )
-    implied = budget if hasattr(budget, "epsilon") else budget.to_approx(EXAMPLE_DELTA)
+    implied = budget.to_approx(EXAMPLE_DELTA) if budget.is_concentrated else budget
     if implied.epsilon > _LARGEST_USUAL_EPSILON:
         which = "Its epsilon" if implied is budget else f"The epsilon that it implies with delta = {EXAMPLE_DELTA:g}"
         factor = f"10^{math.floor(implied.epsilon / math.log(10.0))}"

@@ -11,7 +11,7 @@ from typing import Any
 from confide.budget_warnings import EXAMPLE_DELTA
 from confide.errors import ParameterError
 from confide.known_words import printable_line
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
+from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
 STATEMENT_VERSION = 3
 
@@ -199,8 +199,8 @@ class Guarantee:
 
     def _promise(self, subject: str, question: str) -> str:
         budget = self.budget
-        implied = budget.to_approx(EXAMPLE_DELTA) if isinstance(budget, ZCDP) else budget
-        epsilon, factor = implied.epsilon, _factor(implied.epsilon)
+        implied = budget.to_approx(EXAMPLE_DELTA) if budget.is_concentrated else budget
+        epsilon, factor = implied.amount, _factor(implied.amount)
         opening = (
             f"It implies epsilon = {epsilon:.12g} with delta = {EXAMPLE_DELTA:g}: if" if implied is not budget else "If"
         )
@@ -211,13 +211,13 @@ class Guarantee:
         adversary = (
             f"So someone who knew every other row and the code, had unlimited computing time, and gave even odds {question}"
         )
-        if not isinstance(implied, ApproxDP):
+        if implied.is_pure:
             return f"{claim}. {adversary}, would come to odds of at most {factor} to 1 after seeing the model."
         # The best test between two (epsilon, delta)-close distributions is right with probability (e + delta) / (e + 1),
         # where e = exp(epsilon). Delta allows single outcomes after which the odds are larger, so no odds are stated.
-        right = (1.0 + implied.delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
+        right = (1.0 + implied.slack * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
         return (
-            f"{claim}, apart from a difference of at most {implied.delta:.6g}. {adversary}, would guess right with "
+            f"{claim}, apart from a difference of at most {implied.slack:.6g}. {adversary}, would guess right with "
             f"probability at most {math.ceil(right * 1e4) / 1e4:.4g} after seeing the model."
         )
 

@@ -81,7 +81,7 @@ class Attack:
         separation = attacks.Separation(float(lower_bound(first, n)), float(upper_bound(second, n)))
         if isinstance(budget, ApproxDP):
             return separation.delta(budget.epsilon) - budget.delta
-        return attacks.amount_shown(separation, budget) - attacks.claimed(budget)
+        return attacks.amount_shown(separation, budget) - budget.amount
 
     def with_less_noise(self, factor: float) -> Attack:
         """The same attack on a mechanism whose main noise is this part of what it should be."""

@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from confide.audit.attacks import Separation, amount_shown, claimed, currency, lower_bound, upper_bound
+from confide.audit.attacks import Separation, amount_shown, currency, lower_bound, upper_bound
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from tests.privacy.densities import gaussian_profile
 
@@ -56,8 +56,7 @@ def test_a_threshold_between_two_normal_laws_shows_their_distance():
 
 
 def test_each_currency_names_itself():
-    """Of a budget: the amount, and what is measured against it."""
-    assert [claimed(each) for each in (PureDP(2.0), ApproxDP(1.0, 1e-6), ZCDP(0.5))] == [2.0, 1.0, 0.5]
+    """And what is measured against its amount."""
     assert currency(ApproxDP(1.0, 1e-6)) == "epsilon at delta 1e-06"
     assert (currency(PureDP(2.0)), currency(ZCDP(0.5))) == ("epsilon", "rho")
     assert amount_shown(Separation(0.5, 0.1), ZCDP(0.5)) == Separation(0.5, 0.1).rho

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide.cli.option_values import amounts_text
 from tests.cli.commands import refused, run
 
 
@@ -38,9 +37,3 @@ def test_fit_and_plan_take_a_concentrated_budget(folder):
     assert "both state the budget; give one" in refused("fit", "nowhere.csv", "--schema", "people.toml", *both)
     for options in ((), ("--rho", "1", "--delta", "1e-6"), ("--delta", "1e-6")):
         assert "give a budget: either --epsilon" in refused("fit", "nowhere.csv", "--schema", "people.toml", *options)
-
-
-def test_amounts_are_named_for_a_sentence():
-    """In the order of the budget's own fields."""
-    budgets = (confide.PureDP(0.5), confide.ApproxDP(0.5, 1e-6), confide.ZCDP(0.25))
-    assert [amounts_text(budget) for budget in budgets] == ["epsilon = 0.5", "epsilon = 0.5, delta = 1e-06", "rho = 0.25"]

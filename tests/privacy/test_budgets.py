@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -22,6 +23,9 @@ from confide.privacy.budgets import (
     budget_of_row,
     pure_epsilon,
     pure_within,
+    share_of,
+    shown_amounts,
+    with_amount,
 )
 from confide.privacy.events import pure_renyi
 
@@ -216,3 +220,38 @@ def test_the_rho_of_a_pure_budget_is_rounded_up_by_a_part_in_two_to_the_forty(ep
 def test_the_pure_epsilon_of_a_budget_is_its_own_or_that_within_its_rho():
     assert [pure_epsilon(budget) for budget in (PureDP(0.3), ApproxDP(0.4, 1e-6))] == [0.3, 0.4]
     assert pure_epsilon(ZCDP(0.2)) == pure_within(0.2)
+
+
+@pytest.mark.parametrize(
+    ("budget", "symbol", "amount", "slack", "shown"),
+    [
+        (PureDP(0.5), "epsilon", 0.5, 0.0, "epsilon = 0.5"),
+        (ApproxDP(0.5, 1e-6), "epsilon", 0.5, 1e-6, "epsilon = 0.5, delta = 1e-06"),
+        (ZCDP(0.25), "rho", 0.25, 0.0, "rho = 0.25"),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_a_budget_answers_what_it_is(budget, symbol, amount, slack, shown):
+    """Its first number and the name of that, its delta or 0, its kind, and all numbers in words, in order of its fields."""
+    assert (budget.symbol, budget.amount, budget.slack) == (symbol, amount, slack)
+    kinds = {"pure": budget.is_pure, "approximate": budget.is_approximate, "zcdp": budget.is_concentrated}
+    assert [kind for kind, holds in kinds.items() if holds] == [budget.kind]
+    assert list(budget.amounts) == list(budget.ranges)
+    assert shown_amounts(budget) == shown
+    assert with_amount(budget, 2.0) == budget_from_dict(budget.to_dict() | {symbol: 2.0})
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.3), ApproxDP(0.7, 1e-6), ZCDP(0.1)], ids=lambda budget: budget.kind)
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.7])
+def test_two_parts_of_a_budget_cost_at_most_the_whole(budget, share):
+    """In exact arithmetic, for every number of the budget; and almost nothing is lost."""
+    parts = share_of(budget, share), share_of(budget, 1.0 - share)
+    for name in budget.ranges:
+        total = sum(Fraction(getattr(part, name)) for part in parts)
+        assert 1 - Fraction(1, 2**48) <= total / Fraction(getattr(budget, name)) <= 1
+
+
+def test_a_whole_budget_and_an_infinite_one_are_not_made_smaller():
+    """A share of 1 is the budget itself; without privacy there is nothing to share."""
+    assert share_of(PureDP(0.3), 1.0) == PureDP(0.3)
+    assert share_of(PureDP(math.inf), 0.3) == PureDP(math.inf)

@@ -17,12 +17,11 @@ from confide.erm.target_losses import SquaredLoss
 from confide.errors import InsufficientRegularisation
 from confide.privacy import objective_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, concentrated_epsilon, pure_epsilon
-from confide.privacy.gaussian import gaussian_delta
+from confide.privacy.gaussian import gaussian_delta, ideal_mu
 from confide.privacy.objective_account import GaussianObjective, concentrated_rho
 from confide.privacy.objective_perturbation import (
     ObjectivePerturbation,
     _bend,
-    _ideal_mu,
     _largest,
     _largest_concentrated,
     gaussian_plan,
@@ -169,8 +168,8 @@ def test_the_search_begins_at_what_the_budget_admits_without_curvature(budget):
     def cost(mu):
         return 0.5 * mu**2 / budget.rho if isinstance(budget, ZCDP) else gaussian_delta(budget.epsilon, mu) / budget.delta
 
-    assert cost(_ideal_mu(budget)) == pytest.approx(1.0, rel=1e-4)
-    assert cost(1.01 * _ideal_mu(budget)) > 1.01
+    assert cost(ideal_mu(budget)) == pytest.approx(1.0, rel=1e-4)
+    assert cost(1.01 * ideal_mu(budget)) > 1.01
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
@@ -294,7 +293,7 @@ def test_no_share_of_the_bend_is_above_one():
 
 def test_a_pure_budget_pays_for_no_gaussian_noise():
     """The search would begin at nothing."""
-    assert _ideal_mu(PureDP(1.0)) == 0.0
+    assert ideal_mu(PureDP(1.0)) == 0.0
 
 
 @pytest.mark.parametrize("above", [2.0**-41, 2.0**-30])

@@ -13,7 +13,7 @@ import pytest
 from confide import ZCDP, ApproxDP, Ledger, LedgerError, LogisticRegression, PrivacyWarning, PureDP, load
 from confide.guarantee import Circumstances, Guarantee, NamedLedger
 from confide.privacy.budgets import Neighbours
-from confide.report.ledger_facts import LedgerFacts, shown_amount, unit_note
+from confide.report.ledger_facts import LedgerFacts, unit_note
 from tests.report.released import logistic, people, schema
 
 
@@ -32,7 +32,7 @@ def test_the_charge_of_a_fit_is_found_and_amounts_add_up():
     assert not facts.holds_the_charge
     assert (facts.charge, facts.unnamed, facts.charges) == (None, (1,), 1)
     assert (facts.limit.epsilon, facts.spent.epsilon, facts.left.epsilon) == (4.0, 1.0, 3.0)
-    assert shown_amount(facts.spent) == "epsilon = 1"
+    assert facts.account == "epsilon = 1 spent of epsilon = 4; epsilon = 3 left"
     assert "Charge 1" in facts.sentence()
     assert json.loads(json.dumps(facts.to_dict(), allow_nan=False))["head"] == ledger.head
 

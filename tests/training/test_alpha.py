@@ -28,7 +28,7 @@ from confide.erm.losses import Hinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.errors import InsufficientRegularisation
 from confide.features.encoder import Encoder
-from confide.privacy.budgets import Neighbours
+from confide.privacy.budgets import Neighbours, share_of
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.training import alpha as alpha_rule
 from confide.training.alpha import (
@@ -42,7 +42,6 @@ from confide.training.alpha import (
     usual_norm_of_curves,
 )
 from confide.training.auto_mechanism import MECHANISMS
-from confide.training.budget_shares import share_of
 
 
 def test_the_automatic_alpha_uses_public_facts_alone(rows):

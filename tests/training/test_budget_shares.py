@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import pytest
 
@@ -11,9 +10,9 @@ from confide import ZCDP, ApproxDP, BudgetExceeded, Ledger, LogisticRegression, 
 from confide.erm.class_losses import Softmax
 from confide.erm.losses import Hinge, LogisticLoss
 from confide.erm.target_losses import SquaredLoss
-from confide.privacy.budgets import Neighbours, budget_of_row
+from confide.privacy.budgets import Neighbours, budget_of_row, share_of
 from confide.privacy.gaussian import mu_within
-from confide.training.budget_shares import beside_weights, refuse_intervals, share_of
+from confide.training.budget_shares import beside_weights, refuse_intervals
 from confide.training.plan import make_plan
 from tests.inference.test_intervals import sample
 from tests.training.examples import RICH, settings
@@ -56,22 +55,6 @@ def test_the_automatic_share_is_the_best_of_those_it_chooses_from():
     with pytest.raises(ParameterError, match="not be trustworthy"):
         LogisticRegression(0.1, inference_share="auto", classes=[0, 1]).plan(500, 20)
     assert LogisticRegression(math.inf, inference_share="auto").plan(500, 20).intervals is not None
-
-
-@pytest.mark.parametrize("budget", [PureDP(0.3), ApproxDP(0.7, 1e-6), ZCDP(0.1)], ids=lambda budget: budget.kind)
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.7])
-def test_two_parts_of_a_budget_cost_at_most_the_whole(budget, share):
-    """In exact arithmetic, for every number of the budget; and almost nothing is lost."""
-    parts = share_of(budget, share), share_of(budget, 1.0 - share)
-    for name in budget.ranges:
-        total = sum(Fraction(getattr(part, name)) for part in parts)
-        assert 1 - Fraction(1, 2**48) <= total / Fraction(getattr(budget, name)) <= 1
-
-
-def test_a_whole_budget_and_an_infinite_one_are_not_made_smaller():
-    """A share of 1 is the budget itself; without privacy there is nothing to share."""
-    assert share_of(PureDP(0.3), 1.0) == PureDP(0.3)
-    assert share_of(PureDP(math.inf), 0.3) == PureDP(math.inf)
 
 
 @pytest.mark.parametrize(

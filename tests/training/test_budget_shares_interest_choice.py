@@ -13,12 +13,12 @@ import confide
 from confide.accounting.ledger import Ledger
 from confide.errors import ParameterError
 from confide.inference.interest_plan import InterestPlan
-from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, PureDP, share_of
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, mu_within
 from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.standardised_sums import RiskSums
 from confide.training import budget_shares
-from confide.training.budget_shares import SHARES, share_of
+from confide.training.budget_shares import SHARES
 from confide.training.fit import lattices_of
 
 

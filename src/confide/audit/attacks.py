@@ -21,7 +21,7 @@ from confide.array_types import Array
 from confide.audit.releases import Failed, Statistic, bounded, learned, released_by, vectors, with_bits
 from confide.effects.picture import BLUE, ORANGE, axes_for
 from confide.errors import ParameterError, checked_flag
-from confide.privacy.budgets import ZCDP, Budget, as_budget
+from confide.privacy.budgets import Budget, as_budget
 
 # What two counts say about a guarantee: Clopper-Pearson bounds, and the amounts of privacy that they refute.
 #
@@ -103,18 +103,12 @@ class Separation:
 
 def amount_shown(spent: Any, budget: Budget) -> float:
     """What a result shows of the budget's own currency: epsilon at its delta, or rho."""
-    return float(spent.rho if isinstance(budget, ZCDP) else spent.epsilon(getattr(budget, "delta", 0.0)))
-
-
-def claimed(budget: Budget) -> float:
-    """The amount that a budget allows, in its own currency: epsilon or rho."""
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+    return float(spent.rho if budget.is_concentrated else spent.epsilon(budget.slack))
 
 
 def currency(budget: Budget) -> str:
     """What `amount_shown` measures for this budget."""
-    name, delta = "rho" if isinstance(budget, ZCDP) else "epsilon", getattr(budget, "delta", None)
-    return name if delta is None else f"{name} at delta {delta:g}"
+    return f"{budget.symbol} at delta {budget.slack:g}" if budget.is_approximate else budget.symbol
 
 
 def _log_moment(p: float, q: float) -> Any:
@@ -179,7 +173,7 @@ class AuditResult:
     @property
     def epsilon(self) -> float:
         """Lower bound on epsilon, at the delta that was claimed, or at 0."""
-        return self.separation.epsilon(getattr(self.budget, "delta", 0.0))
+        return self.separation.epsilon(self.budget.slack)
 
     @property
     def rho(self) -> float:
@@ -198,7 +192,7 @@ class AuditResult:
     @property
     def refuted(self) -> bool:
         """Whether the releases refute the claim: more was spent than claimed. False proves nothing."""
-        return self.failure is None and self.shown > claimed(self.budget)
+        return self.failure is None and self.shown > self.budget.amount
 
     @property
     def is_sound(self) -> bool:
@@ -240,7 +234,7 @@ class AuditResult:
 
     def sentences(self) -> list[str]:
         """The result in whole sentences."""
-        what, amount = currency(self.budget), claimed(self.budget)
+        what, amount = currency(self.budget), self.budget.amount
         claim = f"The claim is {what} = {amount:.4g}"
         if self.failure is not None:
             return [f"{self.name}: every release ended with an error, so nothing was learned. The first one: {self.failure}"]
@@ -301,7 +295,7 @@ class AuditResult:
         low, high = q, 1.0
         for _ in range(40):
             middle = 0.5 * (low + high)
-            is_allowed = amount_shown(Separation(middle, q), self.budget) <= claimed(self.budget)
+            is_allowed = amount_shown(Separation(middle, q), self.budget) <= self.budget.amount
             low, high = (middle, high) if is_allowed else (low, middle)
         return low
 
@@ -516,7 +510,7 @@ def _powers(event: partial[Any], first: Array, second: Array, n_learned: int) ->
         highs, refuted = upper_bound(quantiles[1], n, confidence).tolist(), 0
         for low, times in zip(*np.unique(lower_bound(quantiles[0], n, confidence), return_counts=True), strict=True):
             shown = [amount_shown(Separation(float(low), high), budget) for high in highs]
-            refuted += int(times) * sum(amount > claimed(budget) for amount in shown)
+            refuted += int(times) * sum(amount > budget.amount for amount in shown)
         chances[factor] = refuted / _BINS**2
         return chances[factor]
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.audit.attacks import amount_shown, claim_of, claimed, currency
+from confide.audit.attacks import amount_shown, claim_of, currency
 from confide.audit.releases import unfitted
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
@@ -274,7 +274,7 @@ class ExactResult:
     @property
     def refuted(self) -> bool:
         """Whether this pair needs more than was claimed, beyond the error of the grid."""
-        return self.shown > claimed(self.budget) * (1.0 + 1e-9) + self.error
+        return self.shown > self.budget.amount * (1.0 + 1e-9) + self.error
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -293,7 +293,7 @@ class ExactResult:
         what = currency(self.budget)
         verdict = "more than was claimed" if self.refuted else "within the claim"
         return (
-            f"This pair needs {what} = {self.shown:.6g}, {verdict}: {claimed(self.budget):.6g}. "
+            f"This pair needs {what} = {self.shown:.6g}, {verdict}: {self.budget.amount:.6g}. "
             f"The grid has {self.n_points:,} points, and its error is about {self.error:.1e}."
         )
 

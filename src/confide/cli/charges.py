@@ -15,12 +15,12 @@ import typer
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import current_user
 from confide.cli.failures import StoppedAfterCharge
-from confide.cli.option_values import amounts_text, is_dialogue
+from confide.cli.option_values import is_dialogue
 from confide.errors import BudgetWarning, FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
 from confide.expected_noise import NOISE_HIDES
 from confide.files import document_text, rescued, write_text
-from confide.privacy.budgets import Budget
+from confide.privacy.budgets import Budget, shown_amounts
 from confide.privacy.events import as_events
 from confide.report.ledger_facts import unit_note
 from confide.training.charge import STOPS, VOID_MARK, note_checksum
@@ -221,7 +221,7 @@ class Charges:
         """The sentence that a successful fit ends with: what was charged, and what is left."""
         if self.ledger is None:
             return NO_LEDGER_GIVEN
-        return f"{self._charged().removesuffix('.')} ({amounts_text(self.ledger.remaining())} left)."
+        return f"{self._charged().removesuffix('.')} ({shown_amounts(self.ledger.remaining())} left)."
 
     @property
     def time(self) -> str | None:
@@ -243,8 +243,8 @@ class Charges:
         if self.ledger.charged is None:
             return "Nothing was charged."
         if self.ledger.is_certain and self.ledger.finish:
-            return f"Finished a charge of {amounts_text(self.ledger.charged)} to {self._place}; nothing was charged anew."
+            return f"Finished a charge of {shown_amounts(self.ledger.charged)} to {self._place}; nothing was charged anew."
         if self.ledger.is_certain:
-            return f"Charged {amounts_text(self.ledger.charged)} to {self._place}."
-        amounts = amounts_text(self.ledger.charged)
+            return f"Charged {shown_amounts(self.ledger.charged)} to {self._place}."
+        amounts = shown_amounts(self.ledger.charged)
         return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."

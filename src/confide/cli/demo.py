@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confide.blocks import Block, heading, table, text, verbatim
-from confide.cli.option_values import amounts_text, chosen_budget, new_estimator
+from confide.cli.option_values import chosen_budget, new_estimator
 from confide.cli.options import Format, exit_if_void, options_of_command
 
 if TYPE_CHECKING:
@@ -75,11 +75,12 @@ def demo(
 
 def _results(model: PrivateLinearModel, plan: AnyPlan, accuracies: dict[str, float], majority: str) -> Iterator[Block]:
     from confide.cli import output
+    from confide.privacy.budgets import shown_amounts
 
     yield from output.blocks_of_guarantee(model)
     yield from output.blocks_of_effects(model)
     names = {
-        "released": f"private, {amounts_text(plan.budget)}" if plan.budget.is_private else "the model written, NOT PRIVATE",
+        "released": f"private, {shown_amounts(plan.budget)}" if plan.budget.is_private else "the model written, NOT PRIVATE",
         "without_privacy": "without privacy (its guarantee is void)",
         "majority_class": f'always "{majority}"',
     }

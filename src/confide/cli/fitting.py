@@ -149,12 +149,12 @@ _BAR_WIDTH = 40
 def blocks_of_forecasts(forecasts: list[Forecast]) -> Iterator[Block]:
     """One line for each forecast: accuracy, its range, and a bar, empty at no model, full at that without privacy."""
     yield heading("Accuracy to be expected, simulated")
-    name, rows = next(iter(forecasts[0].plan.budget.ranges)), []
+    name, rows = forecasts[0].plan.budget.symbol, []
     for one in forecasts:
         reached = (one.constant_error - one.error) / (one.constant_error - one.non_private_error)
         bar = "#" * round(_BAR_WIDTH * min(1.0, max(0.0, reached)))
         cells = (f"{1.0 - one.error:.4f}", f"{1.0 - one.high:.4f} to {1.0 - one.low:.4f}", f"|{bar.ljust(_BAR_WIDTH)}|")
-        rows.append((f"{getattr(one.plan.event.budget, name):.4g}", *cells))
+        rows.append((f"{one.plan.event.budget.amount:.4g}", *cells))
     yield table((name, "accuracy", "4 in 5 within", ""), rows, words=("",), optional=("",))
     first = forecasts[0]
     yield text(

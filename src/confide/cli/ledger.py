@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from confide.blocks import Block, heading, table, text, verbatim
-from confide.cli.option_values import amounts_text, chosen_budget, is_dialogue
+from confide.cli.option_values import chosen_budget, is_dialogue
 from confide.cli.options import Format, NeighboursName, options_of_command
 from confide.errors import LedgerError, ParameterError
 
@@ -144,6 +144,7 @@ def charge(
     from confide.accounting.ledger import Ledger
     from confide.accounting.records import current_user
     from confide.cli import output
+    from confide.privacy.budgets import shown_amounts
 
     budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
     details = {"release": "charged by hand", "user": current_user()} if opened.keeps_details else None
@@ -151,7 +152,7 @@ def charge(
     left, charged = opened.remaining(), {"number": opened.last_charge, "charged": budget.to_dict()}
     output.Screen(output_format).answer(
         lambda: {"ledger": str(path), **charged, "remaining": left.to_dict()},
-        [text(f"Charged {amounts_text(budget)} to {path} ({amounts_text(left)} left).")],
+        [text(f"Charged {shown_amounts(budget)} to {path} ({shown_amounts(left)} left).")],
     )
 
 
@@ -171,11 +172,10 @@ def _blocks(ledger: Ledger, path: str) -> Iterator[Block]:
     from confide.report.ledger_facts import entries_as_json
 
     yield verbatim(f"{path}: {ledger.neighbours}, {_protected_persons(ledger)}, accounting {ledger.accounting}")
-    amounts = [name for name in ("epsilon", "delta", "rho") if hasattr(ledger.limit, name)]
     totals = {"limit": ledger.limit, "spent": ledger.spent(), "remaining": ledger.remaining()}
     yield heading("Budget")
-    cells = [(title, *[f"{getattr(budget, name):.6g}" for name in amounts]) for title, budget in totals.items()]
-    yield table(("", *amounts), cells)
+    cells = [(title, *[f"{amount:.6g}" for amount in budget.amounts.values()]) for title, budget in totals.items()]
+    yield table(("", *ledger.limit.amounts), cells)
     frame = ledger.entries()
     yield heading("Charges" if len(frame) else "No charges yet")
     if len(frame):

@@ -359,11 +359,6 @@ def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None,
     return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
 
 
-def amounts_text(budget: Budget) -> str:
-    """The amounts of a budget for a sentence, for example "epsilon = 0.5, delta = 1e-06"."""
-    return ", ".join(f"{name} = {getattr(budget, name):g}" for name in budget.ranges)
-
-
 def is_dialogue() -> bool:
     """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()

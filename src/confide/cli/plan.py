@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,6 +55,7 @@ def plan(
     from confide.cli.fitting import blocks_of_forecasts
     from confide.planning.advice import Alternatives, verdict_of
     from confide.planning.simulation import COVERAGE, simulate
+    from confide.privacy.budgets import with_amount
     from confide.privacy.mechanism import Plan
 
     budget = chosen_budget(epsilon, delta, rho)
@@ -63,10 +63,10 @@ def plan(
     require_one(features, schema, "--features or --schema, which states the number of columns")
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
-    columns, name = schema_of(schema), next(iter(budget.ranges))
+    columns = schema_of(schema)
     guesses: dict[str, Any] = {"error": error, "positive_rate": positive_rate}
     # The first amount is epsilon or rho; a delta stays as it is.
-    budgets = [replace(budget, **{name: factor * getattr(budget, name)}) for factor in _CURVE_FACTORS] if curve else [budget]
+    budgets = [with_amount(budget, factor * budget.amount) for factor in _CURVE_FACTORS] if curve else [budget]
     model = options.estimator(budget, columns)
     chosen, kernel = output.chosen_schema(model, rows), output.chosen_map(model, rows, features)
     decided: AnyPlan = model.plan(rows, features)

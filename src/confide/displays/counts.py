@@ -11,6 +11,7 @@ from confide.estimators.evaluation import evaluate
 from confide.evaluations.class_rates import ClassEvaluation
 from confide.evaluations.number_errors import NumberEvaluation
 from confide.inference.rates import Evaluation, roc_curve
+from confide.privacy.budgets import shown_amounts
 
 
 class CountsDisplay(Display):
@@ -122,8 +123,7 @@ class CountsDisplay(Display):
         """What a title says of the price of the counts."""
         if self.evaluation.void:
             return "not private"
-        budget = self.evaluation.plan.budget
-        return f"counts released at {', '.join(f'{name} = {getattr(budget, name):g}' for name in budget.ranges)}"
+        return f"counts released at {shown_amounts(self.evaluation.plan.budget)}"
 
 
 # A picture of calibration, from private counts of rows by class and probability.

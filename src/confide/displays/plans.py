@@ -13,7 +13,7 @@ from confide.effects.picture import BLUE, ORANGE, Display, axes_for, plain, shor
 from confide.errors import ParameterError
 from confide.planning.made_up_fits import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
-from confide.privacy.budgets import Budget, as_budget, budget_from_dict
+from confide.privacy.budgets import Budget, as_budget, with_amount
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The budgets around the chosen one, as multiples of it."""
@@ -49,7 +49,7 @@ class PrivacyAccuracyDisplay(Display):
     """
 
     def __init__(self, forecasts: Sequence[Forecast], *, budget: Budget) -> None:
-        self.forecasts = tuple(sorted(forecasts, key=lambda forecast: first_amount(forecast.plan.event.budget)))
+        self.forecasts = tuple(sorted(forecasts, key=lambda forecast: forecast.plan.event.budget.amount))
         self.budget = budget
 
     @classmethod
@@ -107,7 +107,7 @@ class PrivacyAccuracyDisplay(Display):
 
     def _drawn(self, ax: Any) -> list[Any]:
         ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
-        amounts = [first_amount(forecast.plan.event.budget) for forecast in self.forecasts]
+        amounts = [forecast.plan.event.budget.amount for forecast in self.forecasts]
         first = self.forecasts[0]
         lows, highs = (
             [1.0 - forecast.high for forecast in self.forecasts],
@@ -122,27 +122,20 @@ class PrivacyAccuracyDisplay(Display):
             (first.constant_error, ":", "without a model"),
         ):
             ax.axhline(1.0 - error, color="0.4", linestyle=style, linewidth=1.0, label=label)
-        ax.axvline(first_amount(self.budget), color=ORANGE, linewidth=1.0, label=plain(f"chosen: {self.budget}"))
+        ax.axvline(self.budget.amount, color=ORANGE, linewidth=1.0, label=plain(f"chosen: {self.budget}"))
         ax.set_xscale("log")
         ax.set_xticks(amounts, [f"{amount:.3g}" for amount in amounts])
         ax.minorticks_off()
-        name = next(iter(self.budget.ranges))
-        delta = getattr(self.budget, "delta", None)
-        ax.set_xlabel(name if delta is None else f"{name} (delta = {delta:g})")
+        name, delta = self.budget.symbol, f" (delta = {self.budget.slack:g})" if self.budget.is_approximate else ""
+        ax.set_xlabel(name + delta)
         ax.set_ylabel("expected accuracy on new rows")
         ax.legend(fontsize="small", frameon=False)
         return [ax]
 
 
-def first_amount(budget: Budget) -> float:
-    """The first amount of a budget: its epsilon or its rho."""
-    return float(getattr(budget, next(iter(budget.ranges))))
-
-
 def budgets_around(budget: Budget) -> list[Budget]:
     """The budgets of a curve: epsilon or rho below and above the chosen one, delta as it is."""
-    facts, name = budget.to_dict(), next(iter(budget.ranges))
-    return [budget_from_dict(facts | {name: factor * first_amount(budget)}) for factor in _FACTORS]
+    return [with_amount(budget, factor * budget.amount) for factor in _FACTORS]
 
 
 # A picture of what a ledger has spent, charge by charge.
@@ -209,8 +202,7 @@ class LedgerDisplay(Display):
     def _drawn(self, ax: Any) -> list[Any]:
         n = len(self.spending)
         ax = axes_for("LedgerDisplay", ax, (max(6.0, min(12.0, 2.4 + 0.6 * n)), 4.4))
-        name = next(iter(self.limit.ranges))
-        limit, amounts = getattr(self.limit, name), [0.0, *(getattr(spent, name) for _, spent in self.spending)]
+        limit, amounts = self.limit.amount, [0.0, *(spent.amount for _, spent in self.spending)]
         # What was spent stays so until the next charge. The last step is as wide as the others.
         places, heights = [*range(n + 2)], [*amounts, amounts[-1]]
         ax.step(places, heights, where="post", color=BLUE, linewidth=2.0)
@@ -221,8 +213,8 @@ class LedgerDisplay(Display):
         left = f"{limit - amounts[-1]:.4g} of {limit:.4g} left"
         ax.set_title(plain(f"{n} charge{'s'[: n != 1]}; {left}"), fontsize="medium", loc="left")
         self._name_charges(ax, n)
-        delta = getattr(self.limit, "delta", None)
-        ax.set_ylabel(f"{name} spent" if delta is None else f"{name} spent (delta up to {delta:g})")
+        delta = f" (delta up to {self.limit.slack:g})" if self.limit.is_approximate else ""
+        ax.set_ylabel(f"{self.limit.symbol} spent{delta}")
         ax.set_xlim(0.0, n + 1.0)
         ax.set_ylim(0.0, 1.08 * limit)
         return [ax]

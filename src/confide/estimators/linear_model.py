@@ -106,7 +106,7 @@ class TellsOfRepeatedFits:
         _already_warned.add(warned)
         n_fits = _number_of_fits(self, facts, name)
         fits = "many fits" if n_fits is None else f"up to {n_fits:,} fits"
-        times = ", ".join(f"{name} {(n_fits or 0) * getattr(budget, name):.6g}" for name in budget.ranges)
+        times = ", ".join(f"{name} {(n_fits or 0) * amount:.6g}" for name, amount in budget.amounts.items())
         cost = "" if n_fits is None else f", together up to {times} where such costs add up"
         ledger = "charged to the ledger" if is_charged else "charged to no ledger"
         kind = type(facts["self"]).__name__ if "self" in facts else name

@@ -310,6 +310,7 @@ def _release(
     void: str | None,
 ) -> BoundsRelease:
     """What the schema will say of the release, apart from the outer bounds of each column."""
+    price: dict[str, Any] = plan.budget.amounts
     return BoundsRelease(
         quantiles=(shares[0], shares[-1]),
         outer=(0.0, 0.0),
@@ -318,7 +319,7 @@ def _release(
         max_rows_per_person=persons,
         ledger=None if ledger is None else ledger.identity,
         void=void,
-        **{name: getattr(plan.budget, name) for name in plan.budget.ranges},
+        **price,
     )
 
 

@@ -32,7 +32,7 @@ from confide.intake.specification import CheckedRows
 from confide.intake.targets import declared_domain
 from confide.parameters import checked, checked_choice
 from confide.plan_text import search_text
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
 from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import Plan, Problem
@@ -720,7 +720,7 @@ def _set_aside(total: Budget, base: Budget, repetition: Repetition) -> float:
 
     It is smaller by the factor E[K] exp(total - base), K the number of tries: proofs/selection.md, section 5.
     """
-    whole, one = (0.0 if isinstance(amount, ZCDP) else amount.epsilon for amount in (total, base))
+    whole, one = (0.0 if budget.is_concentrated else budget.amount for budget in (total, base))
     return max(0.0, whole - one) + math.log(repetition.mean)
 
 
@@ -759,16 +759,14 @@ def _chosen(plan: SearchPlan, rows_of_all: Sequence[CheckedRows], entropy: Entro
 
 def _part_of(budget: Budget, share: float) -> Budget:
     """A part of the budget of a row, rounded down, for a choice or a score; both need no delta."""
-    if isinstance(budget, ZCDP):
-        return ZCDP(share * budget.rho * _DOWNWARDS)
-    return PureDP(share * budget.epsilon * _DOWNWARDS)
+    return (ZCDP if budget.is_concentrated else PureDP)(share * budget.amount * _DOWNWARDS)
 
 
 def _score_noise(budget: Budget) -> LatticeLaplace | LatticeGaussian:
     """The noise on one number of mistakes. One row changes that number by at most 1."""
-    if isinstance(budget, ZCDP):
-        return LatticeGaussian.of_multiplier(1, lattice_exponent(1.0, 1), 1.0, (2.0 * budget.rho) ** -0.5)
-    return LatticeLaplace.of_l1(1, 1.0, budget.epsilon)
+    if budget.is_concentrated:
+        return LatticeGaussian.of_multiplier(1, lattice_exponent(1.0, 1), 1.0, (2.0 * budget.amount) ** -0.5)
+    return LatticeLaplace.of_l1(1, 1.0, budget.amount)
 
 
 def _bases(budget: Budget, persons: int, repetition: Repetition) -> list[Budget]:
@@ -776,7 +774,7 @@ def _bases(budget: Budget, persons: int, repetition: Repetition) -> list[Budget]
     row = budget_of_row(budget, persons)
     epsilon = pure_epsilon(row)
     bases: list[Budget] = [PureDP(repetition.pure_base(epsilon) * persons)]
-    if isinstance(row, ApproxDP):
-        rho = repetition.concentrated_base(row.epsilon, row.delta) * persons**2
+    if row.is_approximate:
+        rho = repetition.concentrated_base(row.amount, row.slack) * persons**2
         bases += [ZCDP(rho)] if rho >= ZCDP.ranges["rho"][0] * persons**2 else []
     return bases

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from confide.errors import ParameterError
 from confide.inference.rates import LEAST_SIGNAL
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_from_dict
+from confide.privacy.budgets import Budget, with_amount
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import Moments, width_of
 from confide.privacy.noisy_sum import SumPlan
@@ -128,7 +128,7 @@ class IntervalsPlan:
     @property
     def is_joint(self) -> bool:
         """Whether weights and moments share one account. Otherwise each has a part of the budget."""
-        return isinstance(self.budget, ApproxDP) and isinstance(self.moments.budget, ZCDP)
+        return self.budget.is_approximate and self.moments.budget.is_concentrated
 
     @property
     def curvature_noise(self) -> float:
@@ -248,7 +248,7 @@ class SumsForecast:
         problem = plan.problem
         noise = 2.0 * plan.product_deviation * math.sqrt(problem.n_weights)
         usual = problem.n_rows_low * usual_row_norm**2 / problem.n_features
-        return cls(noise, usual, plan.square_deviation, isinstance(plan.budget, PureDP), design)
+        return cls(noise, usual, plan.square_deviation, plan.budget.is_pure, design)
 
     @property
     def ratio(self) -> float:
@@ -395,9 +395,8 @@ def refuse_hidden(plan: SumPlan[Any], n_cells: int, n_rows: int | None, otherwis
     needed = rows_to_be_known(plan.deviation, n_cells)
     if n_rows is None or n_rows > needed:
         return
-    name = next(iter(plan.budget.ranges))
-    amount, ways = float(getattr(plan.budget, name)), [f"at least {rounded_up(needed)} rows"]
-    factor = _factor_that_suffices(plan, name, n_cells, n_rows)
+    name, amount, ways = plan.budget.symbol, plan.budget.amount, [f"at least {rounded_up(needed)} rows"]
+    factor = _factor_that_suffices(plan, n_cells, n_rows)
     if factor is not None:
         ways.append(f"{name} = {rounded_up(factor * amount)}")
     raise ParameterError(
@@ -406,12 +405,12 @@ def refuse_hidden(plan: SumPlan[Any], n_cells: int, n_rows: int | None, otherwis
     )
 
 
-def _factor_that_suffices(plan: SumPlan[Any], name: str, n_cells: int, n_rows: int) -> float | None:
+def _factor_that_suffices(plan: SumPlan[Any], n_cells: int, n_rows: int) -> float | None:
     """The least factor of the budget, up to a percent, with which rates are no longer hidden; None if there is none."""
 
     def suffices(factor: float) -> bool:
-        budget = plan.budget.to_dict() | {name: factor * float(getattr(plan.budget, name))}
-        return n_rows > rows_to_be_known(SumPlan.of(plan.query, budget_from_dict(budget)).deviation, n_cells)
+        budget = with_amount(plan.budget, factor * plan.budget.amount)
+        return n_rows > rows_to_be_known(SumPlan.of(plan.query, budget).deviation, n_cells)
 
     low, high = 1.0, 2.0
     try:

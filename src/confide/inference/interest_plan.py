@@ -13,7 +13,7 @@ from confide.errors import ParameterError
 from confide.inference.debiased import OF_OTHERS, Combination, Facts, deviations_of_clip, part_of_step
 from confide.inference.forecast import sentence_beside
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget
+from confide.privacy.budgets import Budget
 from confide.privacy.curvature import Curvature, deviations_of_curvature
 from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.mechanism import Plan
@@ -148,7 +148,7 @@ class InterestPlan:
     @property
     def is_joint(self) -> bool:
         """Whether all releases share one account. Otherwise each has a part of the budget."""
-        return isinstance(self.budget, ApproxDP) and isinstance(self.sums.budget, ZCDP)
+        return self.budget.is_approximate and self.sums.budget.is_concentrated
 
     @property
     def _curvature(self) -> float:

@@ -29,11 +29,11 @@ from confide.planning.made_up_fits import (
     estimator_without_shares,
 )
 from confide.planning.simulation import Forecast, design_of, simulate
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget, share_of
 from confide.privacy.gradient import GradientPlan, NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
 from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS
-from confide.training.budget_shares import beside_weights, share_of
+from confide.training.budget_shares import beside_weights
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
@@ -151,7 +151,7 @@ def equivalent_budgets(
 
     def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
         budget, problem = make(math.exp(log_size)), alone
-        if intervals is not None and isinstance(budget, ApproxDP) and intervals.is_joint:
+        if intervals is not None and budget.is_approximate and intervals.is_joint:
             problem = replace(alone, beside_mu=beside_weights(budget, problem.rows_per_person, intervals.share)[0])
         elif intervals is not None:
             budget = share_of(budget, 1.0 - intervals.share)
@@ -215,9 +215,9 @@ def with_delta(
     """
     budget, added = as_budget(estimator.budget), forecast.error - forecast.non_private_error
     least = max(_LEAST_GAIN * forecast.constant_error, _LEAST_PART * added)
-    if not isinstance(budget, PureDP) or added < least:
+    if not budget.is_pure or added < least:
         return None
-    other = estimator_with(estimator, budget=ApproxDP(budget.epsilon, min(_DELTA, 0.1 / forecast.plan.problem.n_rows_high)))
+    other = estimator_with(estimator, budget=ApproxDP(budget.amount, min(_DELTA, 0.1 / forecast.plan.problem.n_rows_high)))
     try:
         better = _simulated(other, n_rows, n_features, forecast.non_private_error, rate, is_given)
     except ParameterError:
@@ -298,7 +298,8 @@ class Alternatives:
                 "Budgets with as much noise, if alpha, loss and mechanism stay as planned. They do not protect equally:"
             )
             said += [
-                f"- {type(budget)(*(float(f'{getattr(budget, n):.4g}') for n in budget.ranges))}" for budget in self.budgets
+                f"- {type(budget)(*(float(f'{amount:.4g}') for amount in budget.amounts.values()))}"
+                for budget in self.budgets
             ]
         if self.errors:
             said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")

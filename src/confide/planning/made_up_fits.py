@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from confide.budget_warnings import of_made_up_rows
 from confide.erm.group_bounds import GroupBound
 from confide.expected_noise import noise_in_rows
 from confide.features.canonical_labels import Label
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, as_budget
+from confide.privacy.budgets import Budget, as_budget, with_amount
 from confide.privacy.gaussian import mu_within
 from confide.privacy.noise import Entropy
 
@@ -175,13 +175,13 @@ def _budget_for(estimator: Any, plan: Any, n_rows: int) -> Budget:
     times = plan.problem.n_rows_low / n_rows
     if times == 1.0:
         return budget
-    if isinstance(budget, ZCDP):
-        return ZCDP(budget.rho * times**2)
-    candidates = [replace(budget, epsilon=budget.epsilon * times)]
-    if isinstance(budget, ApproxDP):
+    if budget.is_concentrated:
+        return with_amount(budget, budget.amount * times**2)
+    candidates = [with_amount(budget, budget.amount * times)]
+    if budget.is_approximate:
         wanted = times * mu_within(budget)
-        log_epsilon = brentq(lambda log: mu_within(ApproxDP(math.exp(log), budget.delta)) - wanted, -18.0, 18.0)
-        candidates.append(ApproxDP(math.exp(log_epsilon), budget.delta))
+        log_epsilon = brentq(lambda log: mu_within(with_amount(budget, math.exp(log))) - wanted, -18.0, 18.0)
+        candidates.append(with_amount(budget, math.exp(log_epsilon)))
 
     n_public = n_rows if plan.problem.n_rows_low == plan.problem.n_rows_high else None
 

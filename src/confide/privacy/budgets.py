@@ -6,7 +6,7 @@ The values are frozen and hold public facts alone. Conversions go from stronger 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from numbers import Real
 from typing import Any, ClassVar, Self, TypeAlias
@@ -114,19 +114,53 @@ class _Amounts:
         return total
 
     @property
+    def amounts(self) -> dict[str, float]:
+        """Its numbers by name: epsilon, epsilon and delta, or rho."""
+        return {name: getattr(self, name) for name in self.ranges}
+
+    @property
+    def symbol(self) -> str:
+        """The name of its first number: "epsilon" or "rho"."""
+        return next(iter(self.ranges))
+
+    @property
+    def amount(self) -> float:
+        """Its first number: epsilon or rho."""
+        return self.amounts[self.symbol]
+
+    @property
+    def slack(self) -> float:
+        """Probability of an event outside of which it promises what it says: its delta; 0 where it has none."""
+        return self.amounts.get("delta", 0.0)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it is an epsilon without a delta."""
+        return self.kind == "pure"
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether it is an epsilon with a delta."""
+        return self.kind == "approximate"
+
+    @property
+    def is_concentrated(self) -> bool:
+        """Whether it is a rho."""
+        return self.kind == "zcdp"
+
+    @property
     def is_private(self) -> bool:
         """False for an infinite epsilon or rho."""
-        return all(math.isfinite(getattr(self, name)) for name in self.ranges)
+        return all(map(math.isfinite, self.amounts.values()))
 
     def __str__(self) -> str:
         if not self.is_private:
-            return f"no privacy ({next(iter(self.ranges))} is infinite)"
-        return f"{self.title} with {' and '.join(f'{name} = {getattr(self, name):.12g}' for name in self.ranges)}"
+            return f"no privacy ({self.symbol} is infinite)"
+        return f"{self.title} with {' and '.join(f'{name} = {amount:.12g}' for name, amount in self.amounts.items())}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        amounts = {name: getattr(self, name) for name in self.ranges}
-        return {"kind": self.kind, **{n: v if math.isfinite(v) else "inf" for n, v in amounts.items()}}
+        return {"kind": self.kind, **{n: v if math.isfinite(v) else "inf" for n, v in self.amounts.items()}}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -277,7 +311,27 @@ def pure_within(rho: float) -> float:
 
 def pure_epsilon(budget: Budget) -> float:
     """The largest epsilon whose pure privacy a private budget allows."""
-    return pure_within(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
+    return pure_within(budget.amount) if budget.is_concentrated else budget.amount
+
+
+def with_amount(budget: Budget, amount: float) -> Budget:
+    """The budget with another epsilon or rho; a delta stays as it is."""
+    return type(budget)(*(budget.amounts | {budget.symbol: amount}).values())
+
+
+def share_of(budget: Budget, share: float) -> Budget:
+    """A part of a budget. Parts whose shares add up to 1 cost at most the whole together, by basic composition.
+
+    The factor 1 - 2^-50 rounds each part down, so that rounding cannot make the sum exceed the whole.
+    """
+    if share == 1.0 or not budget.is_private:
+        return budget
+    return type(budget)(*(share * amount * (1.0 - 2.0**-50) for amount in budget.amounts.values()))
+
+
+def shown_amounts(budget: Budget, digits: str = "") -> str:
+    """The numbers of a budget or of a sum of charges for a sentence, for example "epsilon = 0.5, delta = 1e-06"."""
+    return ", ".join(f"{name} = {amount:{digits}g}" for name, amount in budget.amounts.items())
 
 
 def budget_of_row(budget: Budget, n_rows: int) -> Budget:
@@ -290,14 +344,14 @@ def budget_of_row(budget: Budget, n_rows: int) -> Budget:
         return budget
     down = 1.0 - 2.0**-40
     try:
-        if isinstance(budget, ZCDP):
-            return ZCDP(budget.rho / n_rows**2 * down)
-        epsilon = budget.epsilon / n_rows * down
-        if isinstance(budget, PureDP):
+        if budget.is_concentrated:
+            return ZCDP(budget.amount / n_rows**2 * down)
+        epsilon = budget.amount / n_rows * down
+        if budget.is_pure:
             return PureDP(epsilon)
         # The ratio of the exponentials, in terms that do not overflow.
-        share = math.exp(epsilon - budget.epsilon) * math.expm1(-epsilon) / math.expm1(-budget.epsilon)
-        return ApproxDP(epsilon, budget.delta * share * down)
+        share = math.exp(epsilon - budget.amount) * math.expm1(-epsilon) / math.expm1(-budget.amount)
+        return ApproxDP(epsilon, budget.slack * share * down)
     except ParameterError:
         raise ParameterError(
             f"this budget is too small, or its epsilon too large for its delta, to be shared by {n_rows} rows of one person."
@@ -318,7 +372,7 @@ def budget_from_dict(value: dict[str, Any]) -> Budget:
 def as_budget(value: object) -> Budget:
     """A budget; a bare number means pure differential privacy with that epsilon."""
     if isinstance(value, (PureDP, ApproxDP, ZCDP)):
-        return type(value)(*(getattr(value, name) for name in value.ranges))  # refuses the empty sum of a ledger
+        return replace(value)  # refuses the empty sum of a ledger
     if isinstance(value, Real) and not isinstance(value, bool):
         return PureDP(value)  # type: ignore[arg-type]  # any real number; PureDP checks it
     raise ParameterError("budget must be a positive number (epsilon), or a PureDP, ApproxDP or ZCDP.")

@@ -16,7 +16,7 @@ from confide.erm.losses import LossConstants
 from confide.erm.moment_sums import DirectionSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.curvature import WINDOW, curvature_sum, largest_bend, reach_of, too_inexact
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.moments import shortened, window_of
@@ -58,7 +58,7 @@ class DirectionSums(SumQuery):
         """The plan for so many directions, near weights that `training` will release. No data is used."""
         if n_directions < 1:
             raise ParameterError("sums along directions need a direction.")
-        scales = _PURE_SCALES if isinstance(budget, PureDP) else _SCALES[training.problem.neighbours]
+        scales = _PURE_SCALES if budget.is_pure else _SCALES[training.problem.neighbours]
         return SumPlan.of(cls(training.problem, n_directions, scales, reach_of(training, budget)), budget)
 
     @property

@@ -16,7 +16,7 @@ from scipy.special import log_ndtr
 from confide.array_types import Array
 from confide.erm.losses import LossConstants
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
+from confide.privacy.budgets import Budget, Neighbours
 
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
@@ -68,22 +68,26 @@ def largest_mu(epsilon: float, delta: float) -> float:
     return low
 
 
-def mu_within(budget: ZCDP | ApproxDP, beside_mu: float = 0.0) -> float:
+def ideal_mu(budget: Budget, down: float = 1.0) -> float:
+    """The largest mu at which the Gaussian mechanism costs `down` times rho, or epsilon and `down` times delta.
+
+    A pure budget allows none: it is 0 there.
+    """
+    if budget.is_concentrated:
+        return math.sqrt(2.0 * budget.amount * down)
+    return 0.0 if budget.is_pure else largest_mu(budget.amount, budget.slack * down)
+
+
+def mu_within(budget: Budget, beside_mu: float = 0.0) -> float:
     """The largest mu at which the Gaussian mechanism costs at most the budget, and a little less.
 
     If it comes with other Gaussian releases of `beside_mu`, all together cost at most the budget; 0 if nothing is left.
     """
-    whole = _mu_of_whole(budget)
+    whole = ideal_mu(budget, _DOWN)
     if not beside_mu:
         return whole
     # Squares add up: theorem 1. The factor covers the roundings of this line.
     return math.sqrt(max(0.0, (whole - beside_mu) * (whole + beside_mu))) * _DOWN
-
-
-def _mu_of_whole(budget: ZCDP | ApproxDP) -> float:
-    if isinstance(budget, ZCDP):
-        return math.sqrt(2.0 * budget.rho * _DOWN)
-    return largest_mu(budget.epsilon, budget.delta * _DOWN)
 
 
 # Formulas of the theorems on Laplace noise, without data and state. Rates are rounded down, and costs up.

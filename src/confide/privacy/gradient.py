@@ -23,7 +23,7 @@ from confide.erm.source import RowSource
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 from confide.plan_text import gradient_lines, multiples, plan_document, text_with
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by
@@ -181,13 +181,12 @@ class NoisyGradients:
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise at which all sums together cost the budget."""
-        if not budget.is_private or isinstance(budget, PureDP):
+        if not budget.is_private or budget.is_pure:
             raise ParameterError(
                 f"mechanism='gradient' adds Gaussian noise, which needs a budget ApproxDP(epsilon, delta) or ZCDP(rho), and "
                 f"the budget is {budget}."
             )
         of_row = budget_of_row(budget, problem.rows_per_person)
-        assert not isinstance(of_row, PureDP)  # noqa: S101 - a row has a budget of the same kind
         mu = mu_within(of_row, problem.beside_mu)
         if not mu > 0.0:
             raise ParameterError("the releases beside the gradients cost the whole budget.")

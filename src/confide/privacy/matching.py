@@ -20,7 +20,7 @@ from confide.erm.source import RowSource
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.plan_text import document_of_sum
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan, SumQuery, refuse_inexact
@@ -157,7 +157,7 @@ def matching_plan(problem: Problem, budget: Budget, share: float, law: str) -> S
     ParameterError
         If the problem has no counts or no intercept, or sums over so many rows are too inexact.
     """
-    if law == "laplace" and isinstance(budget, ZCDP):
+    if law == "laplace" and budget.is_concentrated:
         raise ParameterError(f"the budget {budget} pays for no {law} noise on these sums.")
     return SumPlan.of(CountsAndResiduals(problem), budget, (law,), share)
 
@@ -182,10 +182,9 @@ def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
 def _is_paid(plan: Plan, matching: SumPlan[CountsAndResiduals]) -> bool:
     """Whether the plan of the weights leaves enough of the budget for the sums, beside its other parts: theorem 3."""
     whole, of_weights = plan.event.budget, plan.budget
-    if isinstance(whole, ApproxDP) and matching.law == "gaussian":
+    if whole.is_approximate and matching.law == "gaussian":
         return of_weights == whole and math.hypot(*(part.mu for part in plan.parts)) <= plan.problem.beside_mu
-    if type(of_weights) is not type(whole) or getattr(of_weights, "delta", 0.0) > getattr(whole, "delta", 0.0):
+    if of_weights.kind != whole.kind or of_weights.slack > whole.slack:
         return False
     # Epsilons and rhos add up, and sums with Laplace noise cost no delta.
-    parts = [Fraction(budget.rho if isinstance(budget, ZCDP) else budget.epsilon) for budget in (of_weights, whole)]
-    return parts[0] + Fraction(matching.share) * parts[1] <= parts[1]
+    return Fraction(of_weights.amount) + Fraction(matching.share) * Fraction(whole.amount) <= Fraction(whole.amount)

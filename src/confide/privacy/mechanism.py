@@ -19,7 +19,7 @@ from confide.erm.row_bounds import Centred, RowBound, norm_with_intercept
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.plan_text import Intervals, Part
-from confide.privacy.budgets import ZCDP, Budget, Neighbours
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.bundles import shapes_of_groups
 from confide.privacy.certificate import GradientRounding, planned_tolerance
 from confide.privacy.events import Event, PureMechanism
@@ -270,7 +270,7 @@ def log_failure(budget: Budget, problem: ProblemFacts) -> float:
 
     (1 + exp(epsilon)) p stays below 2^-199: proofs/seal.md.
     """
-    return LOG_FAILURE - problem.set_aside - (0.0 if isinstance(budget, ZCDP) else budget.epsilon)
+    return LOG_FAILURE - problem.set_aside - (0.0 if budget.is_concentrated else budget.amount)
 
 
 @dataclass(frozen=True, slots=True)

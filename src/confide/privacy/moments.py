@@ -25,7 +25,7 @@ from confide.erm.moment_sums import MomentSum
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Noise, Plan, Problem, log_failure
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 from confide.privacy.shapes import Ball
@@ -138,7 +138,7 @@ class Moments(SumQuery):
             f"n_rows_bounds, or raise alpha.",
         )
         plans: list[SumPlan[Moments]] = [SumPlan.sealed(query, budget, _SEAL_SHARE)]
-        if not isinstance(budget, PureDP):
+        if not budget.is_pure:
             plans.append(SumPlan.of(query, budget, ("gaussian",)))
         return min(plans, key=lambda plan: plan.deviation)
 

@@ -15,7 +15,7 @@ from confide import expected_noise
 from confide.array_types import Array, Weights
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row, pure_epsilon
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
@@ -198,7 +198,7 @@ def least_noise(
     if "laplace" in laws:
         epsilon = share * pure_epsilon(of_row)
         choices.append((LatticeLaplace.of_l1(size, l1_distance, epsilon * _DOWN), PureMechanism(epsilon)))
-    if "gaussian" in laws and not isinstance(of_row, PureDP):
+    if "gaussian" in laws and not of_row.is_pure:
         gaussian = LatticeGaussian.of_mu(size, l2_distance, math.sqrt(share) * mu_within(of_row))
         choices.append((gaussian, GaussianMechanism(1.0 / gaussian.multiplier)))
     if not choices:

@@ -16,10 +16,10 @@ from confide.erm.objective import Solver
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.expected_noise import LARGEST_SEAL_NOISE, first_small_seal
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.certificate import certified_minimiser, insufficient
 from confide.privacy.events import PureMechanism
-from confide.privacy.gaussian import calibrated_objective, curvature_cost, gradient_shift, largest_mu, least_l2
+from confide.privacy.gaussian import calibrated_objective, curvature_cost, gradient_shift, ideal_mu, least_l2
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, made_by, tolerance_and_radius
 from confide.privacy.noise import Entropy
@@ -42,7 +42,7 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float, 
     shift = gradient_shift(1.0, problem.neighbours)
     # At this ridge the curvature costs at most half of the budget, or of the epsilon that is as strong as rho. If the
     # account knows the curvature slope by slope, it may cost as much as the shift of one row.
-    slopes_known = isinstance(of_row, ZCDP) and loss.tapered and loss.n_outputs == 1
+    slopes_known = of_row.is_concentrated and loss.tapered and loss.n_outputs == 1
     l2 = max(problem.l2, least_l2(pure_epsilon(of_row) * (2.0 / shift if slopes_known else 1.0), loss, shape.l2_norm))
     curvature = curvature_cost(loss, shape.l2_norm, l2)
     bend = _bend(shape, loss.lipschitz, l2) if loss.tapered else (math.inf, 1.0, 1.0)
@@ -61,11 +61,11 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float, 
         return noise, tolerance, radius, LatticeGaussian.of_multiplier(*grid, 1.0 / curve.seal_mu)
 
     others = (loss.n_outputs, loss.separable, problem.beside_mu, *bend)
-    high = _ideal_mu(of_row) / shift
+    high = ideal_mu(of_row) / shift  # as if curvature and seal cost nothing
     noise, _, _, seal = sealed(curve_at(high))
     if seal.norm * l2 > largest_seal * noise.norm:
         raise InsufficientRegularisation(_TOO_CURVED)
-    curve = _largest_concentrated(curve_at, high, of_row) if isinstance(of_row, ZCDP) else _largest(curve_at, high, of_row)
+    curve = (_largest_concentrated if of_row.is_concentrated else _largest)(curve_at, high, of_row)
     return Plan(problem, budget, "objective", l2, *sealed(curve), problem.event(budget, curve), math.hypot(1.0, share) - 1.0)
 
 
@@ -91,18 +91,11 @@ def _bend(shape: Shape, lipschitz: float, l2: float) -> tuple[float, float, floa
     return bend, math.sqrt(even_bend / steepest) * _DOWN, even_bend
 
 
-def _ideal_mu(budget: Budget) -> float:
-    """The largest ratio of a whole shift to the deviation, if the curvature and the seal cost nothing."""
-    if isinstance(budget, ZCDP):
-        return math.sqrt(2.0 * budget.rho)
-    return largest_mu(budget.epsilon, budget.delta) if isinstance(budget, ApproxDP) else 0.0
-
-
 def _largest(curve_at: Callable[[float], GaussianObjective], high: float, budget: Budget) -> GaussianObjective:
     """The curve at the largest mu below `high` that the budget admits. The bisection ends on the private side."""
 
     def admitted(mu: float) -> bool:
-        return isinstance(budget, ApproxDP) and curve_at(mu).delta(budget.epsilon) <= budget.delta * _DOWN
+        return curve_at(mu).delta(budget.amount) <= budget.slack * _DOWN
 
     low = high
     while not admitted(low):
@@ -115,14 +108,14 @@ def _largest(curve_at: Callable[[float], GaussianObjective], high: float, budget
     return curve_at(low)
 
 
-def _largest_concentrated(curve_at: Callable[[float], GaussianObjective], high: float, budget: ZCDP) -> GaussianObjective:
+def _largest_concentrated(curve_at: Callable[[float], GaussianObjective], high: float, budget: Budget) -> GaussianObjective:
     """The same for rho, within 1e-4 of the budget. An evaluation takes milliseconds, so logarithms are interpolated.
 
     The search is the method of false position (Illinois), aimed a little below the budget. It ends with an admitted curve.
     """
 
     def excess(mu: float) -> float:
-        return math.log(concentrated_rho(curve_at(mu)) / (budget.rho * _DOWN))
+        return math.log(concentrated_rho(curve_at(mu)) / (budget.amount * _DOWN))
 
     low, above = high, excess(high)
     # Written so that what is not a number is not admitted.
@@ -168,7 +161,7 @@ class ObjectivePerturbation:
         # The account of Laplace noise knows no other releases.
         laplace = partial(_laplace_plan, problem, budget, best)
         plans = [first_small_seal(laplace, _LAPLACE_SHARES)] if problem.beside_mu == 0.0 else []
-        if not isinstance(budget, PureDP):
+        if not budget.is_pure:
             best = min(shapes, key=lambda shape: shape.gaussian_norm(1.0))
             gaussian = partial(gaussian_plan, problem, budget, best, largest_seal=1.01 * LARGEST_SEAL_NOISE)
             plans.append(first_small_seal(gaussian, _GAUSSIAN_SHARES))

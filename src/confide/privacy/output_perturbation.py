@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from confide.erm.objective import Solver
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
 from confide.privacy.events import PureMechanism
 from confide.privacy.gaussian import GaussianMechanism, mu_within, output_sensitivity
@@ -53,7 +53,7 @@ class OutputPerturbation:
 
         In place of the hinge the plan has a hinge with the narrowest joint whose minimiser can be certified.
         """
-        if self.laplace_alone and not isinstance(budget, PureDP):
+        if self.laplace_alone and not budget.is_pure:
             raise ParameterError(
                 f"output-laplace is for pure differential privacy, and the budget is {budget}. Give a PureDP budget, or "
                 f"mechanism='output'."
@@ -80,13 +80,13 @@ class OutputPerturbation:
         alone = problem.beside_mu == 0.0
         laplace = LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN)
         plans = [on_grid(laplace, PureMechanism(epsilon))] if alone else []
-        if isinstance(of_row, PureDP):
+        if of_row.is_pure:
             if alone and not self.laplace_alone:
                 plans.append(self._spherical(problem, budget, epsilon, exact, tolerance))
         elif (left := mu_within(of_row, problem.beside_mu)) > 0.0:
             gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / left)
             together = GaussianMechanism(math.hypot(1.0 / gaussian.multiplier, problem.beside_mu) * _UP)
-            plans.append(on_grid(gaussian, together if isinstance(of_row, ApproxDP) else None))
+            plans.append(on_grid(gaussian, together if of_row.is_approximate else None))
         if not plans:
             raise InsufficientRegularisation("the releases beside the weights leave nothing of the budget.")
         return min(plans, key=lambda plan: plan.expected_distance)

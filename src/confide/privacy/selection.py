@@ -53,11 +53,11 @@ class Selection:
 
         "auto" is the law that promises fewer mistakes.
         """
-        if not isinstance(budget, ZCDP):
-            return cls("permute-and-flip" if law == "auto" else law, budget.epsilon)
+        if not budget.is_concentrated:
+            return cls("permute-and-flip" if law == "auto" else law, budget.amount)
         # proofs/selection.md, theorem 4: a bounded range of epsilon is epsilon^2 / 8-concentrated. Pure privacy alone is
         # epsilon tanh(epsilon / 2)-concentrated.
-        exponential, flip = math.sqrt(8.0 * budget.rho) * _DOWNWARDS, pure_within(budget.rho)
+        exponential, flip = math.sqrt(8.0 * budget.amount) * _DOWNWARDS, pure_within(budget.amount)
         if law == "auto":
             law = "permute-and-flip" if flip >= exponential else "exponential"
         return cls(law, exponential if law == "exponential" else flip)

@@ -18,7 +18,7 @@ from confide.erm.row_bounds import Centred
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, Neighbours, PureDP
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.moments import shortened
@@ -92,7 +92,7 @@ class RiskSums(SumQuery):
         """The plan for so many changes, at weights that `training` will release. No data is used."""
         problem = training.problem
         _refuse(problem, n_changes)
-        bends = BEND_SCALE / math.sqrt(problem.row_width) if isinstance(budget, PureDP) else BEND_SCALE
+        bends = BEND_SCALE / math.sqrt(problem.row_width) if budget.is_pure else BEND_SCALE
         query = cls(problem, n_changes, (RATE_SCALE, bends, float(problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE)))
         return SumPlan.of(query, budget)
 

@@ -24,7 +24,7 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.plan_text import multiples, plan_reasons, statistics_document, statistics_text
-from confide.privacy.budgets import Budget, Neighbours, PureDP
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Noise, ProblemFacts
 from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances, refuse_inexact
 from confide.privacy.shapes import Ball
@@ -276,6 +276,6 @@ def plan_of_statistics(problem: LeastSquares, budget: Budget) -> StatisticsPlan:
         *(StatisticsPlan.sealed(query, budget, share) for share in _SEAL_SHARES),
     ]
     plans = [min(pure, key=expected_noise.deviation_of_sums)]
-    if not isinstance(budget, PureDP):
+    if not budget.is_pure:
         plans.append(StatisticsPlan.of(query, budget, ("gaussian",)))
     return min(plans, key=lambda plan: plan.product_deviation)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from confide.budget_warnings import EXAMPLE_DELTA, cautions
-from confide.displays.plans import budgets_around, first_amount
+from confide.displays.plans import budgets_around
 from confide.errors import ParameterError
 from confide.evaluations.result import NOT_LISTED
 from confide.guarantee import Guarantee
@@ -21,7 +21,7 @@ from confide.inference.table import SUPPOSED_NOTE
 from confide.known_words import listed
 from confide.planning.made_up_fits import estimator_with
 from confide.planning.simulation import COVERAGE, Forecast, simulate
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
+from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 from confide.report.ledger_facts import LedgerFacts, estimator_of, pays_for
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 460, 52, 8, 16, 130
@@ -257,7 +257,7 @@ def forecast_note(forecasts: Sequence[Forecast]) -> str:
 
 def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
     """Accuracy against the budget: a line, its range, and the chosen budget as a point."""
-    amounts = [first_amount(forecast.plan.event.budget) for forecast in forecasts]
+    amounts = [forecast.plan.event.budget.amount for forecast in forecasts]
     best, least = 1.0 - forecasts[0].non_private_error, 1.0 - forecasts[0].constant_error
     low = min(least, *(1.0 - forecast.high for forecast in forecasts)) - 0.01
     high = min(1.0, max(best, *(1.0 - forecast.low for forecast in forecasts)) + 0.01)
@@ -284,7 +284,7 @@ def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
         radius = 6 if is_chosen else 3
         marks.append(f'<circle class="point" cx="{x:.1f}" cy="{y_of(1.0 - drawn.error):.1f}" r="{radius}"/>')
         marks.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{amount:.3g}</text>')
-    name = next(iter(forecasts[0].plan.event.budget.ranges))
+    name = forecasts[0].plan.event.budget.symbol
     marks.append(f'<text x="{_LEFT + width / 2}" y="{bottom + 36}" text-anchor="middle" class="quiet">{name}</text>')
     told = "; ".join(
         f"{name} {amount:.3g}: {1.0 - forecast.error:.1%}" for amount, forecast in zip(amounts, forecasts, strict=True)
@@ -309,12 +309,11 @@ def guess_probability(budget: Budget) -> float:
     For pure privacy it is also the most that any single outcome can lead to. With a delta it is an average over outcomes:
     (exp(epsilon) + delta) / (exp(epsilon) + 1). A concentrated budget is converted at delta = 1e-6.
     """
-    implied = budget.to_approx(EXAMPLE_DELTA) if isinstance(budget, ZCDP) else budget
+    implied = budget.to_approx(EXAMPLE_DELTA) if budget.is_concentrated else budget
     if not implied.is_private:
         return 1.0
-    delta = implied.delta if isinstance(implied, ApproxDP) else 0.0
-    smaller = math.exp(-implied.epsilon)
-    return min(1.0, math.ceil((1.0 + delta * smaller) / (1.0 + smaller) * _DECIMALS * (1.0 - 1e-12)) / _DECIMALS)
+    smaller = math.exp(-implied.amount)
+    return min(1.0, math.ceil((1.0 + implied.slack * smaller) / (1.0 + smaller) * _DECIMALS * (1.0 - 1e-12)) / _DECIMALS)
 
 
 def question_of(guarantee: Guarantee) -> str:

@@ -17,7 +17,6 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.blocks import Block, Section, heading, text
-from confide.displays.plans import first_amount
 from confide.errors import ParameterError
 from confide.estimators.linear_model import checksum_of_model, released_model
 from confide.estimators.released import outcome_of
@@ -257,7 +256,7 @@ class Contents:
                 (str(one.plan.event.budget), f"{1 - one.error:.1%}", f"{1 - one.high:.1%} to {1 - one.low:.1%}")
                 for one in self.forecasts
             ]
-            picture = accuracy_picture(self.forecasts, first_amount(self.guarantee.budget))
+            picture = accuracy_picture(self.forecasts, self.guarantee.budget.amount)
             figure = Block("figure", cells, ("Budget", "Expected accuracy", "Range"), drawing=picture)
             parts.append(Block("group", [figure, text(forecast_note(self.forecasts))]))
         if not parts:

@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.accounting.ledger import Ledger
 from confide.guarantee import Guarantee
-from confide.privacy.budgets import Budget
+from confide.privacy.budgets import Budget, shown_amounts
 from confide.training.charge import VOID_MARK
 
 _RELATIVE = 1e-9
@@ -80,9 +80,9 @@ class LedgerFacts:
     @property
     def account(self) -> str:
         """What is spent and left, in words; with the persons for whom it holds, where the model protects others."""
-        amounts = f"{shown_amount(self.spent)} spent of {shown_amount(self.limit)}; {shown_amount(self.left)} left"
+        spent, limit, left = (shown_amounts(budget, ".6") for budget in (self.spent, self.limit, self.left))
         whose = "" if self.unit_note is None else f"; for persons with at most {_rows(self.max_rows_per_person)}"
-        return f"{amounts}{whose}"
+        return f"{spent} spent of {limit}; {left} left{whose}"
 
     @property
     def may_hold_the_charge(self) -> bool:
@@ -151,11 +151,6 @@ def unit_note(rows_of_ledger: int, rows: int) -> str | None:
     )
 
 
-def shown_amount(budget: Budget) -> str:
-    """The amounts of a budget or of a sum of charges, in a few characters."""
-    return ", ".join(f"{name} = {getattr(budget, name):.6g}" for name in budget.ranges)
-
-
 def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str, estimator: str) -> dict[str, Any]:
     """The newest charge that names the checksum; without one, all charges of the model's kind that have its budget.
 
@@ -197,12 +192,11 @@ def estimator_of(entry: Mapping[str, Any]) -> str | None:
 
 def pays_for(entry: Mapping[str, Any], budget: Budget) -> bool:
     """Whether a charge is at least a budget, in its own currency. What was planned together has one charge, a larger one."""
-    spent_amounts = {name: entry.get(name) or 0.0 for name in budget.ranges}
-    return all(spent_amounts[name] >= getattr(budget, name) * (1.0 - _RELATIVE) for name in spent_amounts)
+    return all((entry.get(name) or 0.0) >= own * (1.0 - _RELATIVE) for name, own in budget.amounts.items())
 
 
 def _has_budget(entry: dict[str, Any], guarantee: Guarantee) -> bool:
-    amounts = {name: getattr(guarantee.budget, name) for name in guarantee.budget.ranges}
+    amounts = guarantee.budget.amounts
     if any(entry.get(name) for name in ("epsilon", "delta", "rho") if name not in amounts):
         return False
     pairs = [(entry.get(name), own) for name, own in amounts.items()]

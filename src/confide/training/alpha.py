@@ -22,7 +22,7 @@ from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import Centred, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.features.encoder import Encoder
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row, pure_epsilon
 from confide.privacy.bundles import Bundles, squares_of_groups
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.mechanism import LARGEST_RIDGE_FACTOR, Mechanism, Plan, Problem
@@ -50,7 +50,7 @@ def with_ridges_by_noise(problem: Problem, mechanism: Mechanism, budget: Budget)
 
     Only noise in bundles, for two classes under pure budgets, was compared with one ridge for all columns.
     """
-    is_pure = isinstance(budget, PureDP) and budget.is_private and isinstance(mechanism, ObjectivePerturbation)
+    is_pure = budget.is_pure and budget.is_private and isinstance(mechanism, ObjectivePerturbation)
     is_plain = type(problem) is Problem and problem.penalty.is_ridge and not problem.prior
     if not is_pure or not is_plain or problem.loss.constants.n_outputs > 1:
         return problem
@@ -304,9 +304,9 @@ def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
     margin = max(1.0, problem.loss.constants.margin)
     if problem.loss.constants.n_outputs > 1:
         return max(_LEAST_SHARE_FOR_CLASSES, 1.0 / margin)
-    if noise.law == "gaussian" and isinstance(plan.budget, ZCDP):
+    if noise.law == "gaussian" and plan.budget.is_concentrated:
         return _LEAST_SHARE_UNDER_RHO[problem.neighbours]
-    in_parts = isinstance(plan.budget, ApproxDP) and problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    in_parts = plan.budget.is_approximate and problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE
     if noise.law == "gaussian" and not in_parts:
         # This bound has no intermediate case: curvature is either free or charged in full.
         return 1.0

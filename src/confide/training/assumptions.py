@@ -168,7 +168,7 @@ def _of_noise(plan: AnyPlan, ledger: NamedLedger | None, unusual: tuple[str, ...
         f"larger than the proof pages allow for."
     )
     draws = sum(part.noise is not None for part in (plan, *sums_beside(plan)))
-    if draws and getattr(plan.event.budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
+    if draws and not plan.event.budget.is_concentrated and plan.event.budget.amount > LARGEST_PROVEN_EPSILON:
         yield (
             f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from confide.erm.losses import Loss
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift, mu_within
 from confide.privacy.mechanism import Problem
 from confide.training.auto_mechanism import problem_of
@@ -81,7 +81,7 @@ def least_noise(problem: Problem, budget: Budget) -> float:
         return 0.0
     of_row, shift = budget_of_row(budget, problem.rows_per_person), gradient_shift(1.0, problem.neighbours)
     norm = min(shape.laplace_norm(pure_epsilon(of_row) / shift) for shape in problem.shapes)
-    if not isinstance(of_row, PureDP):
+    if not of_row.is_pure:
         norm = min(norm, *(shape.gaussian_norm(shift / mu_within(of_row)) for shape in problem.shapes))
     return norm / (problem.row_norm * problem.n_rows_low)
 

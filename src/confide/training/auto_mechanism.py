@@ -17,7 +17,7 @@ from confide.erm.objective import Solver
 from confide.erm.penalties import Penalty
 from confide.erm.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import Budget, PureDP
+from confide.privacy.budgets import Budget
 from confide.privacy.mechanism import ANOTHERS, Mechanism, Plan, Problem, Release, made_by, zero_weights
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -91,7 +91,7 @@ def mechanism_for(settings: Settings, loss: Loss) -> str:
     # Gaussian noise.
     has_other_kinks = bounds.has_kinks and (bounds.is_declared or bounds.target_bound is not None)
     if settings.l1_ratio > 0.0 or (settings.own_penalty is None and has_other_kinks):
-        return "output" if isinstance(settings.budget, PureDP) else "gradient"
+        return "output" if settings.budget.is_pure else "gradient"
     return "output" if bounds.has_kinks else "objective"
 
 

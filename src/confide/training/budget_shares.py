@@ -12,7 +12,7 @@ from confide.errors import ParameterError
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
 from confide.inference.sampling_design import SamplingDesign
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, budget_of_row
+from confide.privacy.budgets import ZCDP, Budget, budget_of_row, share_of, with_amount
 from confide.privacy.curvature import Curvature
 from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.gaussian import mu_within
@@ -87,7 +87,7 @@ def _plans_at(
     composition. One charge covers all. `whole` makes the plan of weights and sums, in one account or not.
     """
     budget, plans = settings.budget, []
-    if isinstance(budget, ApproxDP):
+    if budget.is_approximate:
         parts = [beside_weights(budget, settings.rows_per_person, share) for share in shares]
         # There may be no plan with Gaussian noise in all releases.
         with suppress(ParameterError):
@@ -116,26 +116,14 @@ def _usual_rows(settings: Settings, training: Plan) -> tuple[float, SamplingDesi
     return usual if math.isfinite(training.problem.row_norm) else 1.0, design
 
 
-def beside_weights(budget: ApproxDP, rows_per_person: int, share: float) -> tuple[float, ZCDP]:
+def beside_weights(budget: Budget, rows_per_person: int, share: float) -> tuple[float, ZCDP]:
     """What moments with Gaussian noise may cost beside weights: their shift over deviation for one row, and as a budget.
 
     The square of that ratio is what adds up if Gaussian releases share an account. `share` is the part of it.
     """
-    of_row = budget_of_row(budget, rows_per_person)
-    assert isinstance(of_row, ApproxDP)  # noqa: S101 - the kind of the budget
-    mu = math.sqrt(share) * mu_within(of_row)
+    mu = math.sqrt(share) * mu_within(budget_of_row(budget, rows_per_person))
     # The budget is that of a person, and a little less than mu stands for, so that roundings stay below mu.
     return mu, ZCDP(0.5 * (rows_per_person * mu) ** 2 * (1.0 - 2.0**-40))
-
-
-def share_of(budget: Budget, share: float) -> Budget:
-    """A part of a budget. Parts whose shares add up to 1 cost at most the whole together, by basic composition.
-
-    The factor 1 - 2^-50 rounds each part down, so that rounding cannot make the sum exceed the whole.
-    """
-    if share == 1.0 or not budget.is_private:
-        return budget
-    return type(budget)(*(share * getattr(budget, name) * (1.0 - 2.0**-50) for name in budget.ranges))
 
 
 # Intervals for named coefficients: the shares of the budget, and the plan of all that is released for them.
@@ -201,15 +189,12 @@ def _hidden(plan: Plan) -> float:
 def _instead(settings: Settings, n_features: int, n_rows: int | None) -> str:
     """What would do in place of a plan that is refused: a budget, intervals for all coefficients, or more rows."""
     sentences, budget = [], settings.budget
-    name, *others = budget.ranges
     # Noise falls about as fast as the budget grows, or as its root: few plans are made in search of the least one.
     hidden = max(1.0, _hidden(_least(settings, n_features, n_rows)))
-    likely = [factor for factor in _FACTORS if factor >= 0.75 * (hidden**2 if isinstance(budget, ZCDP) else hidden)]
+    likely = [factor for factor in _FACTORS if factor >= 0.75 * (hidden**2 if budget.is_concentrated else hidden)]
     for factor in likely[:_MOST_TRIED]:
         with suppress(ParameterError):
-            larger = type(budget)(
-                float(f"{factor * getattr(budget, name):.2g}"), *(getattr(budget, amount) for amount in others)
-            )
+            larger = with_amount(budget, float(f"{factor * budget.amount:.2g}"))
             if _interest(_least(replace(settings, budget=larger), n_features, n_rows)).is_trustworthy:
                 sentences.append(f"A budget that would do: {larger}.")
                 break

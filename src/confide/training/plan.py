@@ -23,7 +23,7 @@ from confide.expected_noise import noise_in_rows
 from confide.inference.forecast import IntervalsPlan, SumsForecast
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours
+from confide.privacy.budgets import Budget, Neighbours, share_of, with_amount
 from confide.privacy.centring import CentreOfRows, centring_plan
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
@@ -39,7 +39,6 @@ from confide.training.budget_shares import (
     plan_with_interest,
     plans_with_intervals,
     refuse_intervals,
-    share_of,
 )
 from confide.training.gradient_steps import has_many_numbers
 from confide.training.least_squares import plan_of_sums
@@ -327,7 +326,7 @@ def _compares_gradients(draft: Draft) -> bool:
 
 def _enough_for_gradients(plan: Plan) -> float:
     """The `strength` from which on noisy gradients may take the place of a plan with noise in the objective."""
-    return _ENOUGH_UNDER_RHO if isinstance(plan.budget, ZCDP) else ENOUGH_FOR_GRADIENTS
+    return _ENOUGH_UNDER_RHO if plan.budget.is_concentrated else ENOUGH_FOR_GRADIENTS
 
 
 def _is_too_noisy(plan: Plan) -> bool:
@@ -341,7 +340,7 @@ def _is_too_noisy(plan: Plan) -> bool:
         return share > _NOISY_FOR_COUNTS
     if loss.threshold is None:
         return False
-    return share > _NOISY_UNDER_RHO if isinstance(plan.budget, ZCDP) else share > _NOISY and plan.noise.law == "gaussian"
+    return share > _NOISY_UNDER_RHO if plan.budget.is_concentrated else share > _NOISY and plan.noise.law == "gaussian"
 
 
 def _with_gradients(draft: Draft) -> Iterator[Draft]:
@@ -371,20 +370,20 @@ _UP = 1.0 + 2.0**-30
 
 def _with_mean(draft: Draft) -> Iterator[Draft]:
     """The fit that the steps before decide on what a share of the budget leaves, and the two sums."""
-    asked, budget, law = replace(draft.asked, minimised=draft.loss), draft.asked.budget, law_of(draft.plan)
-    if isinstance(budget, ZCDP):
-        law = "gaussian"  # which alone it pays for
+    asked, budget = replace(draft.asked, minimised=draft.loss), draft.asked.budget
+    law = "gaussian" if budget.is_concentrated else law_of(draft.plan)  # a rho pays for no other
     # There may be no plan for what is left of the budget.
     with suppress(ParameterError):
         share = _share_of_mean(draft.plan, budget, law)
         if share is None:
             return
-        is_joint = isinstance(budget, ApproxDP) and law == "gaussian"
+        is_joint = budget.is_approximate and law == "gaussian"
         if is_joint:
             mu = matching_plan(draft.plan.problem, budget, share, law).mu * _UP
             asked = replace(asked, beside_mu=math.hypot(asked.beside_mu, mu))
         else:
-            asked = replace(asked, budget=_without(budget, share))
+            # Sums with Laplace noise cost no delta.
+            asked = replace(asked, budget=with_amount(budget, share_of(budget, 1.0 - share).amount))
         said = tuple(said for said in draft.said if said[0] == "threshold")
         made = decided(replace(draft, asked=asked, settings=asked, parts=(), said=said), STEPS[:-1])
         event = made.plan.event if is_joint else _event_of_both(made.plan, budget, share)
@@ -395,9 +394,9 @@ def _with_mean(draft: Draft) -> Iterator[Draft]:
 def _event_of_both(made: Plan, budget: Budget, share: float) -> Event:
     """What a ledger counts for weights and sums whose costs add up; its curve is that of pure privacy where both have it."""
     curve = made.event.curve
-    if not isinstance(curve, PureMechanism) or isinstance(budget, ZCDP):
+    if not isinstance(curve, PureMechanism) or budget.is_concentrated:
         return made.problem.event(budget)
-    return made.problem.event(budget, PureMechanism((curve.epsilon + share * budget.epsilon) * _UP))
+    return made.problem.event(budget, PureMechanism((curve.epsilon + share * budget.amount) * _UP))
 
 
 def law_of(plan: AnyPlan) -> str:
@@ -405,12 +404,6 @@ def law_of(plan: AnyPlan) -> str:
     if plan.noise is not None:
         return plan.noise.law
     return "gaussian" if plan.lattice is None else plan.lattice.law
-
-
-def _without(budget: Budget, share: float) -> Budget:
-    """What a share of epsilon or of rho leaves for the weights. Sums with Laplace noise cost no delta."""
-    left = share_of(budget, 1.0 - share)
-    return ApproxDP(left.epsilon, budget.delta) if isinstance(budget, ApproxDP) and isinstance(left, ApproxDP) else left
 
 
 def noise_in_the_mean(matching: SumPlan[CountsAndResiduals], plan: Plan) -> float:
@@ -537,7 +530,7 @@ def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
     """For each step by its name, whether the settings leave anything to decide there, whatever the plan is."""
     has_intercept, has_features = asked.intercept > 0.0, asked.random_features or asked.appends_features
     # A centre and noisy gradients need Gaussian noise. Without an intercept, scores of moved rows are no scores of rows.
-    may_be_gaussian = asked.may_centre and isinstance(asked.budget, ApproxDP | ZCDP)
+    may_be_gaussian = asked.may_centre and not asked.budget.is_pure
     return {
         "sums of least squares": asked.minimised.from_sums and asked.mechanism != "objective",
         "named coefficients": bool(asked.interest),

@@ -21,7 +21,7 @@ from confide.inference.debiased import Combination
 from confide.inference.sampling_design import SamplingDesign
 from confide.models.prior import Prior
 from confide.parameters import PARAMETERS
-from confide.privacy.budgets import Budget, Neighbours, PureDP
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
 from confide.privacy.matching import whole_slopes
 from confide.privacy.shapes import may_keep_groups
@@ -343,7 +343,7 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None, 
 def _keeps_groups(settings: Settings, form: QuadraticForm, encoder: Encoder) -> bool:
     """Whether rows stay as they are: under a pure budget the noise of groups of columns is smaller than that of a ball."""
     return (
-        isinstance(settings.budget, PureDP)
+        settings.budget.is_pure
         and settings.budget.is_private
         and encoder.appended is None
         and settings.row_bound == encoder.row_bound
