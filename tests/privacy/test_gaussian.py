@@ -10,7 +10,6 @@ from scipy.special import log_ndtr
 
 from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, largest_mu, mu_within
-from confide.privacy.objective_account import concentrated_rho
 
 
 def exact_delta(epsilon, mu):
@@ -65,7 +64,7 @@ def test_extreme_budgets_calibrate_on_the_private_side(epsilon, delta):
 
 def test_the_gaussian_mechanism_is_half_mu_squared_concentrated():
     """At every order."""
-    assert concentrated_rho(GaussianMechanism(0.4)) == pytest.approx(0.08, rel=1e-9)
+    assert GaussianMechanism(0.4).rho == pytest.approx(0.08, rel=1e-9)
     assert GaussianMechanism(0.4).renyi(3.0) == pytest.approx(0.24, rel=1e-9)
 
 

@@ -83,7 +83,7 @@ def test_beside_releases_and_the_seal_add_half_of_their_square(curve):
 
 def test_the_gaussian_mechanism_has_half_of_its_squared_shift():
     """Its divergence of order a is a mu^2 / 2."""
-    assert 0.02 <= concentrated_rho(GaussianMechanism(0.2)) <= 0.02 * (1.0 + 1e-9)
+    assert 0.02 <= GaussianMechanism(0.2).rho <= 0.02 * (1.0 + 1e-9)
 
 
 def page_of_corners(curve, order):

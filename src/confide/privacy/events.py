@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_from_dict
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, as_budget, budget_from_dict
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.objective_account import Curve, GaussianObjective, concentrated_rho
+from confide.privacy.objective_account import GaussianObjective
 
 # What a release costs, as frozen data: a budget, and if it is known the curve behind it.
 
@@ -26,8 +26,14 @@ class PureMechanism:
         """Upper bound on the Rényi divergence of this order, above 1."""
         return pure_renyi(self.epsilon, order)
 
+    @property
+    def rho(self) -> float:
+        """Upper bound on renyi(order) / order over all orders."""
+        return PureDP(self.epsilon).to_zcdp().rho
 
-_CURVES: dict[str, type[Curve | PureMechanism]] = {
+
+Curve: TypeAlias = PureMechanism | GaussianMechanism | GaussianObjective
+_CURVES: dict[str, type[Curve]] = {
     "gaussian": GaussianMechanism,
     "gaussian-objective": GaussianObjective,
     "pure": PureMechanism,
@@ -41,13 +47,13 @@ class Event:
     Parameters
     ----------
     budget : what the release costs by itself
-    curve : a finer account of the same release, or None
+    curve : a finer account of the same release, or None where the budget alone is known
     rows_per_person : the number of rows of one person that it protects together, at most
     neighbours : the relation under which it is private; None where the ledger alone states it, as in records
     """
 
     budget: Budget
-    curve: Curve | PureMechanism | None = None
+    curve: Curve | None = None
     rows_per_person: int = 1
     neighbours: Neighbours | None = None
 
@@ -55,38 +61,37 @@ class Event:
         object.__setattr__(self, "rows_per_person", checked_rows(self.rows_per_person))
 
     @classmethod
-    def of(cls, budget: Budget, curve: Curve | PureMechanism | None, protected: Any) -> Event:
+    def of(cls, budget: Budget, curve: Curve | None, protected: Any) -> Event:
         """What a ledger counts for a release at this budget: `protected` knows relation and rows of a person.
 
         The curve is kept for one row a person alone, since it describes one row. A pure budget needs no curve.
         """
-        speaks = protected.rows_per_person == 1 and not isinstance(budget, PureDP)
+        speaks = protected.rows_per_person == 1 and not budget.is_pure
         return cls(budget, curve if speaks else None, protected.rows_per_person, protected.neighbours)
 
     def renyi(self, order: float) -> float:
         """Upper bound on the Rényi divergence of this order, above 1, outside of an event of probability `slack`."""
-        if self.curve is not None:
-            return self.curve.renyi(order)
-        return self.budget.rho * order if isinstance(self.budget, ZCDP) else pure_renyi(self.budget.epsilon, order)
+        if self.curve is None and self.budget.is_concentrated:
+            return self.budget.amount * order
+        return (self.curve or PureMechanism(self.budget.amount)).renyi(order)
 
     @property
     def slack(self) -> float:
         """Probability of the event outside of which `renyi` holds: the delta of an approximate budget without a curve."""
-        return self.budget.delta if isinstance(self.budget, ApproxDP) and self.curve is None else 0.0
+        return self.budget.slack if self.curve is None else 0.0
 
     @property
     def rho(self) -> float:
         """Upper bound on renyi(order) / order over all orders."""
-        if self.curve is not None and not isinstance(self.curve, PureMechanism):
-            return concentrated_rho(self.curve)
-        cost = self.curve or self.budget
-        return cost.rho if isinstance(cost, ZCDP) else PureDP(cost.epsilon).to_zcdp().rho
+        if self.curve is None and self.budget.is_concentrated:
+            return self.budget.amount
+        return (self.curve or PureMechanism(self.budget.amount)).rho
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         written: dict[str, Any] = {"budget": self.budget.to_dict(), "curve": None, "rows_per_person": self.rows_per_person}
         if self.curve is not None:
-            kind = next(name for name, curve in _CURVES.items() if isinstance(self.curve, curve))
+            kind = next(name for name, curve in _CURVES.items() if type(self.curve) is curve)
             numbers = {name: "inf" if value == math.inf else value for name, value in asdict(self.curve).items()}
             written["curve"] = {"kind": kind, **numbers}
         return written

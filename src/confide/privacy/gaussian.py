@@ -57,6 +57,11 @@ class GaussianMechanism:
         """Upper bound on the Rényi divergence of this order, above 1."""
         return 0.5 * order * self.mu**2 * _UP
 
+    @property
+    def rho(self) -> float:
+        """Upper bound on renyi(order) / order over all orders."""
+        return self.renyi(1.0)
+
 
 @lru_cache(maxsize=1024)
 def largest_mu(epsilon: float, delta: float) -> float:

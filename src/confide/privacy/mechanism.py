@@ -22,10 +22,9 @@ from confide.plan_text import Intervals, Part
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.bundles import shapes_of_groups
 from confide.privacy.certificate import GradientRounding, planned_tolerance
-from confide.privacy.events import Event, PureMechanism
+from confide.privacy.events import Curve, Event
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.objective_account import Curve
 from confide.privacy.shapes import Ball, Cylinder, Groups, Linked, Shape, may_keep_groups, shape_of_groups
 
 _UP = 1.0 + 2.0**-40
@@ -81,7 +80,7 @@ class ProblemFacts:
         for name, fact in facts.items():
             object.__setattr__(self, name, fact)
 
-    def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
+    def event(self, budget: Budget, curve: Curve | None = None) -> Event:
         """What a ledger counts for a release at this budget, see `Event.of`."""
         return Event.of(budget, curve, self)
 

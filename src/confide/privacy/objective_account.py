@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtr
@@ -17,8 +16,8 @@ from scipy.special import erf, log_ndtr, ndtr
 from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours
-from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, gaussian_deltas
-from confide.privacy.loss_ends import BentCurve, Ends, accounts_of
+from confide.privacy.gaussian import gaussian_delta, gaussian_deltas
+from confide.privacy.loss_ends import Ends, accounts_of
 
 # The largest moment of a privacy loss that lies between two ends, given Gaussian noise, rounded up.
 #
@@ -188,22 +187,7 @@ _SLACK, _ROUNDS = 1e-3, 12
 """A cell matters if it may raise rho by this share. Neither decides what is proven."""
 
 
-class ObjectiveCurve(BentCurve, Protocol):
-    """The curve of Gaussian objective perturbation, see `GaussianObjective`."""
-
-    @property
-    def kappa(self) -> float:
-        """Cost of the curvature of a tapered loss; inf for other losses."""
-
-    @property
-    def added_mu(self) -> float:
-        """Whitened sensitivity of the seal and of the Gaussian releases beside it."""
-
-    def corners(self) -> list[tuple[float, float]]:
-        """(shift over mu, how many) for the corners of the slopes of the rows that differ."""
-
-
-def renyi_curve(curve: ObjectiveCurve, orders: Array) -> Array:
+def renyi_curve(curve: GaussianObjective, orders: Array) -> Array:
     """Upper bounds on the Rényi divergences of these orders, all above 1: the least of theorem 5.
 
     Divergences grow with the order, so orders next to 1 may count as the least order of the grid.
@@ -213,7 +197,7 @@ def renyi_curve(curve: ObjectiveCurve, orders: Array) -> Array:
     return (divergence + 0.5 * orders * curve.added_mu**2) * _UP
 
 
-def _of_corners(curve: ObjectiveCurve, orders: Array) -> Array:
+def _of_corners(curve: GaussianObjective, orders: Array) -> Array:
     """The bound by sums over corners. It is the better one for large orders."""
     divergence = curve.curvature + _log_corners(curve, orders) / (orders - 1.0)
     if curve.kappa < math.inf:
@@ -222,7 +206,7 @@ def _of_corners(curve: ObjectiveCurve, orders: Array) -> Array:
     return divergence * _UP + 2.0**-49 * _n_corners(curve) / (orders - 1.0)
 
 
-def _of_ends(curve: ObjectiveCurve, orders: Array) -> Array:
+def _of_ends(curve: GaussianObjective, orders: Array) -> Array:
     """The bound by the ends of the loss and by E exp(-loss) = 1: theorem 5'. It is the better one for orders near 1."""
     n_scores = curve.n_outputs if curve.separable else 1
     least = np.full(orders.shape, np.inf)
@@ -232,11 +216,11 @@ def _of_ends(curve: ObjectiveCurve, orders: Array) -> Array:
     return least
 
 
-def _n_corners(curve: ObjectiveCurve) -> float:
+def _n_corners(curve: GaussianObjective) -> float:
     return math.fsum(count for _, count in curve.corners())
 
 
-def _log_corners(curve: ObjectiveCurve, orders: Array) -> Array:
+def _log_corners(curve: GaussianObjective, orders: Array) -> Array:
     """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment without the cost of the curvature."""
     if not curve.monotone:
         return _two_sided_log_moment(curve, orders)
@@ -249,7 +233,7 @@ def _log_corners(curve: ObjectiveCurve, orders: Array) -> Array:
     return total
 
 
-def _log_moment(curve: ObjectiveCurve, orders: Array) -> Array:
+def _log_moment(curve: GaussianObjective, orders: Array) -> Array:
     """log E exp((a - 1) loss) in the form with kappa: proofs/gaussian.md, theorem 5."""
     raised, kappa, mu = (orders - 1.0) * curve.kappa, curve.kappa, curve.mu
     if curve.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
@@ -263,7 +247,7 @@ def _log_moment(curve: ObjectiveCurve, orders: Array) -> Array:
     return total + np.log1p(-2.0 * np.exp(-total))
 
 
-def _two_sided_log_moment(curve: ObjectiveCurve, orders: Array) -> Array:
+def _two_sided_log_moment(curve: GaussianObjective, orders: Array) -> Array:
     """The moment where slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
 
     g(m) = 2 exp(a (a - 1) m^2 / 2) Phi((a - 1) m),      2 Phi(x) - 1 = erf(x / sqrt(2))
@@ -286,14 +270,12 @@ def _log_mean_excess(order: Array, mu: float) -> Array:
 
 
 @lru_cache(maxsize=2**10)
-def concentrated_rho(curve: GaussianMechanism | ObjectiveCurve) -> float:
+def concentrated_rho(curve: GaussianObjective) -> float:
     """A rho such that the curve obeys Rényi divergence <= rho a at every order a.
 
     (a - 1) times the divergence is convex in a. So in a cell of orders it is at most the chord, and the divergence over the
     order at most the larger value at the two ends, times a factor. Below the first order it is at most the divergence there.
     """
-    if isinstance(curve, GaussianMechanism):
-        return curve.renyi(1.0)
     last = max(_LAST_ORDER, 2.0 * LARGEST_SHIFT / curve.mu)
     raised = np.geomspace(_FIRST_ORDER, last, 2 + int(math.log(last / _FIRST_ORDER, _RATIO)))
     ratios = renyi_curve(curve, 1.0 + raised) / (1.0 + raised)
@@ -457,5 +439,7 @@ class GaussianObjective:
         """Upper bound on the Rényi divergence of this order, above 1."""
         return float(renyi_curve(self, np.array([order]))[0])
 
-
-Curve: TypeAlias = GaussianMechanism | GaussianObjective
+    @property
+    def rho(self) -> float:
+        """Upper bound on renyi(order) / order over all orders."""
+        return concentrated_rho(self)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from confide.errors import ParameterError
 from confide.privacy.budgets import (
     ZCDP,
-    ApproxDP,
     Budget,
     Neighbours,
     PureDP,
@@ -206,7 +205,7 @@ class NoisyQuantiles:
         part = _equal_part(budget_of_row(budget, rows_per_person), len(grids) * len(shares))
         selection = Selection.of_budget("auto", part)
         # A delta buys nothing here, so an approximate budget pays for choices that are purely private.
-        pure = PureMechanism(budget.epsilon) if isinstance(budget, ApproxDP) and rows_per_person == 1 else None
+        pure = PureMechanism(budget.amount) if budget.is_approximate and rows_per_person == 1 else None
         event = Event(budget, pure, rows_per_person, neighbours)
         return QuantilesPlan(grids, shares, selection, budget, neighbours, event)
 
@@ -269,8 +268,6 @@ def rows_off(plan: QuantilesPlan, level: float) -> float:
 def _equal_part(budget: Budget, n: int) -> Budget:
     """One of n equal parts of a budget, rounded downwards."""
     try:
-        if isinstance(budget, ZCDP):
-            return ZCDP(budget.rho / n * _DOWN)
-        return PureDP(budget.epsilon / n * _DOWN)
+        return (ZCDP if budget.is_concentrated else PureDP)(budget.amount / n * _DOWN)
     except ParameterError:
         raise ParameterError(f"this budget is too small to be shared by {n} quantiles.") from None
