@@ -74,8 +74,8 @@ def test_who_comes_second_finds_the_ledger_of_the_first(charged, monkeypatch):
     """It saw none, and could not make one because it was there by then."""
     seen, look = [], database_storage.RecordsInDatabase._is_there
 
-    def not_there_at_first(self, connection):
-        seen.append(look(self, connection))
+    def not_there_at_first(self):
+        seen.append(look(self))
         return len(seen) > 1 and seen[-1]
 
     monkeypatch.setattr(database_storage.RecordsInDatabase, "_is_there", not_there_at_first)
@@ -261,13 +261,13 @@ def test_a_ledger_that_was_set_back_or_exchanged_is_seen(server, charged):
 def test_each_charge_waits_for_the_disk_whatever_the_role_says(server, url, monkeypatch):
     """As the server itself reports it, at the moment of COMMIT."""
     seen = []
-    commit = database_storage.RecordsInDatabase.commit
+    commit = database_storage.RecordsInDatabase._commit
 
-    def look_and_commit(self, connection, last):
-        seen.extend(connection.exec_driver_sql("SHOW synchronous_commit").scalars())
-        commit(self, connection, last)
+    def look_and_commit(self, last):
+        seen.extend(self._session.exec_driver_sql("SHOW synchronous_commit").scalars())
+        commit(self, last)
 
-    monkeypatch.setattr(database_storage.RecordsInDatabase, "commit", look_and_commit)
+    monkeypatch.setattr(database_storage.RecordsInDatabase, "_commit", look_and_commit)
     server.execute("ALTER ROLE owner SET synchronous_commit = off")
     try:
         Ledger(url, limit=1.0).charge(0.5)
@@ -369,13 +369,13 @@ def test_a_fit_whose_charge_is_in_doubt_uses_no_row(network, url, monkeypatch):
 def test_a_commit_that_recorded_nothing_is_no_charge(url, monkeypatch):
     """Some poolers, and transactions that failed before, answer COMMIT without an error and without a commit."""
     ledger = Ledger(url, limit=1.0)
-    commit = database_storage.RecordsInDatabase.commit
+    commit = database_storage.RecordsInDatabase._commit
 
-    def roll_back_and_commit(self, connection, last):
-        self.run(connection, "ROLLBACK")
-        commit(self, connection, last)
+    def roll_back_and_commit(self, last):
+        self._run("ROLLBACK")
+        commit(self, last)
 
-    monkeypatch.setattr(database_storage.RecordsInDatabase, "commit", roll_back_and_commit)
+    monkeypatch.setattr(database_storage.RecordsInDatabase, "_commit", roll_back_and_commit)
     with pytest.raises(LedgerError, match="in doubt"):
         ledger.charge(0.5)
     assert ledger.verify() == 0
@@ -419,7 +419,7 @@ def test_a_charge_waits_before_it_reads_what_was_spent(server, charged):
 
 def test_a_tip_that_moves_within_a_charge_is_refused(charged, monkeypatch):
     """Nobody else can move it while it is locked; should it happen all the same, nothing is charged."""
-    run = database_storage._DatabaseSession._run
+    run = database_storage.RecordsInDatabase._run
 
     def found_none(self, statement, values=None):
         """The statement that moves the tip finds none of this number."""
@@ -427,7 +427,7 @@ def test_a_tip_that_moves_within_a_charge_is_refused(charged, monkeypatch):
 
     ledger = Ledger(charged)
     with monkeypatch.context() as patched:
-        patched.setattr(database_storage._DatabaseSession, "_run", found_none)
+        patched.setattr(database_storage.RecordsInDatabase, "_run", found_none)
         with pytest.raises(LedgerError, match="its tip moved while it was locked"):
             ledger.charge(0.25)
     assert Ledger(charged).verify() == 3

@@ -990,7 +990,7 @@ def test_a_session_for_writing_never_reads_a_copy(path, writing, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_, **__: False)
     monkeypatch.setattr(file_storage, "_connection", lambda place, mode: opened.append(mode) or whole(place, mode))
     with records.session(writing=writing) as session, contextlib.suppress(sqlite3.OperationalError):
-        assert session._connection.in_transaction
+        assert session._session.in_transaction
         other = sqlite3.connect(path, timeout=0.0, isolation_level=None)
         with contextlib.closing(other):
             if writing:

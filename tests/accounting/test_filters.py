@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from confide.accounting.filter_choice import filter_for
-from confide.accounting.filters import Amount, SumFilter, rounded_down, total_amount
+from confide.accounting.filters import Amount, SumFilter, cost, filter_for, rounded_down
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
@@ -19,7 +18,7 @@ OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, N
 def test_ten_tenths_are_one():
     """Sums are exact in the decimals that were written."""
     filter_ = SumFilter(PureDP(1.0))
-    total = total_amount(filter_, [Event(PureDP(0.1))] * 10)
+    total = cost(filter_, (Event(PureDP(0.1)),) * 10)
     assert filter_.admits(total)
     assert filter_.spent(total) == PureDP(1.0)
     assert filter_.remaining(total) == PureDP.of_sum(0.0)

@@ -723,7 +723,7 @@ def test_a_record_written_after_a_release_says_nothing_of_when(monkeypatch):
     """However long the release took, the records are the same to the bit; the time of a charge stands in the charge."""
 
     def records(noted_at):
-        monkeypatch.setattr("confide.accounting.filter_choice.uuid.uuid4", lambda: SimpleNamespace(hex="0123" * 8))
+        monkeypatch.setattr("confide.accounting.ledger.uuid.uuid4", lambda: SimpleNamespace(hex="0123" * 8))
         monkeypatch.setattr("confide.accounting.ledger.now", lambda: "2026-01-01T00:00:00+00:00")
         ledger = Ledger(limit=1.0)
         ledger.charge(0.25)

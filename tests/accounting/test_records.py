@@ -14,17 +14,16 @@ from functools import reduce
 import pytest
 
 import confide
-from confide.accounting.attempts import Mark
+from confide.accounting.attempts import mark_text
 from confide.accounting.records import (
     Entry,
     Header,
-    Note,
     Record,
     RecordsInMemory,
     _Turns,
     checked_details,
     following,
-    is_note,
+    note_text,
     one_at_a_time,
 )
 from confide.errors import LedgerError, ParameterError
@@ -56,12 +55,16 @@ def test_entries_read_what_they_write(entry):
     assert Entry.from_text(entry.text).text == entry.text
 
 
-def test_notes_read_what_they_write_and_are_told_from_charges():
-    """By a field that no charge has; a charge with details stays a charge."""
-    note, detailed = Note(1, {"sha256": "ab"}), Entry(1, ENTRY.time, "", "sum", ENTRY.events, {"user": "Ana"})
-    assert Note.from_text(note.text) == note
+def test_notes_and_marks_are_told_from_charges_by_a_field_that_no_charge_has():
+    """A charge with details stays a charge."""
+    detailed = Entry(1, ENTRY.time, "", "sum", ENTRY.events, {"user": "Ana"})
     assert Entry.from_text(detailed.text) == detailed
-    assert [is_note(text) for text in (note.text, detailed.text, ENTRY.text, HEADER.text)] == [True, False, False, False]
+    texts = (note_text(1, {"sha256": "ab"}), mark_text(1, 2, ended=True), detailed.text, ENTRY.text, HEADER.text)
+    assert [[name for name in ("note_on", "mark_on") if name in json.loads(text)] for text in texts] == [
+        ["note_on"],
+        ["mark_on"],
+        *([], [], []),
+    ]
 
 
 @pytest.mark.parametrize("rows", [3, None])
@@ -254,7 +257,7 @@ def test_a_thread_that_has_a_turn_is_refused_another():
 def test_no_record_holds_what_is_no_number(number):
     """JSON has no word for it, so other programs could not read the ledger."""
     with pytest.raises(ValueError, match="not JSON compliant"):
-        Note(1, {"accuracy": number}).text  # noqa: B018 - the text is made when it is asked for
+        note_text(1, {"accuracy": number})
 
 
 @pytest.mark.parametrize("length", [0, 1000])
@@ -328,9 +331,9 @@ def test_each_field_of_each_record_has_its_type_and_its_range():
     texts = (
         Header("0123" * 8, limit, relation, "renyi", 3).text,
         Entry(1, "2026-01-01T00:00:00+00:00", "mean", "renyi", events, details).text,
-        Note(1, {"sha256": "ab"}).text,
-        Mark(1, 2, ended=False).text,
-        Mark(1, 2, ended=True).text,
+        note_text(1, {"sha256": "ab"}),
+        mark_text(1, 2, ended=False),
+        mark_text(1, 2, ended=True),
     )
     assert opens(texts)
     admitted, tried = [], 0

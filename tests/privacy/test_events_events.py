@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from confide.accounting.filter_choice import filter_for
+from confide.accounting.filters import filter_for
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.events import Event, PureMechanism, pure_renyi

@@ -6,47 +6,19 @@ when one has ended: before anything of it is seen. Proof: proofs/finishing.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from confide.accounting.records import INTENT, Entry, canonical
 from confide.errors import LedgerError
 from confide.privacy.events import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far the attempts under a charge are. It has no events and, for the reason that a note has none, no time.
+def mark_text(charge: int, attempt: int, *, ended: bool) -> str:
+    """The text of a mark: an attempt under a charge begins, or ends: it releases, or fails by an error that is seen.
 
-    Parameters
-    ----------
-    charge : number of the charge
-    attempt : number of the attempt; the charge itself begins the first
-    ended : True where this attempt releases, or fails by an error that is seen; False where it begins
+    The charge itself begins the first. A mark has no events and, for the reason that a note has none, no time.
     """
-
-    charge: int
-    attempt: int
-    ended: bool
-
-    @property
-    def text(self) -> str:
-        """Canonical JSON."""
-        return canonical({"mark_on": self.charge, "attempt": self.attempt, "ended": self.ended})
-
-    @classmethod
-    def from_text(cls, text: str) -> Mark:
-        """Read `text`."""
-        facts = json.loads(text)
-        if type(facts["mark_on"]) is not int or type(facts["attempt"]) is not int or not isinstance(facts["ended"], bool):
-            raise ValueError
-        return cls(facts["mark_on"], facts["attempt"], facts["ended"])
-
-
-def is_mark(text: str) -> bool:
-    """Whether the text of a record is that of a mark."""
-    return "mark_on" in json.loads(text)
+    return canonical({"mark_on": charge, "attempt": attempt, "ended": ended})
 
 
 class Attempts:
@@ -61,17 +33,20 @@ class Attempts:
         self._last[charge] = 1
         self._going_on.add(charge)
 
-    def take(self, mark: Mark) -> bool:
+    def take(self, charge: object, attempt: object, ended: object) -> bool:
         """Count a mark. False unless it is that of the next attempt, or of the end of the last one."""
-        if mark.charge not in self._going_on or mark.attempt != self._last[mark.charge] + (not mark.ended):
+        # A number of another type, such as True or 1.0, would be equal.
+        if type(charge) is not int or type(attempt) is not int or not isinstance(ended, bool):
             return False
-        self._last[mark.charge] = mark.attempt
-        if mark.ended:
-            self._going_on.remove(mark.charge)
+        if charge not in self._going_on or attempt != self._last[charge] + (not ended):
+            return False
+        self._last[charge] = attempt
+        if ended:
+            self._going_on.remove(charge)
         return True
 
-    def end(self, charge: int, attempt: int) -> Mark:
-        """The mark of the end of an attempt.
+    def end(self, charge: int, attempt: int) -> str:
+        """The text of the mark of the end of an attempt.
 
         Raises
         ------
@@ -90,10 +65,10 @@ class Attempts:
                 f"charge {charge} has released, or was taken up by another attempt while this one went on, so nothing of "
                 f"this one is released."
             )
-        return Mark(charge, attempt, ended=True)
+        return mark_text(charge, attempt, ended=True)
 
-    def next(self, entries: Sequence[Entry], events: tuple[Event, ...], intent: str | None) -> Mark:
-        """The mark of a further attempt at a release, under the newest charge for this very release that has not ended.
+    def next(self, entries: Sequence[Entry], events: tuple[Event, ...], intent: str | None) -> tuple[int, int]:
+        """The newest charge for this very release that has not ended, and the number of a further attempt under it.
 
         Raises
         ------
@@ -112,7 +87,7 @@ class Attempts:
             # Events of records do not state the relation, which is that of the ledger.
             is_same = [e.to_dict() for e in entry.events] == [e.to_dict() for e in events]
             if is_same and entry.details[INTENT] == intent:
-                return Mark(number, self._last[number] + 1, ended=False)
+                return number, self._last[number] + 1
         raise LedgerError(
             f"this ledger has no charge for this very release that released nothing, so there is nothing to be finished: it "
             f"was never charged, it has released, or data, schema, parameters or version differ. {anew}"

@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn, Protocol, Self
+from dataclasses import replace
+from typing import NoReturn, Self
 
-from confide.accounting.filters import least_rows
-from confide.accounting.records import DETAILS, Entry
+from confide.accounting.filters import costs_of, listed
+from confide.accounting.records import Header
 from confide.errors import BudgetExceeded, LedgerError
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.events import Event, as_events
 
-CURRENCIES = ("epsilon", "delta", "rho")
 
+class Shared:
+    """What a charge must agree with: a ledger, or a batch of one.
 
-class Account(Protocol):
-    """What a charge must agree with: a ledger, or a batch of one."""
+    Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice.
+    """
+
+    _header: Header
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
 
     @property
     def identity(self) -> str:
-        """The identity of the ledger."""
+        """A random text, drawn when the ledger was created. Copies of the ledger, and its batches, have the same one."""
+        return self._header.identity
 
     @property
     def limit(self) -> Budget:
-        """The limit of the ledger."""
+        """The most that all charges to the ledger together may cost."""
+        return self._header.limit
 
     @property
     def neighbours(self) -> Neighbours:
         """The neighbour relation of every charge."""
+        return self._header.neighbours
 
     @property
     def max_rows_per_person(self) -> int:
-        """The largest number of rows of a person for whom the limit holds."""
-
-
-class Shared:
-    """Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice."""
-
-    def __init__(self) -> None:
-        self._of_thread = threading.local()
+        """The largest number of rows of a person for whom `limit` and `spent` hold."""
+        return self._header.max_rows_per_person or 1
 
     @property
     def last_charge(self) -> int | None:
@@ -75,33 +77,14 @@ class Batch(Shared):
     It lives in the process that planned it. What is not used stays charged.
     """
 
-    def __init__(self, ledger: Account, releases: tuple[tuple[Event, ...], ...]) -> None:
+    def __init__(self, ledger: Shared, releases: tuple[tuple[Event, ...], ...]) -> None:
         super().__init__()
-        self._ledger = ledger
+        self._header = replace(ledger._header, max_rows_per_person=ledger.max_rows_per_person)
+        self._place = repr(ledger)
         self._size = len(releases)
         self._unused = Counter(releases)
         self._lock = threading.Lock()
         self._process = os.getpid()
-
-    @property
-    def identity(self) -> str:
-        """The identity of the ledger."""
-        return self._ledger.identity
-
-    @property
-    def limit(self) -> Budget:
-        """The limit of the ledger that the batch was charged to."""
-        return self._ledger.limit
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbour relation of every release."""
-        return self._ledger.neighbours
-
-    @property
-    def max_rows_per_person(self) -> int:
-        """The largest number of rows of a person for whom the limit holds."""
-        return self._ledger.max_rows_per_person
 
     def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
         """Use up one release that was planned and is equal to this one, or raise and use up nothing.
@@ -128,7 +111,7 @@ class Batch(Shared):
             self._unused[release] -= 1
 
     def __repr__(self) -> str:
-        return f"<Batch of {self._size} releases, {self._unused.total()} of them unused, in {self._ledger!r}>"
+        return f"<Batch of {self._size} releases, {self._unused.total()} of them unused, in {self._place}>"
 
     def __reduce__(self) -> NoReturn:
         raise LedgerError(
@@ -137,7 +120,7 @@ class Batch(Shared):
         )
 
 
-def events_of_charge(account: Account, value: object, neighbours: Neighbours | str | None) -> tuple[Event, ...]:
+def events_of_charge(account: Shared, value: object, neighbours: Neighbours | str | None) -> tuple[Event, ...]:
     """The events of a charge. Both the events and the caller must name the relation of the ledger."""
     own = account.neighbours
     asked = own if neighbours is None else Neighbours.parse(neighbours)
@@ -149,33 +132,3 @@ def events_of_charge(account: Account, value: object, neighbours: Neighbours | s
                 f"Nothing was used or charged."
             )
     return events
-
-
-def costs_of(events: tuple[Event, ...]) -> dict[str, float | None]:
-    """What events cost by their budgets, added up for each currency; None for a currency that no event has."""
-    columns = {name: [getattr(event.budget, name, None) for event in events] for name in CURRENCIES}
-    parts = {name: [cost for cost in costs if cost is not None] for name, costs in columns.items()}
-    return {name: math.fsum(costs) if costs else None for name, costs in parts.items()}
-
-
-def listed(costs: dict[str, float | None]) -> str:
-    """Costs as text, without currencies that are not there."""
-    return ", ".join(f"{name} {cost:g}" for name, cost in costs.items() if cost is not None)
-
-
-def listed_entries(entries: Iterable[tuple[Entry, Mapping[str, str]]]) -> Any:
-    """Charges with what is known of each, as a pandas frame."""
-    import pandas as pd
-
-    rows = [
-        (e.number, e.time, e.purpose, *costs_of(e.events).values(), least_rows(e.events), *map(known.get, DETAILS))
-        for e, known in entries
-    ]
-    # As text, an absent detail would be NaN beside others.
-    frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
-    return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
-
-
-def amounts_of(budget: Budget) -> str:
-    """The amounts of a budget, as text."""
-    return listed({name: getattr(budget, name) for name in budget.ranges})

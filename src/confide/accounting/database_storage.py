@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from confide.accounting.file_storage import RecordsInFile
-from confide.accounting.records import Record, Session, StoredRecords, damaged, following, one_at_a_time
+from confide.accounting.records import Record, damaged, following, one_at_a_time
 from confide.errors import LedgerError, ParameterError, lacking
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ _SETTINGS = {
 _NEEDED_OF_THE_SERVER = ("fsync", "full_page_writes")
 
 
-def stored_records(path: str | os.PathLike[str]) -> StoredRecords:
+def stored_records(path: str | os.PathLike[str]) -> RecordsInFile | RecordsInDatabase:
     """The records at a path or URL."""
     # Whatever looks like a URL is read as one, also if pathlib made one slash of two. As a path it would be shown with its
     # password.
@@ -92,6 +92,8 @@ def stored_records(path: str | os.PathLike[str]) -> StoredRecords:
 
 class RecordsInDatabase:
     """Records in two tables of a schema of their own. Each session is a connection and a transaction."""
+
+    _session: Connection
 
     def __init__(self, url: str) -> None:
         self.path = url
@@ -112,39 +114,39 @@ class RecordsInDatabase:
         )
 
     def exists(self) -> bool:
-        with self._connection() as connection:
-            return self._is_there(connection)
+        with self._connected():
+            return self._is_there()
 
     def create(self, header: str, name: str) -> None:
         first = Record.after(None, header)
-        with self._connection() as connection:
-            if self._is_there(connection):
+        with self._connected():
+            if self._is_there():
                 return
-            self._begin(connection, "READ COMMITTED READ WRITE")
+            self._begin("READ COMMITTED READ WRITE")
             try:
-                self.run(connection, "CREATE SCHEMA {0}")
+                self._run("CREATE SCHEMA {0}")
             except LedgerError:
                 # Another process may have been faster. If not, opening says that there is no ledger.
-                self.run(connection, "ROLLBACK")
-                if self._is_there(connection):
+                self._run("ROLLBACK")
+                if self._is_there():
                     return
                 raise
             for table in _TABLES:
-                self.run(connection, table)
-            self.run(connection, "INSERT INTO {0}.records VALUES (:number, :text, :hash)", first._asdict())
-            self.run(connection, "INSERT INTO {0}.tip VALUES (:number, :hash)", first._asdict())
+                self._run(table)
+            self._run("INSERT INTO {0}.records VALUES (:number, :text, :hash)", first._asdict())
+            self._run("INSERT INTO {0}.tip VALUES (:number, :hash)", first._asdict())
             for function, body in _FUNCTIONS.items():
-                self.run(connection, f"CREATE FUNCTION {{0}}.{function}() RETURNS trigger LANGUAGE plpgsql AS $${body}$$")
+                self._run(f"CREATE FUNCTION {{0}}.{function}() RETURNS trigger LANGUAGE plpgsql AS $${body}$$")
             for trigger in _TRIGGERS:
-                self.run(connection, trigger)
-            self.commit(connection, first)
+                self._run(trigger)
+            self._commit(first)
 
     @contextmanager
-    def session(self, *, writing: bool) -> Iterator[Session]:
-        with self._connection() as connection:
+    def session(self, *, writing: bool) -> Iterator[Self]:
+        with self._connected():
             # A reader sees the state at one moment. A writer sees everything that others committed before it got the lock.
-            self._begin(connection, "READ COMMITTED READ WRITE" if writing else "REPEATABLE READ READ ONLY")
-            columns = {row[0] for row in self.run(connection, _CATALOG)}
+            self._begin("READ COMMITTED READ WRITE" if writing else "REPEATABLE READ READ ONLY")
+            columns = {row[0] for row in self._run(_CATALOG)}
             if not columns:
                 raise LedgerError(
                     f"{self.path} has no ledger. If it was moved, bring it back: a new one would not know what was spent. "
@@ -153,39 +155,39 @@ class RecordsInDatabase:
             if columns != {text.format(self._schema) for text in _AS_CREATED}:
                 raise damaged(self.path, "its tables, triggers or functions are not those of a ledger")
             if writing:
-                self.run(connection, "SELECT FROM {0}.tip FOR UPDATE")
-            yield _DatabaseSession(self, connection)
+                self._run("SELECT FROM {0}.tip FOR UPDATE")
+            yield self
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connected(self) -> Iterator[None]:
         with one_at_a_time:
             with _explained(self.path):
-                connection = self._engine.connect()
+                self._session = self._engine.connect()
             try:
-                yield connection
+                yield
             finally:
-                connection.invalidate()  # closes it, and the server rolls back what was not committed
-                connection.close()
+                self._session.invalidate()  # closes it, and the server rolls back what was not committed
+                self._session.close()
 
-    def run(self, connection: Connection, statement: str, values: dict[str, Any] | None = None) -> list[Row[Any]]:
+    def _run(self, statement: str, values: dict[str, Any] | None = None) -> list[Row[Any]]:
         """The rows of a statement. What fails here fails before COMMIT was sent, so nothing was charged."""
         import sqlalchemy
 
         with _explained(self.path):
-            result = connection.execute(sqlalchemy.text(statement.format(self._schema)), values or {})
+            result = self._session.execute(sqlalchemy.text(statement.format(self._schema)), values or {})
             return list(result) if result.returns_rows else []
 
-    def _is_there(self, connection: Connection) -> bool:
-        return bool(self.run(connection, "SELECT WHERE pg_catalog.to_regnamespace('{0}') IS NOT NULL"))
+    def _is_there(self) -> bool:
+        return bool(self._run("SELECT WHERE pg_catalog.to_regnamespace('{0}') IS NOT NULL"))
 
-    def _begin(self, connection: Connection, kind: str) -> None:
-        self.run(connection, f"BEGIN ISOLATION LEVEL {kind}")
+    def _begin(self, kind: str) -> None:
+        self._run(f"BEGIN ISOLATION LEVEL {kind}")
         settings = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items())
-        self.run(connection, f"SELECT {settings}")
+        self._run(f"SELECT {settings}")
         if kind.endswith("READ ONLY"):
             return
         checked = (*_NEEDED_OF_THE_SERVER, "synchronous_commit")
-        rows = self.run(connection, f"SELECT {', '.join(f'current_setting({name!r})' for name in checked)}")
+        rows = self._run(f"SELECT {', '.join(f'current_setting({name!r})' for name in checked)}")
         off = [name for name, value in zip(checked, rows[0], strict=True) if value != "on"]
         if off:
             raise LedgerError(
@@ -193,14 +195,14 @@ class RecordsInDatabase:
                 f"Switch it on. Nothing was used or charged."
             )
 
-    def commit(self, connection: Connection, last: Record) -> None:
+    def _commit(self, last: Record) -> None:
         """Commit, then check from outside of the transaction that its last record is there."""
         import sqlalchemy
 
         try:
-            connection.exec_driver_sql("COMMIT")
+            self._session.exec_driver_sql("COMMIT")
             query = f"SELECT hash FROM {self._schema}.records WHERE number = :number"  # noqa: S608 - a checked name
-            stored_hash = connection.execute(sqlalchemy.text(query), {"number": last.number}).scalar()
+            stored_hash = self._session.execute(sqlalchemy.text(query), {"number": last.number}).scalar()
         except Exception:  # noqa: BLE001 - whatever it is, the answer to COMMIT is not known
             stored_hash = None
         if stored_hash != last.hash:
@@ -209,26 +211,17 @@ class RecordsInDatabase:
                 f"charge counts. Nothing was used. Look at the ledger's entries first: to charge again may charge twice."
             )
 
-
-class _DatabaseSession:
-    def __init__(self, records: RecordsInDatabase, connection: Connection) -> None:
-        self._records = records
-        self._connection = connection
-
     def records_after(self, last: Record | None) -> list[Record]:
         query = "SELECT number, text, hash FROM {0}.records WHERE number >= :first ORDER BY number"
         rows = self._run(query, {"first": -(2**63) if last is None else last.number})
-        return following(self._records.path, last, rows, self._run("SELECT number, hash FROM {0}.tip"))
+        return following(self.path, last, rows, self._run("SELECT number, hash FROM {0}.tip"))
 
     def append(self, record: Record) -> None:
         self._run("INSERT INTO {0}.records VALUES (:number, :text, :hash)", record._asdict())
         move = "UPDATE {0}.tip SET number = :number, hash = :hash WHERE number = :number - 1 RETURNING number"
         if len(self._run(move, record._asdict())) != 1:
-            raise damaged(self._records.path, "its tip moved while it was locked")
-        self._records.commit(self._connection, record)
-
-    def _run(self, statement: str, values: dict[str, Any] | None = None) -> list[Row[Any]]:
-        return self._records.run(self._connection, statement, values)
+            raise damaged(self.path, "its tip moved while it was locked")
+        self._commit(record)
 
 
 def _read(url: str) -> tuple[URL, str]:

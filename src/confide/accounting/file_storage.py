@@ -16,9 +16,9 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from confide.accounting.records import FORMAT_VERSION, READABLE_FORMATS, Record, Session, damaged, following, one_at_a_time
+from confide.accounting.records import FORMAT_VERSION, READABLE_FORMATS, Record, damaged, following, one_at_a_time
 from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class RecordsInFile:
     is whole without its log, and no connection is carried into a forked process.
     """
 
+    _session: sqlite3.Connection
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             self.path = Path(path).resolve()
@@ -149,7 +151,7 @@ class RecordsInFile:
                 new.unlink(missing_ok=True)
 
     @contextmanager
-    def session(self, *, writing: bool) -> Iterator[Session]:
+    def session(self, *, writing: bool) -> Iterator[Self]:
         """Records, while nobody else changes them."""
         status = self._status()
         if status is None or not stat.S_ISREG(status.st_mode):
@@ -166,7 +168,7 @@ class RecordsInFile:
             self._refuse_second_name()
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             self._check_kind(connection)
-            yield _FileSession(self.path, connection)
+            yield self
             if connection.in_transaction:  # nothing was appended
                 connection.execute("COMMIT")
         if mode in (_ALONE, _COPIED) and self._content() != before:
@@ -206,8 +208,9 @@ class RecordsInFile:
         with TemporaryDirectory() if mode == _COPIED else nullcontext() as folder:
             for ending in ("-wal", "") if folder else ():
                 place = Path(shutil.copyfile(f"{self.path}{ending}", f"{folder}/ledger{ending}"))
-            with closing(_connection(place, mode)) as connection:
-                yield connection
+            # One session of this process at a time has a turn, so this is the only one.
+            with closing(_connection(place, mode)) as self._session:
+                yield self._session
 
     def _status(self, ending: str = "") -> os.stat_result | None:
         try:
@@ -226,24 +229,18 @@ class RecordsInFile:
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(_SCHEMA):
             raise damaged(self.path, "its tables or triggers are not those of a ledger")
 
-
-class _FileSession:
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path = path
-        self._connection = connection
-
     def records_after(self, last: Record | None) -> list[Record]:
-        if last is None and _single(self._connection, "PRAGMA integrity_check") != "ok":
-            raise damaged(self._path, "SQLite finds it inconsistent")
+        if last is None and _single(self._session, "PRAGMA integrity_check") != "ok":
+            raise damaged(self.path, "SQLite finds it inconsistent")
         first = -(2**63) if last is None else last.number
         query = "SELECT number, text, hash FROM records WHERE number >= ? ORDER BY number"
-        rows = self._connection.execute(query, (first,)).fetchall()
-        return following(self._path, last, rows, self._connection.execute("SELECT number, hash FROM tip").fetchall())
+        rows = self._session.execute(query, (first,)).fetchall()
+        return following(self.path, last, rows, self._session.execute("SELECT number, hash FROM tip").fetchall())
 
     def append(self, record: Record) -> None:
-        self._connection.execute("INSERT INTO records VALUES (?, ?, ?)", record)
-        self._connection.execute("UPDATE tip SET number = ?, hash = ?", (record.number, record.hash))
-        self._connection.execute("COMMIT")
+        self._session.execute("INSERT INTO records VALUES (?, ?, ?)", record)
+        self._session.execute("UPDATE tip SET number = ?, hash = ?", (record.number, record.hash))
+        self._session.execute("COMMIT")
 
 
 @contextmanager

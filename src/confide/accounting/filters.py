@@ -8,93 +8,33 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
-from confide.errors import ParameterError
+from confide.errors import BudgetExceeded, LedgerError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, concentrated_epsilon, concentrated_limit
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import GaussianMechanism
 
 NOTHING = Fraction(0)
+ACCOUNTINGS = ("sum", "renyi")
+CURRENCIES = ("epsilon", "delta", "rho")
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Exact costs, which can be added. None stands for an infinite cost, or for a cost that the filter does not count."""
+    """Exact costs, which can be added. An infinite one is infinite, or is not counted by the filter."""
 
-    epsilon: Fraction | None = NOTHING
+    epsilon: Fraction | float = NOTHING
     delta: Fraction = NOTHING
-    rho: Fraction | None = NOTHING
+    rho: Fraction | float = NOTHING
     slack: Fraction = NOTHING
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(
-            _both(self.epsilon, other.epsilon),
-            self.delta + other.delta,
-            _both(self.rho, other.rho),
-            self.slack + other.slack,
-        )
-
-
-class Filter(Protocol):
-    """Decides which charges a limit admits."""
-
-    @property
-    def limit(self) -> Budget:
-        """The guarantee of all admitted charges together."""
-
-    def amount(self, event: Event) -> Amount:
-        """What one event costs under this filter."""
-
-    def admits(self, total: Amount) -> bool:
-        """Whether charges of this total stay within the limit."""
-
-    def spent(self, total: Amount) -> Budget:
-        """A total in the currency of the limit."""
-
-    def remaining(self, total: Amount) -> Budget:
-        """What is left of the limit, in its currency."""
-
-
-@dataclass(frozen=True, slots=True)
-class SumFilter:
-    """Adds epsilons and deltas."""
-
-    limit: PureDP | ApproxDP
-
-    @property
-    def _delta(self) -> Fraction:
-        return exact(self.limit.delta) if isinstance(self.limit, ApproxDP) else NOTHING
-
-    def amount(self, event: Event) -> Amount:
-        budget = event.budget
-        delta = exact(budget.delta) if isinstance(budget, ApproxDP) else NOTHING
-        finite = budget.is_private and not isinstance(budget, ZCDP)
-        return Amount(exact(budget.epsilon) if finite else None, delta, None)  # type: ignore[union-attr]
-
-    def admits(self, total: Amount) -> bool:
-        return total.epsilon is not None and total.epsilon <= exact(self.limit.epsilon) and total.delta <= self._delta
-
-    def spent(self, total: Amount) -> Budget:
-        epsilon = as_float(total.epsilon)
-        return PureDP.of_sum(epsilon) if isinstance(self.limit, PureDP) else ApproxDP.of_sum(epsilon, float(total.delta))
-
-    def remaining(self, total: Amount) -> Budget:
-        return self.spent(Amount(remainder(exact(self.limit.epsilon), total.epsilon), self._delta - total.delta, None))
-
-
-def total_amount(filter_: Filter, events: Iterable[Event]) -> Amount:
-    """What several events cost together."""
-    return sum((filter_.amount(event) for event in events), Amount())
-
-
-def least_rows(events: Iterable[Event]) -> int:
-    """The number of rows of one person that all these events protect together."""
-    return min(event.rows_per_person for event in events)
+        return Amount(self.epsilon + other.epsilon, self.delta + other.delta, self.rho + other.rho, self.slack + other.slack)
 
 
 def exact(number: float) -> Fraction:
@@ -106,24 +46,38 @@ def exact(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
-def _both(first: Fraction | None, second: Fraction | None) -> Fraction | None:
-    return None if first is None or second is None else first + second
-
-
-def remainder(limit: Fraction, spent: Fraction | None) -> Fraction | None:
-    """What is left of a limit, at least 0; None where what was spent is infinite."""
-    return None if spent is None else max(NOTHING, limit - spent)
-
-
-def as_float(amount: Fraction | None) -> float:
-    """An exact amount as a double; None is infinite."""
-    return math.inf if amount is None else float(amount)
-
-
 def rounded_down(number: Fraction) -> float:
     """The largest double that is at most a number."""
     nearest = float(number)
     return nearest if exact(nearest) <= number else math.nextafter(nearest, 0.0)
+
+
+# A filter has a `limit`: the guarantee of all admitted charges together. `amount` is what one event costs under it, `admits`
+# says whether charges of a total stay within the limit, and `spent` and `remaining` are a total, and what is left of the
+# limit, in its currency.
+
+
+@dataclass(frozen=True, slots=True)
+class SumFilter:
+    """Adds epsilons and deltas, under a pure or an approximate limit."""
+
+    limit: Budget
+
+    def amount(self, event: Event) -> Amount:
+        budget = event.budget
+        counts = budget.is_private and not budget.is_concentrated
+        return Amount(exact(budget.amount) if counts else math.inf, exact(budget.slack), math.inf)
+
+    def admits(self, total: Amount) -> bool:
+        return total.epsilon <= exact(self.limit.amount) and total.delta <= exact(self.limit.slack)
+
+    def spent(self, total: Amount) -> Budget:
+        epsilon = float(total.epsilon)
+        return PureDP.of_sum(epsilon) if self.limit.is_pure else ApproxDP.of_sum(epsilon, float(total.delta))
+
+    def remaining(self, total: Amount) -> Budget:
+        left = max(NOTHING, exact(self.limit.amount) - total.epsilon)
+        return self.spent(Amount(left, exact(self.limit.slack) - total.delta))
 
 
 # Filters that add Rényi divergences: for concentrated limits, and for many releases with Gaussian noise.
@@ -136,62 +90,143 @@ _concentrated = lru_cache(maxsize=64)(concentrated_limit)
 
 @dataclass(frozen=True, slots=True)
 class ConcentratedFilter:
-    """Adds rhos."""
+    """Adds rhos, under a concentrated limit."""
 
-    limit: ZCDP
+    limit: Budget
 
     def amount(self, event: Event) -> Amount:
-        rho = event.rho if event.budget.is_private and not event.slack else math.inf
-        return Amount(None, NOTHING, exact(rho) if rho < math.inf else None)
+        counts = event.budget.is_private and not event.slack
+        return Amount(math.inf, NOTHING, exact(event.rho) if counts else math.inf)
 
     def admits(self, total: Amount) -> bool:
-        return total.rho is not None and total.rho <= exact(self.limit.rho)
+        return total.rho <= exact(self.limit.amount)
 
     def spent(self, total: Amount) -> Budget:
-        return ZCDP.of_sum(as_float(total.rho))
+        return ZCDP.of_sum(float(total.rho))
 
     def remaining(self, total: Amount) -> Budget:
-        return ZCDP.of_sum(as_float(remainder(exact(self.limit.rho), total.rho)))
+        return ZCDP.of_sum(float(max(NOTHING, exact(self.limit.amount) - total.rho)))
 
 
 @dataclass(frozen=True, slots=True)
 class RenyiFilter:
-    """Adds Rényi divergences of one order, divided by that order: the order at which the limit admits the most.
+    """Adds Rényi divergences of one order, divided by that order: the order at which the approximate limit admits the most.
 
     If all charges are pure, the sum of their epsilons may stay within the limit instead, which uses nothing of delta.
     """
 
-    limit: ApproxDP
+    limit: Budget
 
     @property
     def _slack(self) -> float:
-        return _SLACK_SHARE * self.limit.delta
+        return _SLACK_SHARE * self.limit.slack
 
     def amount(self, event: Event) -> Amount:
-        _, order = _concentrated(self.limit.epsilon, self.limit.delta - self._slack)
+        _, order = _concentrated(self.limit.amount, self.limit.slack - self._slack)
         budget = event.budget
         if not budget.is_private:
-            return Amount(None, NOTHING, None)
-        is_bare = isinstance(budget, ZCDP) and event.curve is None
+            return Amount(math.inf, NOTHING, math.inf)
+        is_bare = budget.is_concentrated and event.curve is None
         rho = event.rho if is_bare else event.renyi(order) / order * (1.0 + 2.0**-50)
-        epsilon = exact(budget.epsilon) if isinstance(budget, PureDP) else None
-        return Amount(epsilon, NOTHING, exact(rho), exact(event.slack))
+        return Amount(exact(budget.amount) if budget.is_pure else math.inf, NOTHING, exact(rho), exact(event.slack))
 
     def admits(self, total: Amount) -> bool:
-        if total.epsilon is not None and total.epsilon <= exact(self.limit.epsilon):
+        if total.epsilon <= exact(self.limit.amount):
             return True
-        most, _ = _concentrated(self.limit.epsilon, self.limit.delta - self._slack)
-        return total.rho is not None and total.rho <= exact(most) and total.slack <= exact(self._slack)
+        most, _ = _concentrated(self.limit.amount, self.limit.slack - self._slack)
+        return total.rho <= exact(most) and total.slack <= exact(self._slack)
 
     def spent(self, total: Amount) -> Budget:
-        concentrated = concentrated_epsilon(as_float(total.rho), self.limit.delta - self._slack)
-        if as_float(total.epsilon) <= concentrated:
-            return ApproxDP.of_sum(as_float(total.epsilon), 0.0)
-        return ApproxDP.of_sum(concentrated, self.limit.delta)
+        concentrated = concentrated_epsilon(float(total.rho), self.limit.slack - self._slack)
+        if total.epsilon <= concentrated:
+            return ApproxDP.of_sum(float(total.epsilon), 0.0)
+        return ApproxDP.of_sum(concentrated, self.limit.slack)
 
     def remaining(self, total: Amount) -> Budget:
-        epsilon, delta = astuple(self.spent(total))
-        return ApproxDP.of_sum(max(0.0, self.limit.epsilon - epsilon), self.limit.delta - delta)
+        spent = self.spent(total)
+        return ApproxDP.of_sum(max(0.0, self.limit.amount - spent.amount), self.limit.slack - spent.slack)
+
+
+Filter: TypeAlias = SumFilter | ConcentratedFilter | RenyiFilter
+
+
+def filter_for(limit: Budget, accounting: str) -> Filter:
+    """The filter of a limit. "sum" and "renyi" differ for approximate limits alone."""
+    if limit.is_concentrated:
+        return ConcentratedFilter(limit)
+    return RenyiFilter(limit) if accounting == "renyi" and limit.is_approximate else SumFilter(limit)
+
+
+def accounting_for(limit: Budget, accounting: str) -> str:
+    """The way of adding. It is the one asked for where the limit leaves a choice."""
+    if limit.is_approximate:
+        return accounting
+    return "sum" if limit.is_pure else "renyi"
+
+
+@lru_cache(maxsize=256)
+def cost(filter_: Filter, events: tuple[Event, ...]) -> Amount:
+    """What events cost together."""
+    # Cached, since a process that shares a file adds up the charges of all others, which are often equal.
+    return sum(map(filter_.amount, events), Amount())
+
+
+def least_rows(events: Iterable[Event]) -> int:
+    """The number of rows of one person that all these events protect together."""
+    return min(event.rows_per_person for event in events)
+
+
+# What a filter does not admit.
+
+
+def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
+    """Why this filter can never count charges of this currency, and what to do; None if it can."""
+    budgets = [event.budget for event in events]
+    if filter_.limit.is_concentrated and any(event.slack for event in events):
+        return (
+            "an approximate charge without a finer account has no rho, which is what this ledger adds. Charge a plan or a "
+            "ZCDP budget, or use a ledger with an ApproxDP limit."
+        )
+    if filter_.limit.is_pure and not all(budget.is_pure for budget in budgets):
+        return (
+            "this ledger has a pure limit, and the charge is not pure: no epsilon covers it without a delta. Use a "
+            "mechanism with pure privacy, or a ledger with an ApproxDP or ZCDP limit."
+        )
+    if isinstance(filter_, SumFilter) and any(budget.is_concentrated for budget in budgets):
+        return (
+            "this ledger adds epsilons and deltas, and a ZCDP charge has neither. Charge its joint epsilon at a delta with "
+            "`ledger.plan([...])` if delta is left, or use a new ledger with accounting='renyi' for what is left."
+        )
+    return None
+
+
+def refusal(filter_: Filter, events: tuple[Event, ...], total: Amount) -> LedgerError:
+    """Why a filter does not admit events after a total."""
+    foreign = why_foreign(filter_, events)
+    if foreign is not None:
+        return LedgerError(f"{foreign} Nothing was used or charged.")
+    share = ""
+    if isinstance(filter_, RenyiFilter) and any(event.slack for event in events):
+        share = (
+            " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
+            "without a finer account."
+        )
+    return BudgetExceeded(
+        f"this asks for {listed(costs_of(events))}; the ledger has {listed(filter_.remaining(total).amounts)} left of "
+        f"{listed(filter_.limit.amounts)}.{share} Lower `budget`; a limit is fixed once. Nothing was used or charged."
+    )
+
+
+def costs_of(events: tuple[Event, ...]) -> dict[str, float | None]:
+    """What events cost by their budgets, added up for each currency; None for a currency that no event has."""
+    amounts = [event.budget.amounts for event in events]
+    columns = {name: [one[name] for one in amounts if name in one] for name in CURRENCIES}
+    return {name: math.fsum(costs) if costs else None for name, costs in columns.items()}
+
+
+def listed(costs: Mapping[str, float | None]) -> str:
+    """Costs as text, without currencies that are not there."""
+    return ", ".join(f"{name} {cost:g}" for name, cost in costs.items() if cost is not None)
 
 
 # The joint privacy loss of releases that were all fixed beforehand. Proof: proofs/ledger.md.
@@ -199,17 +234,18 @@ class RenyiFilter:
 _LARGEST_JOINT_RHO = 50.0
 
 
-def joint_events(filter_: Filter, events: tuple[Event, ...], delta: float) -> tuple[Event, ...]:
-    """The cheapest account of events that were all fixed beforehand: these events, or one for their joint loss at delta."""
-    if not isinstance(filter_, SumFilter) or not isinstance(filter_.limit, ApproxDP):
-        return events
+def joint_events(limit: Budget, events: tuple[Event, ...], delta: float) -> tuple[Event, ...]:
+    """The cheapest account of events that were all fixed beforehand, where epsilons and deltas add up to a limit.
+
+    It is these events, or one for their joint loss at delta.
+    """
     left = delta - math.fsum(event.slack for event in events)
     joint = joint_epsilon(events, delta)
     if left > 0.0:
         joint = min(joint, concentrated_epsilon(math.fsum(event.rho for event in events), left))
-    alone = total_amount(filter_, events)
+    alone = cost(SumFilter(limit), events)
     # A joint account that saves less than a hundredth is not worth its delta.
-    if alone.epsilon is not None and alone.epsilon <= 1.01 * joint and alone.delta <= exact(delta):
+    if alone.epsilon <= 1.01 * joint and alone.delta <= exact(delta):
         return events
     return (Event(ApproxDP(max(joint, 1e-9), delta), None, least_rows(events)),)
 
@@ -223,28 +259,27 @@ def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
     from dp_accounting.pld import privacy_loss_distribution
 
     within = 0.999 * delta - 1e-11
-    counts = Counter(events)
-    # No pair of laws is known that dominates every concentrated mechanism.
-    known = (GaussianMechanism, PureMechanism)
-    unknown = any(isinstance(e.budget, ZCDP) and not isinstance(e.curve, known) for e in counts)
     # For very large epsilons the grids of dp_accounting take minutes, and nobody is protected anyway.
-    if within <= 0.0 or unknown or math.fsum(event.rho for event in events) > _LARGEST_JOINT_RHO:
+    if within <= 0.0 or math.fsum(event.rho for event in events) > _LARGEST_JOINT_RHO:
+        return math.inf
+    pairs = [(_dominating(event), count) for event, count in Counter(events).items()]
+    if any(pair is None for pair, _ in pairs):
         return math.inf
     joint = privacy_loss_distribution.identity()
-    for event, count in counts.items():
-        joint = joint.compose(_dominating(event).self_compose(count))
+    for pair, count in pairs:
+        joint = joint.compose(pair.self_compose(count))
     return float(joint.get_epsilon_for_delta(within)) * (1.0 + 2.0**-40)
 
 
 def _dominating(event: Event) -> Any:
+    """The loss distribution of a pair of laws that dominates an event; None for a concentrated one without such a pair."""
     from dp_accounting.pld import common, privacy_loss_distribution
 
-    if isinstance(event.curve, PureMechanism):
-        event = Event(PureDP(event.curve.epsilon))
-    if isinstance(event.curve, GaussianMechanism):
-        return privacy_loss_distribution.from_gaussian_mechanism(1.0 / event.curve.mu)
-    budget = event.budget
-    if isinstance(budget, ZCDP):
-        raise ParameterError("a concentrated budget alone has no loss distribution.")
-    parameters = common.DifferentialPrivacyParameters(budget.epsilon, getattr(budget, "delta", 0.0))
-    return privacy_loss_distribution.from_privacy_parameters(parameters)
+    curve, pair = event.curve, (event.budget.amount, event.budget.slack)
+    if isinstance(curve, GaussianMechanism):
+        return privacy_loss_distribution.from_gaussian_mechanism(1.0 / curve.mu)
+    if isinstance(curve, PureMechanism):
+        pair = curve.epsilon, 0.0
+    elif event.budget.is_concentrated:
+        return None
+    return privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(*pair))

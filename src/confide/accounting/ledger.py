@@ -6,37 +6,39 @@ Proof: proofs/ledger.md.
 
 from __future__ import annotations
 
+import json
 import os
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from itertools import accumulate
+from typing import Any, TypeAlias
 
-from confide.accounting import filter_choice, filters
-from confide.accounting.attempts import Attempts, Mark, is_mark
-from confide.accounting.batches import Batch, Shared, amounts_of, events_of_charge, listed_entries
-from confide.accounting.database_storage import stored_records
-from confide.accounting.filters import joint_events
+from confide.accounting import filters
+from confide.accounting.attempts import Attempts, mark_text
+from confide.accounting.batches import Batch, Shared, events_of_charge
+from confide.accounting.database_storage import RecordsInDatabase, stored_records
+from confide.accounting.file_storage import RecordsInFile
 from confide.accounting.records import (
     DETAILS,
     INTENT,
     NOTED,
     Entry,
     Header,
-    Note,
     Record,
-    Records,
     RecordsInMemory,
-    Session,
     checked_details,
     checked_purpose,
-    is_note,
+    note_text,
     now,
 )
 from confide.errors import LedgerError, ParameterError, checked_flag
+from confide.known_words import words_of
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
 from confide.privacy.events import Event, checked_rows
 
 __all__ = ["Batch", "Ledger"]
+Records: TypeAlias = RecordsInMemory | RecordsInFile | RecordsInDatabase
 
 
 class Ledger(Shared):
@@ -112,9 +114,12 @@ class Ledger(Shared):
     ) -> None:
         relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)
         self.finish = checked_flag("finish", finish)
-        if accounting not in ("auto", *filter_choice.ACCOUNTINGS):
-            raise filter_choice.unknown_accounting(accounting)
-        header = None if limit is None else filter_choice.new_header(as_budget(limit), relation, rows, accounting)
+        if accounting not in (ways := ("auto", *filters.ACCOUNTINGS)):
+            raise ParameterError(f"accounting must be one of {words_of(ways, accounting)}.")
+        header = None
+        if limit is not None:
+            limit = as_budget(limit)
+            header = Header(uuid.uuid4().hex, limit, relation, filters.accounting_for(limit, accounting), rows)
         self._records: Records
         if path is not None:
             self._records = stored = stored_records(path)
@@ -131,16 +136,6 @@ class Ledger(Shared):
             self._check_agreement(header, relation, rows, accounting)
 
     @property
-    def limit(self) -> Budget:
-        """The most that all charges together may cost."""
-        return self._header.limit
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbour relation of every charge."""
-        return self._header.neighbours
-
-    @property
     def max_rows_per_person(self) -> int:
         """The largest number of rows of a person for whom `limit` and `spent` hold."""
         return self._header.max_rows_per_person or min((filters.least_rows(e.events) for e in self._entries), default=1)
@@ -150,11 +145,6 @@ class Ledger(Shared):
         """How charges add up: "sum" or "renyi", or "auto" until the first charge fixes it."""
         with self._up_to_date():
             return self._accounting
-
-    @property
-    def identity(self) -> str:
-        """A random text, drawn when the ledger was created. Copies of the ledger have the same one."""
-        return self._header.identity
 
     @property
     def head(self) -> str:
@@ -170,7 +160,7 @@ class Ledger(Shared):
     @property
     def keeps_intents(self) -> bool:
         """Whether interrupted releases can be finished. Ledgers that older versions of confide made cannot do that."""
-        return self.keeps_details and self._header.format > 2
+        return self._header.format > 2
 
     def unfinished(self) -> list[int]:
         """The numbers of the charges under which nothing was released: the runs were interrupted, or still go on.
@@ -205,7 +195,7 @@ class Ledger(Shared):
         """
         with self._up_to_date():
             events = events_of_charge(self, event, None)
-            return self._attempts.next(self._entries, events, intent).attempt if self.finish else 1
+            return self._attempts.next(self._entries, events, intent)[1] if self.finish else 1
 
     def end(self, charge: int, attempt: int) -> None:
         """Mark that an attempt under a charge ends: before what it made, or its error, is seen. It cannot be finished then.
@@ -223,7 +213,7 @@ class Ledger(Shared):
             If another attempt took the charge up meanwhile, or the ledger cannot be written. Then nothing may be shown.
         """
         with self._up_to_date(writing=True) as session:
-            self._add(session, self._attempts.end(charge, attempt).text)
+            self._add(session, self._attempts.end(charge, attempt))
 
     def charge(
         self,
@@ -310,7 +300,7 @@ class Ledger(Shared):
                     f"charge {charge} has another {' or '.join(checked)} already, and a note replaces nothing. Charge "
                     f"what is released anew. Nothing was written."
                 )
-            self._add(session, Note(charge, checked).text)
+            self._add(session, note_text(charge, checked))
 
     def _known(self, charge: int) -> dict[str, str]:
         """The details of a charge, with what notes add to them."""
@@ -357,12 +347,12 @@ class Ledger(Shared):
         events = tuple(event for release in releases for event in release)
         if not events:
             raise ParameterError("a plan needs at least one release that costs something.")
-        if isinstance(self.limit, ApproxDP) and self.accounting != "renyi":
+        if self.limit.is_approximate and self.accounting != "renyi":
             with self._up_to_date():
-                left = filters.exact(self.limit.delta) - self._total.delta
+                left = filters.exact(self.limit.slack) - self._total.delta
             delta = filters.rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
             if delta >= ApproxDP.ranges["delta"][0] and all(event.budget.is_private for event in events):
-                events = joint_events(filter_choice.filter_for(self.limit, "sum"), events, delta)
+                events = filters.joint_events(self.limit, events, delta)
         elif delta is not None:
             raise ParameterError("delta is for ledgers that add epsilons and deltas under an ApproxDP limit; leave it out.")
         self._append(events, purpose)
@@ -384,8 +374,19 @@ class Ledger(Shared):
         "rows_per_person" is the most rows of one person that the release protects together. The last columns are the details
         of the charge, None where there are none: release, user, model and sha256.
         """
+        import pandas as pd
+
         with self._up_to_date():
-            return listed_entries((entry, self._known(entry.number)) for entry in self._entries)
+            rows: list[dict[str, Any]] = [
+                {"number": entry.number, "time": entry.time, "purpose": entry.purpose, **filters.costs_of(entry.events)}
+                | {"rows_per_person": filters.least_rows(entry.events)}
+                | {name: self._known(entry.number).get(name) for name in DETAILS}
+                for entry in self._entries
+            ]
+        names = ["number", "time", "purpose", *filters.CURRENCIES, "rows_per_person", *DETAILS]
+        # As text, an absent detail would be NaN beside others.
+        frame = pd.DataFrame(rows, None, names, object)
+        return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(filters.CURRENCIES, float))
 
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.
@@ -420,8 +421,8 @@ class Ledger(Shared):
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
             if self.finish:
-                mark = self._attempts.next(self._entries, events, (details or {}).get(INTENT))
-                number, attempt, text = mark.charge, mark.attempt, mark.text
+                number, attempt = self._attempts.next(self._entries, events, (details or {}).get(INTENT))
+                text = mark_text(number, attempt, ended=False)
             else:
                 accounting, number, attempt = self._refuse_excess(events), len(self._entries) + 1, 1
                 text = Entry(number, self.dated_like or now(), said, accounting, events, details or {}).text
@@ -430,15 +431,17 @@ class Ledger(Shared):
 
     def _refuse_excess(self, events: tuple[Event, ...]) -> str:
         """Raise unless the events fit under the limit; otherwise say how they add up."""
-        accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
-        filter_ = filter_choice.filter_for(self.limit, accounting)
+        accounting = self._accounting
+        if accounting == "auto":  # the way that suits the currency of the first charge
+            accounting = "renyi" if events[0].budget.is_concentrated else "sum"
+        filter_ = filters.filter_for(self.limit, accounting)
         if filters.least_rows(events) < self.max_rows_per_person:
             raise LedgerError(
                 f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
                 f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
             )
-        if not filter_.admits(self._total + filter_choice.cost(self.limit, accounting, events)):
-            raise filter_choice.refusal(filter_, events, self._total)
+        if not filter_.admits(self._total + filters.cost(filter_, events)):
+            raise filters.refusal(filter_, events, self._total)
         return accounting
 
     @property
@@ -447,10 +450,10 @@ class Ledger(Shared):
 
     @property
     def _filter(self) -> filters.Filter:
-        return filter_choice.filter_for(self.limit, "sum" if self._accounting == "auto" else self._accounting)
+        return filters.filter_for(self.limit, self._accounting)  # "auto" is "sum" as long as there is no charge
 
     @contextmanager
-    def _up_to_date(self, *, writing: bool = False) -> Iterator[Session]:
+    def _up_to_date(self, *, writing: bool = False) -> Iterator[Records]:
         """A session that begins by reading and checking the records added since the last session."""
         with self._records.session(writing=writing) as session:
             for record in session.records_after(self._last):
@@ -462,7 +465,7 @@ class Ledger(Shared):
                 )
             yield session
 
-    def _add(self, session: Session, text: str) -> None:
+    def _add(self, session: Records, text: str) -> None:
         """Add a record for good, and count it at once: each later session sees to it that it still stands."""
         record = Record.after(self._last, text)
         session.append(record)
@@ -494,28 +497,27 @@ class Ledger(Shared):
     def _take(self, record: Record) -> bool:
         """Count a record. False unless this version would have written the same record."""
         if record.number == 0:
-            self._header = header = Header.from_text(record.text)
-            filter_choice.filter_for(header.limit, "sum")  # refuses what is no limit
-            return header.text == record.text and header.accounting == filter_choice.accounting_for(
-                header.limit, header.accounting
-            )
-        if is_note(record.text):
-            note = Note.from_text(record.text)
-            is_of_charge = self.keeps_details and 1 <= note.charge <= len(self._entries)
-            if note.text != record.text or not is_of_charge or self._contradicts(note.charge, note.details):
+            self._header = Header.from_text(record.text)
+            way = self._header.accounting
+            return self._header.text == record.text and way == filters.accounting_for(self.limit, way)
+        facts = json.loads(record.text)
+        if "note_on" in facts:
+            charge, details = facts["note_on"], checked_details(facts["details"], NOTED)
+            is_on_charge = self.keeps_details and type(charge) is int and 1 <= charge <= len(self._entries)
+            if note_text(charge, details) != record.text or not is_on_charge or self._contradicts(charge, details):
                 return False
-            self._notes[note.charge] = {**self._notes.get(note.charge, {}), **note.details}
+            self._notes[charge] = {**self._notes.get(charge, {}), **details}
             return True
-        if is_mark(record.text):
-            mark = Mark.from_text(record.text)
-            return mark.text == record.text and self._attempts.take(mark)
+        if "mark_on" in facts:
+            charge, attempt, ended = facts["mark_on"], facts["attempt"], facts["ended"]
+            return mark_text(charge, attempt, ended=ended) == record.text and self._attempts.take(charge, attempt, ended)
         entry, number = Entry.from_text(record.text), len(self._entries) + 1
         if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
             return False
         is_kept = (self.keeps_details or not entry.details) and (self.keeps_intents or INTENT not in entry.details)
         if not is_kept or filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
             return False
-        self._total = self._total + filter_choice.cost(self.limit, entry.accounting, entry.events)
+        self._total = self._total + filters.cost(filters.filter_for(self.limit, entry.accounting), entry.events)
         self._entries.append(entry)
         if INTENT in entry.details:
             self._attempts.begin(number)
@@ -525,9 +527,9 @@ class Ledger(Shared):
         """Refuse to open a ledger that does not agree with the arguments of the caller."""
         place = self._records.path
         if header is not None and header.limit != self.limit:
+            own, other = (filters.listed(limit.amounts) for limit in (self.limit, header.limit))
             raise LedgerError(
-                f"{place} has the limit {amounts_of(self.limit)}, not {amounts_of(header.limit)}. A limit is fixed once: "
-                f"leave `limit` out, or give another path."
+                f"{place} has the limit {own}, not {other}. A limit is fixed once: leave `limit` out, or give another path."
             )
         if relation is not self.neighbours and (header is not None or relation is not Neighbours.REPLACE_ONE):
             raise LedgerError(
@@ -538,7 +540,7 @@ class Ledger(Shared):
                 f"{place} is for max_rows_per_person={self.max_rows_per_person}, not {rows}: a person with more rows would "
                 f"pay more than it counts. Use a new ledger for such persons."
             )
-        if accounting != "auto" and filter_choice.accounting_for(self.limit, accounting) != self._accounting:
+        if accounting != "auto" and filters.accounting_for(self.limit, accounting) != self._accounting:
             raise LedgerError(
                 f"{place} has accounting={self._accounting!r}, not {accounting!r}, and it is fixed once. Leave `accounting` "
                 f"out, or give another path."
@@ -547,7 +549,7 @@ class Ledger(Shared):
     def __repr__(self) -> str:
         place = "in memory" if self._records.path is None else repr(str(self._records.path))
         unit = f"{self.neighbours}, max_rows_per_person={self.max_rows_per_person}"
-        return f"<Ledger {place}: limit {amounts_of(self.limit)}, {unit}>"
+        return f"<Ledger {place}: limit {filters.listed(self.limit.amounts)}, {unit}>"
 
     def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, str, bool, str | None]]:
         if self._records.path is None:
@@ -566,3 +568,11 @@ def _reopened(path: str, identity: str, finish: bool = False, head: str | None =
         raise LedgerError(f"{path} is another ledger than the one that was pickled. Put the right one back.")
     ledger.verify(head or None)
     return ledger
+
+
+def spending_of(ledger: Ledger) -> tuple[tuple[Entry, Budget], ...]:
+    """Each charge in order, with what it and all charges before it cost together, in the currency of the limit."""
+    with ledger._up_to_date():
+        entries, filter_ = tuple(ledger._entries), ledger._filter
+    totals = accumulate(filters.cost(filter_, entry.events) for entry in entries)
+    return tuple(zip(entries, map(filter_.spent, totals), strict=True))

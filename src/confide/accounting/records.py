@@ -13,10 +13,10 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Self
 
 from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
@@ -93,6 +93,10 @@ class Header:
     """None in older ledgers, which did not state it."""
     format: int = FORMAT_VERSION
 
+    def __post_init__(self) -> None:
+        if not self.limit.is_private:
+            raise ParameterError("the limit of a ledger must be finite.")
+
     @property
     def text(self) -> str:
         """Canonical JSON."""
@@ -144,33 +148,12 @@ class Entry:
         return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"])), "details": details})
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What became known of a charge after it was recorded, such as a checksum. It has no events, so it changes no amount.
+def note_text(charge: int, details: Mapping[str, str]) -> str:
+    """The text of a note: what became known of a charge after it was recorded. It has no events, so it changes no amount.
 
     It has no time: the time from a charge to its note would tell how long the release took, which depends on the rows.
     """
-
-    charge: int
-    details: Mapping[str, str]
-
-    @property
-    def text(self) -> str:
-        """Canonical JSON."""
-        return canonical({"note_on": self.charge, "details": dict(self.details)})
-
-    @classmethod
-    def from_text(cls, text: str) -> Note:
-        """Read `text`."""
-        facts = json.loads(text)
-        if type(facts["note_on"]) is not int:
-            raise ValueError
-        return cls(facts["note_on"], checked_details(facts["details"], NOTED))
-
-
-def is_note(text: str) -> bool:
-    """Whether the text of a record is that of a note."""
-    return "note_on" in json.loads(text)
+    return canonical({"note_on": charge, "details": dict(details)})
 
 
 def checked_details(details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
@@ -234,38 +217,11 @@ class Record(NamedTuple):
         return cls(previous.number + 1 if previous else 0, text, hashlib.sha256(content.encode()).hexdigest())
 
 
-class Session(Protocol):
-    """Records during a time in which nobody else changes them."""
-
-    def records_after(self, last: Record | None) -> list[Record]:
-        """The records after `last`, or all; LedgerError unless `last` is still there and the chain holds from there on."""
-
-    def append(self, record: Record) -> None:
-        """Add a record, once in a session, as its last step. When this returns, the record stays for good."""
-
-
-class Records(Protocol):
-    """Where a chain is kept."""
-
-    @property
-    def path(self) -> object:
-        """Where any process can find the chain again; None if it cannot."""
-
-    def session(self, *, writing: bool) -> AbstractContextManager[Session]:
-        """Records, while nobody else changes them."""
-
-
-class StoredRecords(Records, Protocol):
-    """A chain that outlives the process."""
-
-    def exists(self) -> bool:
-        """Whether something is there already, a ledger or not."""
-
-    def create(self, header: str, name: str) -> None:
-        """Begin a chain, unless something is there already.
-
-        This is one step: nobody sees half of a chain, and nothing is replaced. `name` is unique.
-        """
+# Where a chain is kept. `path` is where any process finds it again. `session` gives the records while nobody else changes
+# them: `records_after` are those after `last`, or all, and it raises LedgerError unless `last` is still there and the chain
+# holds from there on; `append` adds one, once in a session, as its last step, and when it returns, the record stays. A chain
+# that outlives the process has `exists`, whether something is there already, a ledger or not, and `create`, which begins one
+# unless something is: in one step, so that nobody sees half of it, and nothing is replaced. Its `name` is unique.
 
 
 class RecordsInMemory:
@@ -278,7 +234,7 @@ class RecordsInMemory:
         self._process = os.getpid()
 
     @contextmanager
-    def session(self, *, writing: bool) -> Iterator[Session]:
+    def session(self, *, writing: bool) -> Iterator[Self]:
         """Records, while nobody else changes them."""
         if writing and os.getpid() != self._process:
             raise LedgerError(

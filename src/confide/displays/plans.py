@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from confide.accounting.ledger import Ledger
+from confide.accounting.ledger import Ledger, spending_of
 from confide.accounting.records import Entry
-from confide.accounting.spending import spending_of
 from confide.effects.picture import BLUE, ORANGE, Display, axes_for, plain, shortened
 from confide.errors import ParameterError
 from confide.planning.made_up_fits import estimator_with

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from confide.accounting.filter_choice import accounting_of, filter_for, why_foreign
+from confide import Ledger
+from confide.accounting.filters import filter_for, why_foreign
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.events import Event
@@ -19,14 +20,23 @@ GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
 OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))
 
 
-def test_the_first_charge_tells_how_a_ledger_adds():
+@pytest.mark.parametrize(
+    ("event", "accounting"), [(Event(ZCDP(0.1)), "renyi"), (Event(PureDP(0.1)), "sum"), (GAUSSIAN, "sum")]
+)
+def test_the_first_charge_tells_how_a_ledger_adds(event, accounting):
     """Concentrated ones by Rényi divergence, all others by the sum."""
-    assert accounting_of(Event(ZCDP(0.1))) == "renyi"
-    assert accounting_of(Event(PureDP(0.1))) == accounting_of(GAUSSIAN) == "sum"
-    with pytest.raises(ParameterError):
-        filter_for(PureDP(1.0), "advanced")
+    ledger = Ledger(limit=ApproxDP(4.0, 1e-5))
+    assert ledger.accounting == "auto"
+    ledger.charge(event)
+    assert ledger.accounting == accounting
+
+
+def test_an_unknown_way_of_adding_and_an_infinite_limit_are_refused():
+    """Before there is a ledger."""
+    with pytest.raises(ParameterError, match="accounting must be one of"):
+        Ledger(limit=PureDP(1.0), accounting="advanced")
     with pytest.raises(ParameterError, match="finite"):
-        filter_for(PureDP(math.inf), "sum")
+        Ledger(limit=PureDP(math.inf))
 
 
 def test_one_charge_without_a_rho_is_foreign_to_a_concentrated_limit_among_others():
