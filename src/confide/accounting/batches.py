@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
-from confide.accounting.filters import costs_of, listed
-from confide.accounting.records import Header
+from confide.accounting.filters import CURRENCIES, costs_of, least_rows, listed
+from confide.accounting.records import DETAILS, Entry, Header
 from confide.errors import BudgetExceeded, LedgerError
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
@@ -132,3 +133,16 @@ def events_of_charge(account: Shared, value: object, neighbours: Neighbours | st
                 f"Nothing was used or charged."
             )
     return events
+
+
+def listed_entries(entries: Iterable[tuple[Entry, Mapping[str, str]]]) -> Any:
+    """Charges with what is known of each, as a pandas frame."""
+    import pandas as pd
+
+    rows = [
+        (e.number, e.time, e.purpose, *costs_of(e.events).values(), least_rows(e.events), *map(known.get, DETAILS))
+        for e, known in entries
+    ]
+    # As text, an absent detail would be NaN beside others.
+    frame = pd.DataFrame(rows, None, ["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS], object)
+    return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from confide.accounting import filters
 from confide.accounting.attempts import Attempts, mark_text
-from confide.accounting.batches import Batch, Shared, events_of_charge
+from confide.accounting.batches import Batch, Shared, events_of_charge, listed_entries
 from confide.accounting.database_storage import RecordsInDatabase, stored_records
 from confide.accounting.file_storage import RecordsInFile
 from confide.accounting.records import (
@@ -374,19 +374,8 @@ class Ledger(Shared):
         "rows_per_person" is the most rows of one person that the release protects together. The last columns are the details
         of the charge, None where there are none: release, user, model and sha256.
         """
-        import pandas as pd
-
         with self._up_to_date():
-            rows: list[dict[str, Any]] = [
-                {"number": entry.number, "time": entry.time, "purpose": entry.purpose, **filters.costs_of(entry.events)}
-                | {"rows_per_person": filters.least_rows(entry.events)}
-                | {name: self._known(entry.number).get(name) for name in DETAILS}
-                for entry in self._entries
-            ]
-        names = ["number", "time", "purpose", *filters.CURRENCIES, "rows_per_person", *DETAILS]
-        # As text, an absent detail would be NaN beside others.
-        frame = pd.DataFrame(rows, None, names, object)
-        return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(filters.CURRENCIES, float))
+            return listed_entries((entry, self._known(entry.number)) for entry in self._entries)
 
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.

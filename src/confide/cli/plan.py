@@ -82,9 +82,7 @@ def plan(
         # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
         if (details or output_format == "json") and budget.is_private and isinstance(decided, Plan):
             beside = Alternatives.of(model, decided, rows, features, None if error is None else guesses)
-    document = decided.to_dict() | {"verdict": verdict.to_dict()}
-    if beside is not None:
-        document["beside"] = beside.to_dict()
+    document = decided.to_dict() | {"verdict": verdict.to_dict()} | ({"beside": beside.to_dict()} if beside else {})
     if forecasts:
         from confide.report.accuracy import forecast_document
 
