@@ -18,7 +18,7 @@ from scipy import special
 from scipy.special import betaincinv, ndtri
 
 from confide.array_types import Array
-from confide.audit.releases import Failed, Statistic, bounded, learned, released_by, vectors, with_bits
+from confide.audit.releases import Failed, Statistic, arguments_of, bounded, learned, released_by, vectors, with_bits
 from confide.effects.picture import BLUE, ORANGE, axes_for
 from confide.errors import ParameterError, checked_flag
 from confide.privacy.budgets import Budget, as_budget
@@ -384,8 +384,7 @@ def claim_of(release: Any, budget: Budget | float | None) -> Budget:
 
 def outcomes_of(release: Any, data: Any, n: int) -> list[Any]:
     """What n releases from one data set give. An error is an outcome too."""
-    released, outcomes = released_by(release), []
-    given = data if isinstance(data, tuple) else (data,)
+    released, outcomes, given = released_by(release), [], arguments_of(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(n):
@@ -415,7 +414,7 @@ def result_of(
     own = [np.concatenate([one[start : start + quarter], one[start + 2 * quarter :][:quarter]]) for start in (0, quarter)]
     thresholds = np.unique(np.quantile(np.concatenate(counted), np.linspace(0.0, 1.0, 101)))
     detections, false_alarms = ((side[:, None] > thresholds).mean(axis=0).tolist() for side in counted)
-    failed = [side for side in (first, second) if all(isinstance(outcome, Failed) for outcome in side)]
+    failures = [outcome.error if isinstance(outcome, Failed) else None for outcome in (*first, *second)]
     return AuditResult(
         name=name,
         budget=budget,
@@ -430,7 +429,7 @@ def result_of(
         power=_powers(event, one, other, half) if are_vectors and with_power else (),
         false_alarms=tuple(false_alarms),
         detections=tuple(detections),
-        failure=failed[0][0].error if len(failed) == 2 else None,
+        failure=None if None in failures else failures[0],
     )
 
 

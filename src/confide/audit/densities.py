@@ -112,12 +112,10 @@ def log_density(noise: Noise, draws: Array) -> Array:
 
 def shape_norm(shape: Shape, vectors: Array) -> Array:
     """(n,): the norm |b|_K of the shape, whose unit ball holds every clipped row."""
-    if isinstance(shape, Ball):
-        return np.asarray(np.linalg.norm(vectors, axis=-1) / shape.scales[0])
-    if isinstance(shape, Cylinder):
-        lengths = np.linalg.norm(vectors[..., :-1], axis=-1) / shape.scales[0]
-        return np.asarray(np.maximum(lengths, np.abs(vectors[..., -1]) / shape.scales[1]))
     parts = np.split(vectors, np.cumsum(shape.sizes)[:-1], axis=-1)
+    if shape.name in (Ball.name, Cylinder.name):
+        pairs = zip(parts, shape.scales, strict=True)
+        return np.asarray(np.max([np.linalg.norm(part, axis=-1) / scale for part, scale in pairs], axis=0))
     if isinstance(shape, Bundles):
         norms = []
         for position, bundle in enumerate(shape.bundles):

@@ -222,7 +222,10 @@ def _listened(fit: Callable[[], Any]) -> tuple[Any, dict[str, bytes]]:
 
 def shown(fitted: Any) -> dict[str, bytes]:
     """Everything that a fitted estimator shows, by its place."""
-    texts = {f"attributes.{path}".rstrip("."): repr(value).encode() for path, value in leaves(plain(vars(fitted)))}
+    texts = {
+        f"attributes.{path}".rstrip("."): repr(number if text is None else text).encode()
+        for path, text, number in leaves(plain(vars(fitted)))
+    }
     texts["repr"] = repr(fitted).encode()
     if hasattr(fitted, "_repr_html_"):
         html = str(fitted._repr_html_())

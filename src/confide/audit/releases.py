@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,11 @@ def released_by(release: Any) -> Callable[..., Any]:
     if callable(release):
         return release  # type: ignore[no-any-return]
     raise ParameterError(f"release must be a callable or an estimator with a method fit; it is {type(release).__name__}.")
+
+
+def arguments_of(data: Any) -> tuple[Any, ...]:
+    """A data set as the arguments of a release: a tuple is several."""
+    return data if isinstance(data, tuple) else (data,)
 
 
 def unfitted(estimator: Any) -> Any:
@@ -67,16 +72,19 @@ def fitted_values(estimator: Any, data: tuple[Any, ...]) -> Any:
 
 def plain(value: Any, depth: int = 4) -> Any:
     """A value as numbers, text, lists and dictionaries, objects by their attributes."""
-    if value is None or isinstance(value, bool | int | float | str | np.generic | np.ndarray):
-        return str(value) if value is None else value
-    if depth == 0:
-        return type(value).__name__
-    if isinstance(value, dict):
-        return {str(key): plain(item, depth - 1) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item, depth - 1) for item in value]
-    if hasattr(value, "__dict__") and not callable(value):
-        return {name: plain(item, depth - 1) for name, item in vars(value).items()}
+    match value:
+        case None:
+            return "None"
+        case bool() | int() | float() | str() | np.generic() | np.ndarray():
+            return value
+        case _ if depth == 0:
+            return type(value).__name__
+        case dict():
+            return {str(key): plain(item, depth - 1) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [plain(item, depth - 1) for item in value]
+        case _ if hasattr(value, "__dict__") and not callable(value):
+            return plain(vars(value), depth)
     return type(value).__name__
 
 
@@ -150,53 +158,66 @@ class Failed:
     error: str
 
 
-def leaves(outcome: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+Leaf: TypeAlias = tuple[str, str | None, float]
+"""The place of a number in an outcome, None, and the number; or the place of a text, the text, and 1."""
+
+
+def leaves(outcome: Any, path: str = "") -> Iterator[Leaf]:
     """Every number, truth value and text of an outcome, with its place."""
-    if isinstance(outcome, Failed):
-        yield f"{path}error", outcome.error
-    elif isinstance(outcome, Mapping):
-        for key in sorted(outcome, key=str):
-            yield from leaves(outcome[key], f"{path}{key}.")
-    elif isinstance(outcome, np.ndarray):
-        for index, value in enumerate(outcome.ravel().tolist()):
-            yield from leaves(value, f"{path}{index}.")
-    elif isinstance(outcome, Sequence) and not isinstance(outcome, str | bytes):
-        yield f"{path}length", float(len(outcome))
-        for index, value in enumerate(outcome):
-            yield from leaves(value, f"{path}{index}.")
-    elif isinstance(outcome, int | float | np.bool_ | np.integer | np.floating):
-        yield path, float(outcome)
-    elif hasattr(outcome, "to_dict"):
-        yield from leaves(outcome.to_dict(), path)
-    elif hasattr(outcome, "__array__"):
-        yield from leaves(np.asarray(outcome), path)
-    else:
-        yield path, outcome if isinstance(outcome, str) else repr(outcome)
+    match outcome:
+        case Failed():
+            yield f"{path}error", outcome.error, 1.0
+        case Mapping():
+            for key in sorted(outcome, key=str):
+                yield from leaves(outcome[key], f"{path}{key}.")
+        case np.ndarray():
+            for index, value in enumerate(outcome.ravel().tolist()):
+                yield from leaves(value, f"{path}{index}.")
+        case str() | bytes():
+            yield path, outcome if isinstance(outcome, str) else repr(outcome), 1.0
+        case Sequence():
+            yield f"{path}length", None, float(len(outcome))
+            for index, value in enumerate(outcome):
+                yield from leaves(value, f"{path}{index}.")
+        case int() | float() | np.bool_() | np.integer() | np.floating():
+            yield path, None, float(outcome)
+        case _ if hasattr(outcome, "to_dict"):
+            yield from leaves(outcome.to_dict(), path)
+        case _ if hasattr(outcome, "__array__"):
+            yield from leaves(np.asarray(outcome), path)
+        case _:
+            yield path, repr(outcome), 1.0
 
 
-def columns_of(outcomes: Sequence[Any]) -> tuple[str | tuple[str, str], ...]:
-    """What the columns of these outcomes hold: the numbers at a place, or whether a place holds a text."""
-    numbers: dict[str, None] = {}
-    texts: dict[str, Counter[str]] = {}
-    for outcome in outcomes:
-        for path, value in leaves(outcome):
-            if isinstance(value, float):
-                numbers[path] = None
-            else:
-                texts.setdefault(path, Counter())[value] += 1
-    often = {path: sorted(sorted(seen), key=lambda value: -seen[value])[:_MOST_VALUES] for path, seen in texts.items()}
-    return (*numbers, *((path, value) for path, values in often.items() for value in values))
+Column: TypeAlias = tuple[str, str | None]
+"""What a column holds: the numbers at a place, or whether a place holds a text."""
 
 
-def matrix_of(outcomes: Sequence[Any], columns: Sequence[str | tuple[str, str]]) -> Array:
+def columns_of(outcomes: Sequence[Any]) -> tuple[Column, ...]:
+    """The columns of these outcomes: those of numbers, and then those of the most frequent texts."""
+    seen = Counter((path, text) for outcome in outcomes for path, text, _ in leaves(outcome))
+    numbers, texts = list[Column](), dict[str, list[str]]()
+    for path, text in seen:
+        if text is None:
+            numbers.append((path, None))
+        else:
+            texts.setdefault(path, []).append(text)
+    often = [
+        (path, text)
+        for path, own in texts.items()
+        for text in sorted(own, key=lambda text: (-seen[path, text], text))[:_MOST_VALUES]
+    ]
+    return (*numbers, *often)
+
+
+def matrix_of(outcomes: Sequence[Any], columns: Sequence[Column]) -> Array:
     """(n, columns): NaN where an outcome has no such number."""
-    rows = np.tile([0.0 if isinstance(column, tuple) else math.nan for column in columns], (len(outcomes), 1))
+    rows = np.tile([math.nan if text is None else 0.0 for _, text in columns], (len(outcomes), 1))
     places = {column: place for place, column in enumerate(columns)}
     for row, outcome in zip(rows, outcomes, strict=True):
-        for path, value in leaves(outcome):
-            place = places.get(path if isinstance(value, float) else (path, value))
-            if place is not None:
-                row[place] = value if isinstance(value, float) else 1.0
+        for path, text, number in leaves(outcome):
+            if (path, text) in places:
+                row[places[path, text]] = number
     return rows
 
 
@@ -205,12 +226,13 @@ def vectors(first: Sequence[Any], second: Sequence[Any], learned_from: int) -> t
 
     The columns follow from the first `learned_from` outcomes of either sample.
     """
-    arrays = all(isinstance(numbers, np.ndarray) and numbers.dtype.kind == "f" for numbers in (*first, *second))
-    if arrays and len({numbers.shape for numbers in (*first, *second)}) == 1:
+    both = (*first, *second)
+    arrays = all(isinstance(numbers, np.ndarray) and numbers.dtype.kind == "f" for numbers in both)
+    if arrays and len({numbers.shape for numbers in both}) == 1:
         return np.array([numbers.ravel() for numbers in first]), np.array([numbers.ravel() for numbers in second]), True
     columns = columns_of([*first[:learned_from], *second[:learned_from]])
     one, other = matrix_of(first, columns), matrix_of(second, columns)
-    are_numbers = not any(isinstance(column, tuple) for column in columns)
+    are_numbers = all(text is None for _, text in columns)
     return one, other, are_numbers and bool(np.isfinite(one).all() and np.isfinite(other).all())
 
 

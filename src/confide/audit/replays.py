@@ -20,7 +20,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.audit.attacks import AuditResult, attack
 from confide.audit.densities import Density, log_density, mechanisms, replaced, shape_norm, whitened
-from confide.audit.releases import contents, unfitted
+from confide.audit.releases import arguments_of, contents, unfitted
 from confide.audit.worst_pairs import Pair
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
@@ -264,13 +264,12 @@ def _release(
             epsilon = pure_epsilon(budget_of_row(plan.budget, problem.rows_per_person)) - lattice.epsilon  # type: ignore[attr-defined]
             loss = noise.scale * float(shape_norm(noise.shape, apart)[0])
             return [Step("privacy loss of the noise on a sum or on weights", loss, epsilon * tape.rows_changed)]
-        are_weights = getattr(plan, "minimises", False)
+        is_gaussian, are_weights = lattice.law == "gaussian", getattr(plan, "minimises", False)
         name, times = "weights before noise" if are_weights else "sums before noise", tape.rows_changed
         if _in_objective(plan):
-            name, times = "minimisers before the seal", times if lattice.law == "gaussian" else 1
-        if lattice.law == "gaussian":
-            return [Step(name, _distance(apart, "l2"), lattice.l2_sensitivity * times)]
-        return [Step(name, _distance(apart, "l1"), math.sqrt(lattice.dimension) * lattice.l2_sensitivity * times)]
+            name, times = "minimisers before the seal", times if is_gaussian else 1
+        norm, factor = ("l2", 1.0) if is_gaussian else ("l1", math.sqrt(lattice.dimension))
+        return [Step(name, _distance(apart, norm), factor * lattice.l2_sensitivity * times)]
 
     facts = (lattice, weights.shape)
     return tape.meet("noise on a grid", facts, data, lambda: old(lattice, weights, entropy, drawn), compare)
@@ -399,8 +398,7 @@ def replay(release: Any, *data: Any, neighbour: Any, rows_changed: int = 1) -> R
     """
     if rows_changed < 1:
         raise ParameterError("rows_changed must be at least 1.")
-    given = neighbour if isinstance(neighbour, tuple) else (neighbour,)
-    result: ReplayResult = replayed(release, data, given, rows_changed)[0]
+    result: ReplayResult = replayed(release, data, arguments_of(neighbour), rows_changed)[0]
     return result
 
 
