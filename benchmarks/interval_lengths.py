@@ -24,7 +24,6 @@ from coverage import Logistic, budget_of, minimiser, plain_width
 import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.inference.forecast import IntervalsPlan
-from confide.inference.intervals import uncertainty
 from confide.privacy.budgets import PureDP, pure_within, share_of
 from confide.privacy.moments import Moments
 from confide.privacy.noise import Entropy
@@ -63,7 +62,7 @@ def widths(
         drawn = rng.integers(len(population.rows), size=n)
         labels = 2 * population.drawn(rng, drawn) - 1
         source = MemorySource(ArrayBlocks(population.rows[drawn]), labels.astype(np.int8))
-        ends = uncertainty(released(plan, source, Entropy.fresh())[1]).intervals(0.95)
+        ends = released(plan, source, Entropy.fresh())[1].uncertainty().intervals(0.95)
         found.append(ends[:, 1] - ends[:, 0])
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
     by_repetition = np.mean(hits, axis=1)

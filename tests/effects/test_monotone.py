@@ -73,7 +73,6 @@ def test_projection_brings_curves_nearer_to_a_monotone_truth():
 def test_in_the_metric_of_noise_the_projection_is_nearest():
     """No other monotone curve on the way to the projection is nearer in the inverse covariance of the noise."""
     from confide.inference.debiased import with_known_zeros
-    from confide.inference.intervals import joint_uncertainty
 
     released = released_model(model(0.4))
     assert released.encoder is not None
@@ -81,7 +80,7 @@ def test_in_the_metric_of_noise_the_projection_is_nearest():
     scoring = monotone_weights(released, {"age": "down"})
     after = np.append(scoring.coef[0], scoring.intercept)
     evidence = with_known_zeros(released.evidence, released.encoder)
-    errors = joint_uncertainty(evidence, np.eye(len(before)))[0].privacy_errors
+    errors = evidence.joint_uncertainty(np.eye(len(before)))[0].privacy_errors
     metric = np.linalg.inv(errors.T @ errors / len(errors))
     rng, place = np.random.default_rng(0), released.encoder.groups[0].place
     # The projection p of w onto a convex set: (w - p) . M (q - p) <= 0 for every member q.

@@ -13,7 +13,7 @@ from scipy.special import expit, logsumexp, softmax
 import confide
 import confide.report
 from confide import ZCDP, ApproxDP, FileError, Ledger, LinearSVC, LogisticRegression, ParameterError, PureDP
-from confide.inference.intervals import Evidence, WeightNoise, known_scores, uncertainty
+from confide.inference.intervals import Evidence, WeightNoise, known_scores
 from confide.privacy.mechanism import Noise
 from confide.privacy.moments import directions_of
 from confide.privacy.shapes import Ball
@@ -133,7 +133,7 @@ def test_what_moves_all_classes_alike_is_left_out_of_softmax():
     shift = np.tile([1.0, -2.0, 3.0, 0.5], 3)
     moved = Evidence.from_dict(document | {"weights": (known.weights + shift).tolist()})
     for target in ("regularised", "unregularised"):
-        one, two = uncertainty(known, target), uncertainty(moved, target)
+        one, two = known.uncertainty(target), moved.uncertainty(target)
         np.testing.assert_allclose(two.estimates, one.estimates, atol=1e-9)
         np.testing.assert_allclose(two.total_error, one.total_error, rtol=1e-9)
         np.testing.assert_allclose(one.estimates.reshape(3, 4).sum(axis=0), 0.0, atol=1e-9)
@@ -250,7 +250,7 @@ def test_two_classes_known_and_none_known():
     X, classes = sample(3000, 4)
     document = LogisticRegression(6.0, inference_share=0.3, alpha=0.01).fit(X, classes)._evidence.to_dict()
     # Noise of a deviation beyond all curvature.
-    known = uncertainty(Evidence.from_dict(document | {"curvature_deviation": 1e9}))
+    known = Evidence.from_dict(document | {"curvature_deviation": 1e9}).uncertainty()
     assert np.all(np.isinf(known.total_error))
     assert np.all(known.p_values() == 1.0)
     assert np.all(np.isinf(known.intervals(0.9)))

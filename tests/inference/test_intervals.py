@@ -33,8 +33,6 @@ from confide.inference.intervals import (
     _inflation_factors,
     _noise_of_correction,
     denoised_curvature,
-    joint_uncertainty,
-    uncertainty,
 )
 
 TRUTH = np.array([1.2, -0.8, 0.5, 0.3])
@@ -371,7 +369,7 @@ def test_combinations_of_coefficients_have_the_errors_of_their_parts(multiclass)
     ).fit(X, y)
     known, evidence = model.uncertainty(), model._evidence
     assert isinstance(evidence, Evidence)
-    found = joint_uncertainty(evidence, np.vstack([np.eye(4), [[1.0, -1.0, 0.0, 0.0]]]))
+    found = evidence.joint_uncertainty(np.vstack([np.eye(4), [[1.0, -1.0, 0.0, 0.0]]]))
     assert len(found) == (1 if multiclass is None else 3)
     for score, one in enumerate(found):
         own = slice(4 * score, 4 * score + 4)
@@ -462,8 +460,8 @@ def test_the_ridge_is_taken_back_only_if_the_curvature_is_known():
     known = replace(known, curvature_deviation=25.0 * known.curvature_deviation)
     part = _CORRECTED_PART_OF_NOISE * known.curvature_deviation
     H0 = denoised_curvature(known.curvature, known.l2, part) - known.l2 * np.eye(4)
-    wider = uncertainty(known, "unregularised")
-    exact = uncertainty(replace(known, curvature=H0, curvature_deviation=1e-9), "unregularised")
+    wider = known.uncertainty("unregularised")
+    exact = replace(known, curvature=H0, curvature_deviation=1e-9).uncertainty("unregularised")
     inverse = np.linalg.inv(H0)
     pull = known.l2 * inverse @ known.weights
     units = np.array([1.0, 1.0, 1.0, known.intercept])

@@ -13,7 +13,7 @@ from confide import (
     LogisticRegression,
     ParameterError,
 )
-from confide.inference.intervals import Evidence, WeightNoise, symmetric_of, triangle_of, uncertainty
+from confide.inference.intervals import Evidence, WeightNoise, symmetric_of, triangle_of
 from confide.privacy.bundles import Bundles
 from tests.inference.test_intervals import sample
 
@@ -91,7 +91,7 @@ def test_noise_and_moments_of_any_loss_will_do():
     """Evidence knows no loss: the law of the error is a function of its numbers alone."""
     one = evidence()
     again = Evidence.from_dict(one.to_dict())
-    assert np.array_equal(uncertainty(one).intervals(0.9), uncertainty(again).intervals(0.9))
+    assert np.array_equal(one.uncertainty().intervals(0.9), again.uncertainty().intervals(0.9))
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])

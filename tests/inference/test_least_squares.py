@@ -11,7 +11,7 @@ from scipy import stats
 
 import confide
 from confide import ZCDP, ApproxDP, FileError, Ledger, ParameterError, Ridge
-from confide.inference.least_squares import SumsEvidence, _privacy_errors, joint_uncertainty_of_sums, uncertainty_of_sums
+from confide.inference.least_squares import SumsEvidence, _privacy_errors
 
 TRUTH = np.array([0.6, -0.4, 0.2, 0.1])
 SPREAD = 0.15
@@ -172,10 +172,10 @@ def test_many_numbers_with_laplace_noise_are_taken_for_gaussian():
 
     X, y = sample(4000, 2)
     evidence = Ridge(2.0, intervals=True, random_state=0, target_bound=1.0).fit(X, y)._evidence
-    one = uncertainty_of_sums(evidence).privacy_error
+    one = evidence.uncertainty().privacy_error
     most, least_squares._MAX_LAPLACE_NUMBERS = least_squares._MAX_LAPLACE_NUMBERS, 3
     try:
-        other = uncertainty_of_sums(evidence).privacy_error
+        other = evidence.uncertainty().privacy_error
     finally:
         least_squares._MAX_LAPLACE_NUMBERS = most
     np.testing.assert_allclose(one, other, rtol=0.06)
@@ -302,7 +302,7 @@ def test_combinations_of_coefficients_from_sums_have_the_errors_of_their_parts()
     X = rng.uniform(-0.5, 0.5, size=(3000, 2))
     model = confide.Ridge(5.0, target_bound=1.0, intervals=True).fit(X, X @ [0.5, -0.3] + rng.uniform(-0.2, 0.2, 3000))
     known = model.uncertainty()
-    found = joint_uncertainty_of_sums(model._evidence, np.vstack([np.eye(3), [[1.0, -1.0, 0.0]]]))
+    (found,) = model._evidence.joint_uncertainty(np.vstack([np.eye(3), [[1.0, -1.0, 0.0]]]))
     np.testing.assert_allclose(found.estimates[:3], known.estimates, rtol=1e-9)
     np.testing.assert_allclose(found.total_error[:3], known.total_error, rtol=1e-9)
     np.testing.assert_allclose(

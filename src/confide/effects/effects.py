@@ -28,8 +28,7 @@ from confide.features.codes import ColumnEncoding
 from confide.features.columns import Column, NumberColumn, shown_number, with_unit
 from confide.features.encoder import Encoder
 from confide.inference.debiased import with_known_zeros
-from confide.inference.intervals import Evidence, JointUncertainty, checked_level, joint_uncertainty, known_scores
-from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums
+from confide.inference.intervals import Evidence, JointUncertainty, checked_level, known_scores
 from confide.inference.rates import Interval, json_form
 from confide.inference.table import NamedUnit
 from confide.known_words import listed, suggest_keywords_of, words_of
@@ -526,9 +525,7 @@ class Effects:
             raise ParameterError("nothing was released for intervals.")
         if evidence.intercept > 0.0:
             combinations = np.column_stack([combinations, np.zeros(len(combinations))])
-        if isinstance(evidence, SumsEvidence):
-            return [joint_uncertainty_of_sums(evidence, combinations)]
-        return joint_uncertainty(with_known_zeros(evidence, self.encoder), combinations)
+        return with_known_zeros(evidence, self.encoder).joint_uncertainty(combinations)
 
     def contrast(self, column: str, first: Any, second: Any, *, level: float = 0.95, label: Any = None) -> Contrast:
         """The effect of a column at the second value minus that at the first; of interactions it has no part.

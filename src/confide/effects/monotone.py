@@ -26,7 +26,7 @@ from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.inference.debiased import with_known_zeros
-from confide.inference.intervals import Evidence, joint_uncertainty
+from confide.inference.intervals import WeightsEvidence
 from confide.known_words import listed, listed_unknown, suggestion
 from confide.models.model import ReleasedModel, ShownClass
 from confide.models.scores import LinearModel
@@ -115,7 +115,7 @@ def monotone_weights(released: ReleasedModel, monotone: Mapping[str, str]) -> Li
     sign = ShownClass.of(released).sign if released.domain else 1.0
     steps = _steps(released.encoder, {name: sign * DIRECTIONS[direction] for name, direction in monotone.items()})
     change = None
-    if isinstance(released.evidence, Evidence) and released.evidence.noises:
+    if released.evidence is not None and released.evidence.noises:
         # The budget is charged by now. So nothing in this search for the nearest weights may lose the model: it may not end,
         # or the released moments may be noise alone, which give no covariance.
         with np.errstate(all="ignore"), suppress(ArithmeticError, ValueError, RuntimeError, MemoryError):
@@ -146,7 +146,7 @@ def _steps(encoder: Encoder, directions: Mapping[str, float]) -> list[tuple[Indi
 
 
 def _in_metric_of_noise(
-    evidence: Evidence, encoder: Encoder, scoring: LinearModel, steps: list[tuple[Indices, float]]
+    evidence: WeightsEvidence, encoder: Encoder, scoring: LinearModel, steps: list[tuple[Indices, float]]
 ) -> Array:
     """(n_features + 1,): the change of weights and intercept that makes the curves monotone, smallest in the noise's metric.
 
@@ -154,7 +154,7 @@ def _in_metric_of_noise(
     |C^(1/2) A^T z|^2 / 2 + z . A w: the dual problem, solved as non-negative least squares.
     """
     width = scoring.coef.shape[1] + (evidence.intercept > 0.0)
-    errors = joint_uncertainty(with_known_zeros(evidence, encoder), np.eye(width))[0].privacy_errors
+    errors = with_known_zeros(evidence, encoder).joint_uncertainty(np.eye(width))[0].privacy_errors
     if not len(errors):
         raise ArithmeticError("the released moments give no covariance of the noise")
     order: list[Array] = []

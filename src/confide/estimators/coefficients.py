@@ -32,18 +32,15 @@ from confide.inference.debiased import (
 )
 from confide.inference.intervals import (
     SCORES_AT_ONCE,
-    Evidence,
     JointUncertainty,
     Uncertainty,
+    WeightsEvidence,
     checked_level,
     checked_target,
     ends_of_log_odds,
     ends_of_scores,
-    joint_uncertainty,
     of_all_scores,
-    uncertainty,
 )
-from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.table import CoefficientTable, NamedUnit, checked_method, margins_of_family
 from confide.known_words import listed, listed_unknown
 from confide.models.model import Link
@@ -104,7 +101,7 @@ class CoefficientIntervals:
     alpha_: float
     coefficient_names_: Names
     guarantee_: Guarantee
-    _evidence: Evidence | SumsEvidence | None = None
+    _evidence: WeightsEvidence | None = None
     _interest: InterestEvidence | None = None
     _encoder: Encoder | None = None
     _fourier: PublicMap | None = None
@@ -143,10 +140,7 @@ class CoefficientIntervals:
                 raise ParameterError("intervals for interest are for coefficients without a ridge: leave target out.")
             return uncertainty_of_interest(self._interest)
         self._refuse_single_weights()
-        evidence, target = self._known_evidence(), target or _USUAL_TARGET
-        if isinstance(evidence, SumsEvidence):
-            return uncertainty_of_sums(evidence, target)
-        return uncertainty(evidence, target)
+        return self._known_evidence().uncertainty(target or _USUAL_TARGET)
 
     def conf_int(self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False) -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
@@ -257,6 +251,7 @@ class CoefficientIntervals:
                 for label in self.classes_.tolist()
                 for coefficient in named
             ]
+        evidence = self._known_evidence()
         return CoefficientTable.of(
             known,
             units=named,
@@ -272,9 +267,9 @@ class CoefficientIntervals:
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             predicted=shown_number,
-            assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
-            design=self._known_evidence().design,
-            is_centred=self._n_scores > 1 and not self._known_evidence().separable,
+            assumes_equal_variance=evidence.equal_variance,
+            design=evidence.design,
+            is_centred=self._n_scores > 1 and not evidence.separable,
         )
 
     def _table_of_interest(
@@ -493,11 +488,9 @@ class CoefficientIntervals:
         evidence = self._known_evidence()
         if evidence.intercept == 0.0:
             combinations = combinations[:, :-1]
-        if isinstance(evidence, SumsEvidence):
-            return [joint_uncertainty_of_sums(evidence, combinations, target)]
-        return joint_uncertainty(evidence, combinations, target)
+        return evidence.joint_uncertainty(combinations, target)
 
-    def _known_evidence(self) -> Evidence | SumsEvidence:
+    def _known_evidence(self) -> WeightsEvidence:
         """What intervals are computed from, with what a schema says of encoded columns.
 
         Without it, intervals of rare levels and hats would be far too short (benchmarks/effect_bands.py).
@@ -505,7 +498,7 @@ class CoefficientIntervals:
         check_is_fitted(self)
         if self._evidence is None:
             raise ParameterError(f"{self._why_no_intervals()} {_WITHOUT_INTERVALS}")
-        if self._encoder is None or self._fourier is not None or isinstance(self._evidence, SumsEvidence):
+        if self._encoder is None or self._fourier is not None:
             return self._evidence
         return with_known_zeros(self._evidence, self._encoder)
 

@@ -28,7 +28,7 @@ from confide.array_types import Array
 from confide.erm.moment_sums import Frame
 from confide.features.codes import ColumnEncoding
 from confide.features.encoder import Encoder
-from confide.inference.intervals import CheckedEvidence, Evidence, Uncertainty
+from confide.inference.intervals import CheckedEvidence, Evidence, Uncertainty, WeightsEvidence
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.curvature import CONSTANT
 from confide.privacy.noisy_sum import SumPlan
@@ -686,9 +686,9 @@ class _Group:
     not_negative: bool
 
 
-def with_known_zeros(evidence: Evidence, encoder: Encoder) -> Evidence:
-    """The same evidence with less noise in its moments; unchanged if several scores bend together."""
-    if not evidence.separable:
+def with_known_zeros(evidence: WeightsEvidence, encoder: Encoder) -> WeightsEvidence:
+    """The same evidence with less noise in its moments; unchanged if it has none, or several scores bend together."""
+    if not isinstance(evidence, Evidence) or not evidence.separable:
         return evidence
     described = zip(encoder.groups, encoder.factors, encoder.row_bound.scales, strict=True)
     groups = [_group(group.place, factors, scale) for group, factors, scale in described]

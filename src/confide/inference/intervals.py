@@ -51,14 +51,8 @@ class CheckedEvidence(ABC):
 
     __slots__ = ()
     weights: Array
-    prior: Array | None = None
     _matrices: ClassVar[tuple[str, ...]] = ()
     """Symmetric matrices, of which files hold the upper triangles, block by block and row by row."""
-
-    @property
-    def centre(self) -> Array:
-        """(D,): the weights towards which the ridge pulled."""
-        return np.zeros_like(self.weights) if self.prior is None else self.prior
 
     @property
     def blocks(self) -> list[slice]:
@@ -104,6 +98,65 @@ class CheckedEvidence(ABC):
         """Whether the shapes of the arrays agree, and a fit could have released these finite numbers."""
 
 
+class WeightsEvidence(CheckedEvidence):
+    """Released weights with what shows how they err: their moments, or the sums from which they were made."""
+
+    __slots__ = ()
+    intercept: float
+    l2: float
+    prior: Array | None
+    design: SamplingDesign
+    shift: float
+    noises: tuple[WeightNoise, ...]
+    n_outputs: int
+    separable: bool
+    equal_variance: ClassVar[bool]
+    """Whether residuals are taken to have the same variance in all rows."""
+
+    @property
+    def centre(self) -> Array:
+        """(D,): the weights towards which the ridge pulled."""
+        return np.zeros_like(self.weights) if self.prior is None else self.prior
+
+    def of_rows(self, shift: float, *, has_weights: bool) -> Self:
+        """The same with the number that was subtracted from targets, and for rows that had weights of their own or none."""
+        design = replace(self.design, has_weights=has_weights or self.design.has_weights)
+        return replace(self, shift=shift, design=design)  # type: ignore[type-var]
+
+    def of_weights(self, combinations: Array) -> Array:
+        """Combinations (q, D) of the weights, from those of coefficients with the intercept last, if there is one."""
+        in_units = combinations.copy()
+        if self.intercept > 0.0:
+            in_units[:, -1] *= self.intercept
+        return in_units
+
+    @abstractmethod
+    def uncertainty(self, target: str = "regularised") -> Uncertainty:
+        """The distribution of the error of released coefficients.
+
+        Parameters
+        ----------
+        target : "regularised" for the population's minimiser with the same ridge, "unregularised" for the one without a
+            ridge, which is not available after output perturbation
+        """
+
+    @abstractmethod
+    def joint_uncertainty(self, combinations: Array, target: str = "regularised") -> list[JointUncertainty]:
+        """The distribution of the errors of linear combinations of the coefficients, for each score.
+
+        Parameters
+        ----------
+        combinations : (q, D), each row a combination of the coefficients of one score, in the units of `coef_` and
+            `intercept_`, the intercept last if there is one. The same combinations are taken of each score
+        target : as for `uncertainty`
+
+        Returns
+        -------
+        list of JointUncertainty
+            One for each score. A score that the noise hides has infinite errors.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class WeightNoise(Noise):
     """Noise of a known distribution that is part of the error of the weights, as files hold it."""
@@ -146,7 +199,7 @@ class WeightNoise(Noise):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence(CheckedEvidence):
+class Evidence(WeightsEvidence):
     """Released weights and moments, and what is publicly known about their noise.
 
     Attributes
@@ -195,6 +248,7 @@ class Evidence(CheckedEvidence):
     prior: Array | None = None
     design: SamplingDesign = INDEPENDENT
     shift: float = 0.0
+    equal_variance: ClassVar[bool] = False
     _matrices: ClassVar[tuple[str, ...]] = ("curvature", "slope")
 
     def _fits(self) -> bool:
@@ -249,6 +303,40 @@ class Evidence(CheckedEvidence):
         if self.separable:
             return [slice(start, start + of_score) for start in range(0, self.weights.size, of_score)]
         return [slice(0, self.weights.size - of_score)]
+
+    def uncertainty(self, target: str = "regularised") -> Uncertainty:
+        known, weights = _known_and_weights(self, target)
+        units = np.ones_like(weights)
+        if self.intercept > 0.0:
+            units[:, -1] = self.intercept
+        # A class that the noise hides keeps its weights, but its errors are unknown.
+        estimates, sampling = weights.ravel().copy(), np.full(weights.size, np.inf)
+        errors = np.zeros((_N_DRAWS if self.noises else 0, weights.size))
+        for block in _blocks(self, known):
+            own, in_block = block.coefficients, _errors_in_block(self, block, target == "unregularised")
+            estimates[own], sampling[own], errors[:, own] = in_block[:3]
+        estimates *= units.ravel()
+        estimates[-1] += self.shift
+        return Uncertainty(estimates, units.ravel() * sampling, units.ravel() * errors)
+
+    def joint_uncertainty(self, combinations: Array, target: str = "regularised") -> list[JointUncertainty]:
+        known, weights = _known_and_weights(self, target)
+        in_units = self.of_weights(combinations)
+        n_combinations = len(combinations)
+        hidden, no_draws = np.full(n_combinations, np.inf), np.zeros((0, n_combinations))
+        shift = self.shift * combinations[:, -1]
+        answers = [JointUncertainty(in_units @ own + shift, hidden, no_draws, no_draws) for own in weights]
+        for block in _blocks(self, known):
+            # The coefficients of a block are those of one score or of several, one score after the other.
+            by_score = block.basis.reshape(len(block.basis), -1, weights.shape[1]) @ in_units.T
+            n_scores = by_score.shape[1]
+            combined = replace(block, basis=by_score.reshape(len(by_score), -1))
+            errors = _errors_in_block(self, combined, without_ridge=target == "unregularised")
+            scores = block.coefficients[:: weights.shape[1]] // weights.shape[1]
+            parts = (np.split(part, n_scores, axis=-1) for part in (*errors[:3], root_of(*errors[3:])))
+            for score, estimates, sampling, privacy, root in zip(scores.tolist(), *parts, strict=True):
+                answers[score] = JointUncertainty(estimates + shift, sampling, privacy, root)
+        return answers
 
 
 def triangle_of(matrix: Array) -> list[float]:
@@ -459,30 +547,6 @@ class JointUncertainty(Uncertainty):
         return np.asarray(np.max(np.abs(draws) / self.total_error[known], axis=1))
 
 
-def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
-    """The distribution of the error of released coefficients.
-
-    Parameters
-    ----------
-    evidence : what was released, and public facts
-    target : "regularised" for the population's minimiser with the same ridge, "unregularised" for the one without a ridge,
-        which is not available after output perturbation
-    """
-    known, weights = _known_and_weights(evidence, target)
-    units = np.ones_like(weights)
-    if evidence.intercept > 0.0:
-        units[:, -1] = evidence.intercept
-    # A class that the noise hides keeps its weights, but its errors are unknown.
-    estimates, sampling = weights.ravel().copy(), np.full(weights.size, np.inf)
-    errors = np.zeros((_N_DRAWS if evidence.noises else 0, weights.size))
-    for block in _blocks(evidence, known):
-        own, in_block = block.coefficients, _errors_in_block(evidence, block, target == "unregularised")
-        estimates[own], sampling[own], errors[:, own] = in_block[:3]
-    estimates *= units.ravel()
-    estimates[-1] += evidence.shift
-    return Uncertainty(estimates, units.ravel() * sampling, units.ravel() * errors)
-
-
 def _known_and_weights(evidence: Evidence, target: str) -> tuple[NDArray[np.bool_], Array]:
     """Which scores are known, and the weights of each (scores, weights); the target is refused if it is not available."""
     checked_target(target)
@@ -497,42 +561,6 @@ def _known_and_weights(evidence: Evidence, target: str) -> tuple[NDArray[np.bool
     if not evidence.separable:
         weights = weights - weights[known if known.any() else ~known].mean(axis=0)
     return known, weights
-
-
-def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "regularised") -> list[JointUncertainty]:
-    """The distribution of the errors of linear combinations of the coefficients, for each score.
-
-    Parameters
-    ----------
-    evidence : what was released, and public facts
-    combinations : (q, D), each row a combination of the coefficients of one score, in the units of `coef_` and `intercept_`,
-        the intercept last if there is one. The same combinations are taken of each score
-    target : as for `uncertainty`
-
-    Returns
-    -------
-    list of JointUncertainty
-        One for each score. A score that the noise hides has infinite errors.
-    """
-    known, weights = _known_and_weights(evidence, target)
-    in_units = combinations.copy()
-    if evidence.intercept > 0.0:
-        in_units[:, -1] *= evidence.intercept
-    n_combinations = len(combinations)
-    hidden, no_draws = np.full(n_combinations, np.inf), np.zeros((0, n_combinations))
-    shift = evidence.shift * combinations[:, -1]
-    answers = [JointUncertainty(in_units @ own + shift, hidden, no_draws, no_draws) for own in weights]
-    for block in _blocks(evidence, known):
-        # The coefficients of a block are those of one score or of several, one score after the other.
-        by_score = block.basis.reshape(len(block.basis), -1, weights.shape[1]) @ in_units.T
-        n_scores = by_score.shape[1]
-        combined = replace(block, basis=by_score.reshape(len(by_score), -1))
-        errors = _errors_in_block(evidence, combined, without_ridge=target == "unregularised")
-        scores = block.coefficients[:: weights.shape[1]] // weights.shape[1]
-        parts = (np.split(part, n_scores, axis=-1) for part in (*errors[:3], root_of(*errors[3:])))
-        for score, estimates, sampling, privacy, root in zip(scores.tolist(), *parts, strict=True):
-            answers[score] = JointUncertainty(estimates + shift, sampling, privacy, root)
-    return answers
 
 
 def of_all_scores(uncertainties: list[JointUncertainty], *, released_together: bool) -> Uncertainty:

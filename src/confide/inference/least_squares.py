@@ -22,9 +22,10 @@ import numpy as np
 from confide.array_types import Array
 from confide.errors import ParameterError
 from confide.inference.intervals import (
-    CheckedEvidence,
     JointUncertainty,
     Uncertainty,
+    WeightNoise,
+    WeightsEvidence,
     checked_target,
     denoised_curvature,
     noise_draws,
@@ -42,7 +43,7 @@ _MAX_LAPLACE_NUMBERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class SumsEvidence(CheckedEvidence):
+class SumsEvidence(WeightsEvidence):
     """Released sums of least squares, the weights made from them, and what is publicly known about the noise.
 
     Attributes
@@ -84,8 +85,11 @@ class SumsEvidence(CheckedEvidence):
     prior: Array | None = None
     design: SamplingDesign = INDEPENDENT
     shift: float = 0.0
-    separable: ClassVar[bool] = False
-    """There is one score, of which all errors are known together."""
+    # There is one score, of which all errors are known together.
+    separable: ClassVar[bool] = False  # type: ignore[misc]
+    n_outputs: ClassVar[int] = 1  # type: ignore[misc]
+    noises: ClassVar[tuple[WeightNoise, ...]] = ()  # type: ignore[misc]
+    equal_variance: ClassVar[bool] = True
     _matrices: ClassVar[tuple[str, ...]] = ("products",)
 
     def _fits(self) -> bool:
@@ -142,41 +146,29 @@ class SumsEvidence(CheckedEvidence):
             raise ParameterError(OTHER_VERSION)
         return super(SumsEvidence, cls).from_dict({name: part for name, part in value.items() if name != "kind"})
 
+    def uncertainty(self, target: str = "regularised") -> Uncertainty:
+        """The distribution of the error of least-squares coefficients; see `WeightsEvidence.uncertainty`.
 
-def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> Uncertainty:
-    """The distribution of the error of least-squares coefficients.
+        The estimates differ a little from the released weights: noise on G makes its inverse too large on average, and
+        `denoised_curvature` corrects this bias.
+        """
+        checked_target(target)
+        estimates, covariance, privacy = _errors_of_sums(self, target)
+        units = np.ones(len(self.weights))
+        if self.intercept > 0.0:
+            units[-1] = self.intercept
+        sampling = np.maximum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), np.finfo(float).tiny)
+        estimates = units * estimates
+        estimates[-1] += self.shift
+        return Uncertainty(estimates, units * sampling, units * privacy)
 
-    Parameters
-    ----------
-    evidence : what was released, and public facts
-    target : "regularised" for the population's minimiser with the same ridge, "unregularised" for the one without a ridge
-
-    Notes
-    -----
-    The estimates differ a little from the released weights: noise on G makes its inverse too large on average, and
-    `denoised_curvature` corrects this bias.
-    """
-    checked_target(target)
-    estimates, covariance, privacy = _errors_of_sums(evidence, target)
-    units = np.ones(len(evidence.weights))
-    if evidence.intercept > 0.0:
-        units[-1] = evidence.intercept
-    sampling = np.maximum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), np.finfo(float).tiny)
-    estimates = units * estimates
-    estimates[-1] += evidence.shift
-    return Uncertainty(estimates, units * sampling, units * privacy)
-
-
-def joint_uncertainty_of_sums(evidence: SumsEvidence, combinations: Array, target: str = "regularised") -> JointUncertainty:
-    """The distribution of the errors of linear combinations of least-squares coefficients; see `joint_uncertainty`."""
-    estimates, covariance, privacy = _errors_of_sums(evidence, checked_target(target))
-    in_units = combinations.copy()
-    if evidence.intercept > 0.0:
-        in_units[:, -1] *= evidence.intercept
-    root = root_of(0.5 * (covariance + covariance.T), in_units.T)
-    sampling = np.maximum(np.linalg.norm(root, axis=0), np.finfo(float).tiny)
-    estimates = in_units @ estimates + evidence.shift * combinations[:, -1]
-    return JointUncertainty(estimates, sampling, privacy @ in_units.T, root)
+    def joint_uncertainty(self, combinations: Array, target: str = "regularised") -> list[JointUncertainty]:
+        estimates, covariance, privacy = _errors_of_sums(self, checked_target(target))
+        in_units = self.of_weights(combinations)
+        root = root_of(0.5 * (covariance + covariance.T), in_units.T)
+        sampling = np.maximum(np.linalg.norm(root, axis=0), np.finfo(float).tiny)
+        estimates = in_units @ estimates + self.shift * combinations[:, -1]
+        return [JointUncertainty(estimates, sampling, privacy @ in_units.T, root)]
 
 
 def _errors_of_sums(evidence: SumsEvidence, target: str) -> tuple[Array, Array, Array]:

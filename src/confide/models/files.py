@@ -24,7 +24,7 @@ from confide.features.schema import Schema, n_products
 from confide.files import read_document
 from confide.guarantee import Guarantee
 from confide.inference.debiased import InterestEvidence
-from confide.inference.intervals import Evidence
+from confide.inference.intervals import Evidence, WeightsEvidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.penalties import written_penalty
 from confide.intake.specification import Columns
@@ -149,7 +149,7 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
     fourier = None if content.get("fourier_map") is None else map_from_dict(content["fourier_map"])
     kept, prior = content.get("intervals"), content.get("prior")
-    evidence: Evidence | SumsEvidence | None = None
+    evidence: WeightsEvidence | None = None
     if kept is not None:
         evidence = SumsEvidence.from_dict(kept) if kept.get("kind") == "sums" else Evidence.from_dict(kept)
     interest = None if content.get("interest") is None else InterestEvidence.from_dict(content["interest"])
@@ -237,9 +237,9 @@ def _guarantee(content: dict[str, Any]) -> Guarantee:
     return guarantee
 
 
-def _belongs_to(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:
+def _belongs_to(evidence: WeightsEvidence, scoring: LinearModel) -> bool:
     """Whether what intervals are computed from was released with exactly these weights."""
-    if isinstance(evidence, Evidence) and evidence.n_outputs != len(scoring.coef):
+    if evidence.n_outputs != len(scoring.coef):
         return False
     return _are_its_weights(evidence.weights, evidence.intercept, evidence.shift, scoring)
 

@@ -17,8 +17,7 @@ from confide.features.forms import PublicMap
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
 from confide.inference.debiased import InterestEvidence
-from confide.inference.intervals import Evidence
-from confide.inference.least_squares import SumsEvidence
+from confide.inference.intervals import WeightsEvidence
 from confide.intake.specification import CheckedRows, Columns
 from confide.intake.targets import number_column
 from confide.models.prior import FittedTo, Prior
@@ -52,7 +51,7 @@ class ReleasedModel:
     domain: tuple[Label, ...]
     encoder: Encoder | None
     fourier: PublicMap | None
-    evidence: Evidence | SumsEvidence | None
+    evidence: WeightsEvidence | None
     prior: Prior | None = None
     interest: InterestEvidence | None = None
 
@@ -60,7 +59,7 @@ class ReleasedModel:
     def of(
         cls,
         scoring: LinearModel,
-        evidence: Evidence | SumsEvidence | None,
+        evidence: WeightsEvidence | None,
         alpha: float,
         guarantee: Guarantee,
         rows: CheckedRows,

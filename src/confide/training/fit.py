@@ -31,8 +31,7 @@ from confide.inference.debiased import (
 )
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.interest_plan import InterestPlan
-from confide.inference.intervals import Evidence
-from confide.inference.least_squares import SumsEvidence
+from confide.inference.intervals import Evidence, WeightsEvidence
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
@@ -51,7 +50,7 @@ from confide.training.plan import AnyPlan, check_parts, plan_for, sums_beside
 from confide.training.settings import Settings
 from confide.training.support import with_zeros
 
-Fit: TypeAlias = tuple[LinearModel, Evidence | SumsEvidence | None, InterestEvidence | None]
+Fit: TypeAlias = tuple[LinearModel, WeightsEvidence | None, InterestEvidence | None]
 """What one fit released: the weights, and what intervals, or those of named coefficients, are computed from."""
 
 
@@ -86,10 +85,8 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
     weights, evidence, interest = fit
-    if evidence is not None and settings.target_shift:
-        evidence = replace(evidence, shift=settings.target_shift)
-    if rows.has_weights and evidence is not None:
-        evidence = replace(evidence, design=replace(evidence.design, has_weights=True))
+    if evidence is not None:
+        evidence = evidence.of_rows(settings.target_shift, has_weights=rows.has_weights)
     if rows.has_weights and interest is not None:
         interest = interest.with_weights()
     model = ReleasedModel.of(model_of_columns(weights, settings), evidence, alpha, guarantee, rows, settings.prior, interest)
