@@ -33,7 +33,6 @@ from scipy.special import expit
 import confide
 from confide.inference.debiased import InterestEvidence, directions_of, supposed_of, uncertainty_of_interest
 from confide.inference.interest_plan import InterestPlan
-from confide.training import fit
 
 DELTA = 1e-6
 Columns = dict[str, dict[str, Any]]
@@ -159,21 +158,21 @@ def measured(table: str, n: int, epsilon: float, repetitions: int) -> dict[str, 
         for column in columns
     ]
     plans = [model.plan(n).intervals.at_rate(float(labels.mean())) for model in models]
-    whole, found = fit.interest_of, []
+    whole, found = InterestPlan.released, []
 
-    def interest_of_all(plan: InterestPlan, weights: Any, source: Any, entropy: Any) -> InterestEvidence:
-        evidence = whole(plan, weights, source, entropy)
-        found.append([_for_column(evidence, each, source, entropy) for each in plans])
-        return evidence
+    def released_of_all(plan: InterestPlan, ready: Any, weights: Any, source: Any, entropy: Any) -> Any:
+        released = whole(plan, ready, weights, source, entropy)
+        found.append([_for_column(released[1], each, source, entropy) for each in plans])
+        return released
 
     rng, began = np.random.default_rng((n, sum(map(ord, table)))), time.time()
-    fit.interest_of = interest_of_all
+    InterestPlan.released = released_of_all
     try:
         for _ in range(repetitions):
             places = rng.integers(len(rows), size=n)
             models[0].fit(rows.iloc[places], labels[places])
     finally:
-        fit.interest_of = whole
+        InterestPlan.released = whole
     named = [one for plan in plans for one in plan.combinations]
     known, units = truth.loc[[one.name for one in named]], np.array([_unit(one.unit) for one in named])
     uncertain = [[uncertainty_of_interest(each) for each in evidence] for evidence in found]

@@ -132,7 +132,9 @@ HOLDING = {
     "confide.estimators.description": {"describe", "_sums", "_cells"},
     "confide.features.cells": {"positions_of"},
     "confide.features.columns": {"NumberColumn.stretched", "NumberColumn.is_log"},
-    "confide.inference.intervals": {"Evidence.of"},
+    "confide.inference.intervals": {"Evidence.of", "WeightsEvidence.of_rows"},
+    "confide.inference.forecast": {"IntervalsPlan"},
+    "confide.inference.interest_plan": {"InterestPlan"},
     "confide.inference.least_squares": {"SumsEvidence.of"},
 }
 """Functions that release by a plan, divide, scale and score rows, hold what was released, and close what was opened."""

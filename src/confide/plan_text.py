@@ -37,6 +37,15 @@ class Intervals(Protocol):
     def lines(self) -> dict[str, str]:
         """Lines of a plan: text by name."""
 
+    def sentences(self) -> tuple[str, ...]:
+        """What to expect of each named coefficient."""
+
+    def check(self) -> None:
+        """Raise ParameterError if intervals cannot be trusted."""
+
+    def released(self, ready: Any, minimiser: Any, source: Any, entropy: Any) -> tuple[Any, Any]:
+        """Release the sums at released weights, those of a plan that is ready; what follows for all, and for named ones."""
+
     def sentence(self, *, is_private: bool) -> str:
         """What is released, for the guarantee."""
 

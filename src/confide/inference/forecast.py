@@ -8,12 +8,16 @@ from typing import Any
 
 from scipy.special import ndtri
 
+from confide.array_types import Weights
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
+from confide.inference.intervals import Evidence
 from confide.inference.rates import LEAST_SIGNAL
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import Budget, with_amount
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import Moments, width_of
+from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.privacy.tables import Counts
@@ -108,6 +112,11 @@ class IntervalsPlan:
         uncertain = 1.0 if is_damped else (sampling / error) ** 2
         margin = 1.96 * error * math.hypot(1.0, spread / curvature)
         return cls(training.event.budget, share, moments, usual_row_norm, training.l2, uncertain, margin, design)
+
+    def released(self, ready: Plan, minimiser: Weights, source: RowSource, entropy: Entropy) -> tuple[Evidence, None]:
+        """Release the moments at released weights (1, D) of a plan that is ready."""
+        moments = self.moments.release(source, entropy, minimiser)
+        return Evidence.of(ready, minimiser[0], self.moments, moments), None
 
     @property
     def releases(self) -> tuple[SumPlan[Moments], ...]:
@@ -206,6 +215,10 @@ class IntervalsPlan:
             **self.design.described(),
         }
 
+    def sentences(self) -> tuple[str, ...]:
+        """What to expect of each named coefficient: there is none."""
+        return ()
+
     def lines(self) -> dict[str, str]:
         """Lines of the plan for people: text by name."""
         return {
@@ -283,6 +296,10 @@ class SumsForecast:
             "is_poor": self.is_poor,
             "square_deviation": self.square_deviation,
         }
+
+    def sentences(self) -> tuple[str, ...]:
+        """What to expect of each named coefficient: there is none."""
+        return ()
 
     def lines(self) -> dict[str, str]:
         """Lines of the plan for people: text by name."""

@@ -9,14 +9,29 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from confide.array_types import Array, Weights
+from confide.erm.source import RowSource
 from confide.errors import ParameterError
-from confide.inference.debiased import OF_OTHERS, Combination, Facts, deviations_of_clip, part_of_step
+from confide.inference.debiased import (
+    OF_OTHERS,
+    Combination,
+    Facts,
+    InterestEvidence,
+    RisksEvidence,
+    deviations_of_clip,
+    directions_of,
+    in_frame,
+    near_minimiser,
+    part_of_step,
+    points_of_risks,
+)
 from confide.inference.forecast import sentence_beside
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign
 from confide.privacy.budgets import Budget
 from confide.privacy.curvature import Curvature, deviations_of_curvature
 from confide.privacy.direction_sums import DirectionSums
 from confide.privacy.mechanism import Plan
+from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.spreads import Spreads
 from confide.privacy.standardised_sums import LARGEST_STEP, RiskSums, largest_difference
@@ -117,6 +132,30 @@ class InterestPlan:
         """All that is released besides the weights, in order."""
         of_risks = () if self.risks is None else (self.risks,)
         return (self.spreads, *self.curvatures, self.sums, *of_risks)
+
+    def released(self, _: Plan, minimiser: Weights, source: RowSource, entropy: Entropy) -> tuple[None, InterestEvidence]:
+        """Release the frame of the rows, and curvature and slopes in it: at released weights (1, D), and where they lead to.
+
+        The sums along the directions that follow come next. Sums for differences of risks come last, at points that follow
+        from all of this.
+        """
+        facts, combinations = self.facts, self.combinations
+        frame = self.spreads.release(source, entropy)
+        start = in_frame(frame, minimiser[0])
+        first, second = self.curvatures
+        released_sums: tuple[Array, Array] = first.release(source, entropy, frame, minimiser)
+        start = near_minimiser(facts, start, *released_sums, deviations_of_curvature(first)).weights
+        matrix = frame.matrix
+        curvature, slopes = second.release(source, entropy, frame, start[None] @ matrix)
+        near = near_minimiser(facts, start, curvature, slopes)
+        along = directions_of(facts, combinations, frame, near, curvature) @ matrix
+        sums = self.sums.release(source, entropy, near.weights[None] @ matrix, along)
+        evidence = InterestEvidence(facts, combinations, minimiser[0], frame, start, curvature, slopes, sums)
+        if self.risks is None:
+            return None, evidence
+        points, steps = points_of_risks(evidence)
+        standardised = self.risks.release(source, entropy, points, steps)
+        return None, replace(evidence, risks=RisksEvidence.of(self.risks, steps, standardised))
 
     @property
     def design(self) -> SamplingDesign:
@@ -257,6 +296,11 @@ class InterestPlan:
         """The largest noise in the curvature at which there is a plan for these columns."""
         are_known = any(combination.usual_spread for combination in self.combinations)
         return LARGEST_HIDDEN if are_known else _LARGEST_HIDDEN_OF_ARRAYS
+
+    def check(self) -> None:
+        """Raise ParameterError if intervals cannot be trusted."""
+        if not self.is_trustworthy:
+            raise self.refusal("")
 
     def refusal(self, instead: str) -> ParameterError:
         """What to say where it does not, with what would do instead."""

@@ -120,7 +120,7 @@ class WeightsEvidence(CheckedEvidence):
 
     def of_rows(self, shift: float, *, has_weights: bool) -> Self:
         """The same with the number that was subtracted from targets, and for rows that had weights of their own or none."""
-        design = replace(self.design, has_weights=has_weights or self.design.has_weights)
+        design = replace(self.design, has_weights=True) if has_weights else self.design
         return replace(self, shift=shift, design=design)  # type: ignore[type-var]
 
     def of_weights(self, combinations: Array) -> Array:

@@ -19,7 +19,6 @@ from confide.budget_warnings import of_many_classes
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows, wasted
 from confide.features.schema import Schema
-from confide.inference.interest_plan import InterestPlan
 from confide.inference.sampling_design import SamplingDesign
 from confide.planning.bounds import has_utility_bound, utility_bound
 from confide.planning.made_up_fits import (
@@ -467,7 +466,7 @@ def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
 
 def sentences_of_interest(plan: Any) -> tuple[str, ...]:
     """What to expect of each coefficient of interest; none where none is named."""
-    return plan.intervals.sentences() if isinstance(plan.intervals, InterestPlan) else ()
+    return () if plan.intervals is None else plan.intervals.sentences()
 
 
 def budget_sentence(plan: Any) -> str:

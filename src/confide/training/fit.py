@@ -13,7 +13,6 @@ from functools import partial
 from operator import attrgetter
 from typing import TypeAlias
 
-from confide.array_types import Array, Weights
 from confide.budget_warnings import cautions, of_many_classes, warn
 from confide.effects.monotone import monotone_weights
 from confide.erm.source import RowSource
@@ -23,20 +22,12 @@ from confide.features.forms import ShortenedInNorm
 from confide.guarantee import Guarantee
 from confide.inference.debiased import (
     InterestEvidence,
-    RisksEvidence,
-    directions_of,
-    in_frame,
-    near_minimiser,
-    points_of_risks,
 )
-from confide.inference.forecast import IntervalsPlan
-from confide.inference.interest_plan import InterestPlan
-from confide.inference.intervals import Evidence, WeightsEvidence
+from confide.inference.intervals import WeightsEvidence
 from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
-from confide.privacy.curvature import deviations_of_curvature
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
@@ -125,37 +116,9 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     model = LinearModel.of(weights.reshape(problem.loss.constants.n_outputs, -1), problem)
     if problem.penalty.l1_ratio > 0.0:
         model = with_zeros(model, ready, minimiser)
-    if isinstance(plan.intervals, InterestPlan):
-        return model, None, interest_of(plan.intervals, minimiser, source, entropy)
-    if not isinstance(plan.intervals, IntervalsPlan):
+    if plan.intervals is None:
         return model, None, None
-    moments = plan.intervals.moments
-    return model, Evidence.of(ready, minimiser[0], moments, moments.release(source, entropy, minimiser)), None
-
-
-def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy: Entropy) -> InterestEvidence:
-    """Release the frame of the rows, curvature and slopes in it at released weights (1, D), and again where they lead to.
-
-    The sums along the directions that follow come next. Sums for differences of risks come last, at points that follow from
-    all of this.
-    """
-    facts, combinations = plan.facts, plan.combinations
-    frame = plan.spreads.release(source, entropy)
-    start = in_frame(frame, weights[0])
-    first, second = plan.curvatures
-    released_sums: tuple[Array, Array] = first.release(source, entropy, frame, weights)
-    start = near_minimiser(facts, start, *released_sums, deviations_of_curvature(first)).weights
-    matrix = frame.matrix
-    curvature, slopes = second.release(source, entropy, frame, start[None] @ matrix)
-    near = near_minimiser(facts, start, curvature, slopes)
-    along = directions_of(facts, combinations, frame, near, curvature) @ matrix
-    sums = plan.sums.release(source, entropy, near.weights[None] @ matrix, along)
-    evidence = InterestEvidence(facts, combinations, weights[0], frame, start, curvature, slopes, sums)
-    if plan.risks is None:
-        return evidence
-    points, steps = points_of_risks(evidence)
-    standardised = plan.risks.release(source, entropy, points, steps)
-    return replace(evidence, risks=RisksEvidence.of(plan.risks, steps, standardised))
+    return model, *plan.intervals.released(ready, minimiser, source, entropy)
 
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:

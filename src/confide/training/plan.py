@@ -20,7 +20,6 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
 from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
-from confide.inference.forecast import IntervalsPlan, SumsForecast
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Budget, Neighbours, share_of, with_amount
@@ -635,7 +634,7 @@ def _remembered(settings: Settings, n_features: int, n_rows: int | None) -> AnyP
         refuse_intervals(settings.mechanism, loss, loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     draft = decided(Draft(settings, start, n_features, n_rows), STEPS)
     plan: AnyPlan = draft.plan
-    if isinstance(plan.intervals, IntervalsPlan | SumsForecast):
+    if plan.intervals is not None:
         plan.intervals.check()
     said, is_named = dict(draft.said), settings.mechanism != "auto" and plan.mechanism != "none"
     why = f'The mechanism is "{plan.mechanism}", because it was asked for.' if is_named else _REASONS[plan.mechanism]
