@@ -29,6 +29,7 @@ DERIVED = {
     "ProblemFacts.summed_norm": (False, False, False),
     "ProblemFacts.row_norm": (False, False, False),
     "ProblemFacts.row_width": (False, False, False),
+    "ProblemFacts.is_centred": (False, False, False),
     "ProblemFacts.n_weights": (False, False, False),
     "Problem.loss_bounds": (False, False, False),
     "Noise.norm": (False, False, False),

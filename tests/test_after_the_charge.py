@@ -36,7 +36,6 @@ HOLDING = {
         "l1_ratio",
     },
     "confide.training.fit": {"released", "model_of", "model_of_columns"},
-    "confide.training.plan": {"check_parts"},
     "confide.training.support": {
         "with_zeros",
         "support_threshold",

@@ -169,7 +169,7 @@ def test_what_is_private_stays_in_its_room() -> None:
 
 def test_solvers_know_of_objectives_what_they_are_lent() -> None:
     """They are not trusted: they name neither the objective that is certified nor the pieces that it is made of."""
-    lent = {"Evaluation", "HasGradients", "Objectives", "Solution", "Solver", "mean_of", "on_part"}
+    lent = {"HasGradients", "Objectives", "Solution", "Solver", "mean_of", "on_part"}
     nodes = [node for name, path in module_paths().items() if room_of(name) == "solvers" for node in ast.walk(tree_of(path))]
     whole = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named = [

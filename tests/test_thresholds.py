@@ -63,7 +63,7 @@ SIZES: dict[str, dict[str, tuple[Any, ...]]] = {
     "erm.coded_rows": {"BLOCKS_IN_JOINED": (2,), "_MOST_JOINED": (60,)},
     "erm.group_bounds": {"_BAND_GROUPS": (1,)},
     "erm.row_bounds": {"LONG_ROW": (1,)},
-    "erm.source": {"_PASSES_KEPT": (1,)},
+    "erm.objective": {"_PASSES_KEPT": (1,)},
     "solvers.cheap_gradients": {
         "_LONG_SINGLE_ROW": (1,),
         "_FACTOR_BYTES": (0,),

@@ -32,7 +32,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.selection import NoisyQuantiles, Repetition, Selection
+from confide.privacy.selection import QuantilesPlan, Repetition, Selection
 from confide.privacy.spreads import Spreads
 from confide.privacy.standardised_sums import RiskSums
 from confide.privacy.sufficient_statistics import LeastSquares, Statistics, StatisticsPlan, plan_of_statistics
@@ -393,7 +393,7 @@ def test_choices_and_tries_take_no_more_than_their_budget():
     assert flip * math.tanh(flip / 2.0) == pytest.approx(0.5, rel=1e-6)
     best = search.PrivateSearchCV(LogisticRegression(1.0, classes=[0, 1]), {"alpha": [0.1, 1.0]}, score_share=0.25)
     assert best.set_params(method="exponential").plan(3000, 3).selection.epsilon == pytest.approx(0.75, rel=1e-6)
-    plan = NoisyQuantiles().plan([[0.0, 1.0], [0.0, 1.0]], [0.25, 0.5, 0.75], PURE, REPLACE)
+    plan = QuantilesPlan.of([[0.0, 1.0], [0.0, 1.0]], [0.25, 0.5, 0.75], PURE, REPLACE)
     assert plan.selection.epsilon == pytest.approx(1.0 / 6.0, rel=1e-6)
     assert Repetition(1, Repetition.of_mean(1, 4.0).stop).pure_base(1.0) == pytest.approx(1.0 / 3.0, rel=1e-6)
 
@@ -424,7 +424,7 @@ PLACES = {
     },
     "output_perturbation.OutputPerturbation.plan": {"weights, Laplace", "weights, Gaussian", "weights, concentrated"},
     "output_perturbation.OutputPerturbation._spherical": {"weights, spherical", "seal of weights"},
-    "selection.NoisyQuantiles.plan": {"choices and tries"},
+    "selection.QuantilesPlan.of": {"choices and tries"},
     "search.PrivateSearchCV._plan_once": {"choices and tries"},
     "search._score_noise": {"score of a search, pure", "score of a search, concentrated"},
     "spreads.Spreads.distances": {"spreads, pure", "spreads, approximate", "spreads, concentrated"},

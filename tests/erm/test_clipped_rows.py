@@ -10,12 +10,12 @@ from scipy.sparse import csr_array
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import Softmax
-from confide.erm.clipped_rows import ClippedRows, ScaledRows, clipped_once, joined, scaled_once, sums_of
+from confide.erm.clipped_rows import ClippedRows, ScaledRows, clipped_once, joined, scaled_once
 from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound, Centred
-from confide.erm.row_sums import RowSum
+from confide.erm.row_sums import RowSum, sums_of
 from confide.erm.transformed_losses import ClippedSlopes
 from confide.errors import ParameterError
 

@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import GroupBound, groups_of
 from confide.erm.losses import LogisticLoss
 from confide.erm.penalties import Penalty
 from confide.erm.row_bounds import BallBound
 from confide.expected_noise import first_small_seal
 from confide.privacy import objective_perturbation
 from confide.privacy.budgets import Neighbours
-from confide.privacy.mechanism import Problem, groups_of
+from confide.privacy.mechanism import Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 

@@ -14,7 +14,7 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.events import PureMechanism
 from confide.privacy.noise import Entropy
-from confide.privacy.selection import NoisyQuantiles, QuantilesPlan, _equal_part, mistakes, places, rows_off
+from confide.privacy.selection import QuantilesPlan, _equal_part, mistakes, places, rows_off
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 GRID = (0.0, 1.0, 2.5)
@@ -87,7 +87,7 @@ def test_one_row_changes_each_distance_by_at_most_one(relation, quantile):
 def test_neighbours_are_as_probable_as_the_budget_says(relation):
     """All outcomes of all neighbours of data sets of two rows: the worst ratio comes near exp(epsilon) and stays below."""
     epsilon, worst = 0.8, 0.0
-    plan = NoisyQuantiles().plan([GRID], [Fraction(1, 2)], PureDP(epsilon), relation)
+    plan = QuantilesPlan.of([GRID], [Fraction(1, 2)], PureDP(epsilon), relation)
     for rows in data_sets(2):
         here = exact_law(rows, Fraction(1, 2), relation, plan.selection.epsilon)
         for other in neighbours_of(rows, relation):
@@ -99,9 +99,9 @@ def test_neighbours_are_as_probable_as_the_budget_says(relation):
 def test_choices_have_the_exact_law():
     """6,000 releases of a tiny table by chi-square; a sensitivity that is off by 2, either way, is rejected."""
     rows, quantile, entropy = (0.0, 0.5, 0.5, 2.0, 2.5, math.nan), Fraction(3, 4), Entropy.seeded(11)
-    plan = NoisyQuantiles().plan([GRID], [quantile], PureDP(1.2), REPLACE)
+    plan = QuantilesPlan.of([GRID], [quantile], PureDP(1.2), REPLACE)
     counts = places(GRID, np.array(rows))
-    drawn = [NoisyQuantiles().release(plan, [counts], entropy)[0][0] for _ in range(6_000)]
+    drawn = [plan.release([counts], entropy)[0][0] for _ in range(6_000)]
     found = [drawn.count(candidate) for candidate in GRID]
 
     def p_value(epsilon):
@@ -115,7 +115,7 @@ def test_choices_have_the_exact_law():
 @pytest.mark.parametrize("budget", [PureDP(0.6), ApproxDP(0.6, 1e-6), ZCDP(0.02)])
 def test_equal_parts_add_up_to_the_budget(budget):
     """Six choices: what they cost together is the budget, from below, and not a thousandth less."""
-    plan = NoisyQuantiles().plan([GRID, GRID, GRID], QUANTILES[:2], budget, REPLACE)
+    plan = QuantilesPlan.of([GRID, GRID, GRID], QUANTILES[:2], budget, REPLACE)
     part = plan.selection.epsilon
     if isinstance(budget, ZCDP):
         assert plan.selection.law == "exponential"
@@ -130,22 +130,22 @@ def test_equal_parts_add_up_to_the_budget(budget):
 
 def test_rows_of_one_person_share_the_budget():
     """Three rows: a third of epsilon, a ninth of rho; and no finer account is charged."""
-    one, three = (NoisyQuantiles().plan([GRID], [Fraction(1, 2)], PureDP(0.6), REPLACE, rows) for rows in (1, 3))
+    one, three = (QuantilesPlan.of([GRID], [Fraction(1, 2)], PureDP(0.6), REPLACE, rows) for rows in (1, 3))
     assert three.selection.epsilon == pytest.approx(one.selection.epsilon / 3.0)
     assert three.event.rows_per_person == 3
-    approximate = NoisyQuantiles().plan([GRID], [Fraction(1, 2)], ApproxDP(0.6, 1e-6), REPLACE, 3)
+    approximate = QuantilesPlan.of([GRID], [Fraction(1, 2)], ApproxDP(0.6, 1e-6), REPLACE, 3)
     assert approximate.event.curve is None
-    rho = NoisyQuantiles().plan([GRID], [Fraction(1, 2)], ZCDP(0.09), REPLACE, 3)
+    rho = QuantilesPlan.of([GRID], [Fraction(1, 2)], ZCDP(0.09), REPLACE, 3)
     assert rho.selection.epsilon == pytest.approx(math.sqrt(8.0 * 0.01))
 
 
 def test_quantiles_of_a_column_rise_and_columns_keep_their_order():
     """Whatever is drawn; each number is a candidate of its own column."""
     grids, entropy = ((0.0, 1.0), (5.0, 6.0, 7.0)), Entropy.seeded(2)
-    plan = NoisyQuantiles().plan(grids, QUANTILES, PureDP(1e-6), ADD)
+    plan = QuantilesPlan.of(grids, QUANTILES, PureDP(1e-6), ADD)
     counts = [places(grid, np.array([0.5, 5.5])) for grid in grids]
     for _ in range(50):
-        found = NoisyQuantiles().release(plan, counts, entropy)
+        found = plan.release(counts, entropy)
         assert all(list(of_column) == sorted(of_column) for of_column in found)
         assert all(set(of_column) <= set(grid) for of_column, grid in zip(found, grids, strict=True))
 
@@ -155,20 +155,20 @@ def test_few_releases_are_further_off_than_promised(relation):
     """At level 0.8 fewer than a fifth of 300 releases exceed it; an eighth of it, by a tenth of them."""
     rng = np.random.default_rng(4)
     grid, values, entropy = tuple(np.linspace(0.0, 1.0, 51)), rng.uniform(size=400), Entropy.seeded(8)
-    plan = NoisyQuantiles().plan([grid], [Fraction(1, 2)], PureDP(0.3), relation)
+    plan = QuantilesPlan.of([grid], [Fraction(1, 2)], PureDP(0.3), relation)
     counts = places(grid, values)
     unit = Fraction(1) if relation is REPLACE else Fraction(1, 2)
     distance = dict(zip(grid, (each * unit for each in mistakes(counts, Fraction(1, 2), relation)), strict=True))
-    off = np.array([float(distance[NoisyQuantiles().release(plan, [counts], entropy)[0][0]]) for _ in range(300)])
+    off = np.array([float(distance[plan.release([counts], entropy)[0][0]]) for _ in range(300)])
     assert (off - float(min(distance.values())) > rows_off(plan, 0.8)).mean() < 0.2
     assert (off > rows_off(plan, 0.8) / 8.0).mean() > 0.1
 
 
 def test_a_large_epsilon_finds_the_quantile():
     """The candidate that is the quantile, in double precision or single, also where most cells are equal."""
-    plan = NoisyQuantiles().plan([GRID], [Fraction(9, 10)], PureDP(1e6), REPLACE)
+    plan = QuantilesPlan.of([GRID], [Fraction(9, 10)], PureDP(1e6), REPLACE)
     for values in (np.array([1.0] * 19 + [9.0]), np.array([1.0] * 19 + [9.0], dtype=np.float32)):
-        assert NoisyQuantiles().release(plan, [places(GRID, values)], Entropy.fresh()) == ((1.0,),)
+        assert plan.release([places(GRID, values)], Entropy.fresh()) == ((1.0,),)
 
 
 def test_values_beyond_all_candidates_count():
@@ -191,30 +191,30 @@ def test_values_beyond_all_candidates_count():
 )
 def test_plans_that_make_no_sense_are_refused(grids, quantiles, message):
     with pytest.raises(ParameterError, match=message):
-        NoisyQuantiles().plan(grids, quantiles, PureDP(1.0), REPLACE)
+        QuantilesPlan.of(grids, quantiles, PureDP(1.0), REPLACE)
 
 
 def test_budgets_that_cannot_be_shared_and_foreign_plans_are_refused():
     """An infinite budget, one too small for its parts, and a plan of another kind."""
     with pytest.raises(ParameterError, match="must be finite"):
-        NoisyQuantiles().plan([GRID], QUANTILES, PureDP(math.inf), REPLACE)
+        QuantilesPlan.of([GRID], QUANTILES, PureDP(math.inf), REPLACE)
     with pytest.raises(ParameterError, match="too small to be shared by 3 quantiles"):
-        NoisyQuantiles().plan([GRID], QUANTILES, PureDP(1e-9), REPLACE)
-    plan = NoisyQuantiles().plan([GRID], QUANTILES, PureDP(1.0), REPLACE)
+        QuantilesPlan.of([GRID], QUANTILES, PureDP(1e-9), REPLACE)
+    plan = QuantilesPlan.of([GRID], QUANTILES, PureDP(1.0), REPLACE)
 
     class Other(QuantilesPlan):
         """A plan of another mechanism."""
 
     other = Other(plan.candidates, plan.quantiles, plan.selection, plan.budget, plan.neighbours, plan.event)
     with pytest.raises(ParameterError, match="another mechanism"):
-        NoisyQuantiles().release(other, [], Entropy.fresh())
+        other.release([], Entropy.fresh())
 
 
 @pytest.mark.parametrize(("relation", "unit"), [(REPLACE, 1.0), (ADD, 0.9)], ids=["replace", "add"])
 def test_rows_off_is_the_bound_of_the_page(relation, unit):
     """2 u log(k m / (1 - level)) / epsilon: k choices together, m the most candidates, u the unit of the worst quantile."""
     grids = [(0.0, 1.0), tuple(map(float, range(7))), (3.0, 4.0, 5.0)]
-    plan = NoisyQuantiles().plan(grids, QUANTILES, PureDP(0.9), relation)
+    plan = QuantilesPlan.of(grids, QUANTILES, PureDP(0.9), relation)
     exact = 2.0 * unit / 0.1 * math.log(9 * 7 / (1.0 - 0.95))
     assert rows_off(plan, 0.95) == pytest.approx(exact, rel=1e-9)
 
@@ -223,21 +223,21 @@ def test_rows_off_is_the_bound_of_the_page(relation, unit):
 def test_quantiles_out_of_order_or_range_are_refused(quantiles):
     """Falling ones, and shares of rows that there cannot be."""
     with pytest.raises(ParameterError, match="rising order"):
-        NoisyQuantiles().plan([GRID], quantiles, PureDP(1.0), REPLACE)
+        QuantilesPlan.of([GRID], quantiles, PureDP(1.0), REPLACE)
 
 
 def test_two_candidates_and_one_quantile_are_enough():
     """The least plan: it has one choice, which costs the whole budget."""
-    plan = NoisyQuantiles().plan([(0.0, 1.0)], [Fraction(1, 2)], PureDP(0.5), ADD)
+    plan = QuantilesPlan.of([(0.0, 1.0)], [Fraction(1, 2)], PureDP(0.5), ADD)
     assert plan.selection.epsilon == pytest.approx(0.5, rel=1e-9)
     assert (plan.event.rows_per_person, plan.event.neighbours, plan.neighbours) == (1, ADD, ADD)
 
 
 def test_counts_of_every_column_are_needed():
     """Neither fewer nor more than the columns of the plan."""
-    plan = NoisyQuantiles().plan([GRID, GRID], [Fraction(1, 2)], PureDP(0.5), ADD)
+    plan = QuantilesPlan.of([GRID, GRID], [Fraction(1, 2)], PureDP(0.5), ADD)
     with pytest.raises(ValueError, match="argument 2"):
-        NoisyQuantiles().release(plan, [places(GRID, np.array([1.0]))], Entropy.seeded(1))
+        plan.release([places(GRID, np.array([1.0]))], Entropy.seeded(1))
 
 
 def test_places_has_a_cell_for_every_place_even_without_rows():
@@ -257,4 +257,4 @@ def test_candidates_that_fall_once_are_refused():
     """Wherever it is."""
     for grid in ((0.0, 2.0, 1.0), (1.0, 0.0, 2.0), (0.0, 1.0, 1.0)):
         with pytest.raises(ParameterError, match="rising order"):
-            NoisyQuantiles().plan([GRID, grid], QUANTILES, PureDP(1.0), REPLACE)
+            QuantilesPlan.of([GRID, grid], QUANTILES, PureDP(1.0), REPLACE)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.erm.losses import LogisticLoss
-from confide.erm.objective import Evaluation
+from confide.erm.row_sums import Totals
 from confide.solvers.lbfgs import LimitedMemory, Stage, _Schedule
 from tests.solvers.problems import LOSSES, objective
 
@@ -58,7 +58,7 @@ class Bowl:
     def evaluate(self, weights, order):
         """The gradients."""
         self.passes += 1
-        return Evaluation(np.full(len(weights), np.nan), weights - self.centre, np.empty((len(weights), 0, 0)))
+        return Totals(np.full(len(weights), np.nan), weights - self.centre, np.empty((len(weights), 0, 0)))
 
 
 def test_stages_follow_each_other_and_the_last_has_the_last_word():

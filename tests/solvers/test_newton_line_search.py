@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.erm.objective import Evaluation
+from confide.erm.row_sums import Totals
 from confide.solvers.newton import flat_steps
 
 
@@ -25,7 +25,7 @@ class Lines:
         """The slopes at the weights."""
         self.counted[0] += 1
         gradient = np.array([[slope(w)] for slope, w in zip(self.slopes, weights[:, 0], strict=True)])
-        return Evaluation(np.full(len(weights), np.nan), gradient, np.empty((len(weights), 0, 0)))
+        return Totals(np.full(len(weights), np.nan), gradient, np.empty((len(weights), 0, 0)))
 
 
 def searched(*slopes, flatness=1e-2):

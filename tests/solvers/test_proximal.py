@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.erm.objective import Evaluation, Solution
+from confide.erm.objective import Solution
 from confide.erm.penalties import least_subgradients
+from confide.erm.row_sums import Totals
 from confide.solvers import proximal
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback
 from confide.solvers.proximal import AcceleratedProximalGradient, ProximalNewton, minimiser_of_model
@@ -109,7 +110,7 @@ class Disturbed:
         gradient = self.inner.evaluate(weights, order).gradient
         direction = least_subgradients(weights, gradient, self.inner.l1)
         error = -direction * (self.size / max(np.linalg.norm(direction), 1e-300))
-        return Evaluation(np.zeros(1), gradient + error, np.empty((1, 0, 0)))
+        return Totals(np.zeros(1), gradient + error, np.empty((1, 0, 0)))
 
     def gradients(self, weights):
         """As in `evaluate`."""

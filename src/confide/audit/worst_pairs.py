@@ -12,7 +12,7 @@ from confide.array_types import Array
 from confide.audit.attacks import AuditResult, attack, claim_of, outcomes_of, separation_of_samples
 from confide.audit.densities import is_known, likelihood_ratio, minimiser, overheard
 from confide.audit.releases import Statistic, fitted_values, is_own, named, unfitted
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.errors import ConfideError, ParameterError
 from confide.features.canonical_labels import Label
 from confide.features.schema import RowWeight, Schema
@@ -87,13 +87,14 @@ def domain_of(estimator: Any) -> Domain:
 
 def _edges(bound: Any) -> tuple[Array, ...]:
     """Rows at the edge of a bound on rows, and their opposites."""
-    if isinstance(bound, GroupBound):
-        starts = np.cumsum((0, *bound.sizes[:-1]))
-        row = np.zeros(sum(bound.sizes))
-        row[starts] = bound.scales
+    sizes, scales, linked = groups_of(bound)
+    if sizes:
+        starts = np.cumsum((0, *sizes[:-1]))
+        row = np.zeros(sum(sizes))
+        row[starts] = scales
         other = np.zeros_like(row)
-        last = np.cumsum(bound.sizes) - 1
-        other[last] = np.where(bound.linked, bound.scales, -np.array(bound.scales))
+        last = np.cumsum(sizes) - 1
+        other[last] = np.where(linked, scales, -np.array(scales))
         return (_EDGE * row, _EDGE * other)
     norm = 1.0 if bound is None else float(getattr(bound, "norm", bound))
     return tuple(_EDGE * norm * np.array(row) for row in ([0.0, 1.0], [0.0, -1.0], [1.0, 0.0]))

@@ -33,7 +33,7 @@ from confide.data.partitions import NO_MOMENTS, SUMS, NumericReading, OpenedRows
 from confide.data.streams import Reading
 from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import Centred, norm_with_intercept
+from confide.erm.row_bounds import Centred, before_moving, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum, LentSource, RowSource, SummableRows
 from confide.erm.transformed_losses import asked
@@ -280,6 +280,7 @@ class FederatedSource(RowsWithDefaults, SummableRows):
             passing = Pass("training")
             # Every party gets the request before the first answer is read, so that all work at the same time.
             loss, bound = row_sum.loss.constants, row_sum.row_bound
+            moved = (bound.centre, bound.radius) if isinstance(bound, Centred) else ((), 0.0)
             asked = next(self._numbers)
             request = packed(
                 number=np.array(asked),
@@ -288,8 +289,8 @@ class FederatedSource(RowsWithDefaults, SummableRows):
                 agreed=np.array(digest_of_sum(row_sum)),
                 joint=np.array([] if loss.joint is None else [loss.joint]),
                 limit=np.array([] if loss.slope_limit is None else [loss.slope_limit]),
-                centre=np.array(bound.centre if isinstance(bound, Centred) else []),
-                radius=np.array(bound.radius if isinstance(bound, Centred) else 0.0),
+                centre=np.array(moved[0]),
+                radius=np.array(moved[1]),
             )
             for connection in self.connections:
                 send(connection, request)
@@ -406,7 +407,7 @@ def digest_of_sum(row_sum: RowSum) -> str:
     loss: Any = row_sum.loss.with_joint(1.0) if _has_joint(row_sum.loss) else row_sum.loss
     if loss.constants.slope_limit is not None:
         loss = replace(loss, limit=1.0)
-    bound = row_sum.row_bound.inner if isinstance(row_sum.row_bound, Centred) else row_sum.row_bound
+    bound = before_moving(row_sum.row_bound)
     return hashlib.sha256(repr(replace(row_sum, loss=loss, row_bound=bound, order=_HIGHEST_ORDER)).encode()).hexdigest()
 
 

@@ -17,6 +17,7 @@ from confide.erm.row_bounds import (
     BallBound,
     Centred,
     CentredRows,
+    before_moving,
     norm_with_intercept,
     row_products,
     row_squares,
@@ -126,12 +127,6 @@ WITH_PRODUCTS = (CodedRows, JoinedRows, CentredRows, ScaledRows)
 """Kinds of rows that have products of their own."""
 
 
-def sums_of(numbers: Array, rows: Rows) -> Array:
-    """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
-    sums: Array = rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0)
-    return sums
-
-
 def scaling_to(ball: BallBound, n_features: int) -> tuple[float, float]:
     """The radius to which `BallBound.clip` shortens rows, and the largest squared length that a factor may shorten."""
     radius = ball._radius(n_features)
@@ -144,7 +139,7 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
     None if that is not possible: for rows that are no array of doubles, for bounds on groups of columns, and for huge rows.
     """
     bound = row_sum.row_bound
-    ball = bound.inner if isinstance(bound, Centred) else bound
+    ball = before_moving(bound)
     if not (isinstance(rows, np.ndarray) and rows.dtype == np.float64 and isinstance(ball, BallBound)):
         return None
     with np.errstate(over="ignore", under="ignore"):

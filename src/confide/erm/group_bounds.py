@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from confide.array_types import Array, Indices, Rows, SparseRows
 from confide.erm.coded_rows import CodedRows, intervals_of, only_bytes, unchangeable
-from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, canonical, scaled_to_norm, with_entries
+from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, RowBound, canonical, scaled_to_norm, with_entries
 from confide.errors import ParameterError
 
 _BAND_GROUPS = 16
@@ -146,6 +146,14 @@ class GroupBound:
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "groups", "sizes": list(self.sizes), "scales": list(self.scales), "linked": list(self.linked)}
+
+
+def groups_of(bound: RowBound, intercept: float = 0.0) -> tuple[tuple[int, ...], tuple[float, ...], tuple[bool, ...]]:
+    """Sizes, scales and links of the groups of columns, the constant of an intercept among them; none for other bounds."""
+    if not isinstance(bound, GroupBound):
+        return (), (), ()
+    constant = int(intercept > 0.0)
+    return bound.sizes + (1,) * constant, bound.scales + (intercept,) * constant, bound.linked + (False,) * constant
 
 
 @lru_cache(maxsize=16)

@@ -12,6 +12,7 @@ A mechanism keeps an `Objective` over its own rows, and lends solvers another on
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from confide.erm.losses import Loss
 from confide.erm.penalties import RIDGE, Penalty, gradient_of_function, least_subgradients
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum, Totals
-from confide.erm.source import RowSource, SummableRows, memoised_sums
+from confide.erm.source import RowSource, SummableRows
 
 Source = TypeVar("Source", bound=RowSource)
 
@@ -33,16 +34,43 @@ _STEP = 2.0**-20
 """Steps of differences of gradients, for Hessians that solvers use and no certificate does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """The objectives and their derivatives at k points. Data: it never leaves the package."""
+_PASSES_KEPT = 4
+"""The sums of so many passes are kept. Of many problems some are finished a few passes before the last one."""
 
-    value: Array
-    """(k,): NaN where derivatives were asked for, because solvers judge steps by slopes."""
-    gradient: Array
-    """(k, D), or (k, 0) if the values were asked for."""
-    hessian: Array
-    """(k, D, D), or (k, 0, 0) if it was not asked for."""
+
+def memoised_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., Totals]:
+    """A function that makes sums of one kind over rows, and remembers the gradients of its last passes.
+
+    Called with weights (k, width) and an order, the function makes a pass. Called with `look_back`, it returns the gradients
+    of a past pass at the same weights, if there was one. The rows and the kind of sum are fixed here. The function makes
+    each pass at its own copy of the weights, and gives away copies of what it remembers. So what it remembers are these sums
+    at those weights, whoever calls it and with whatever.
+    """
+    kept: deque[tuple[Weights, Array]] = deque(maxlen=_PASSES_KEPT)
+
+    def remembered(points: Weights) -> Array | None:
+        sums = np.empty_like(points)
+        for sums_, point in zip(sums, points, strict=True):
+            past = [known[same.argmax()] for at, known in tuple(kept) if (same := (at == point).all(axis=1)).any()]
+            if not past:
+                return None
+            sums_[...] = past[-1]
+        return sums
+
+    def sums(weights: Weights, order: int, look_back: bool = False) -> Totals:
+        # Weights are written into an array that is made here: numbers enter, and nothing else. An object that came in might
+        # keep what it claims to have copied.
+        points = np.empty((len(weights), width))
+        points[...] = weights
+        order = int(order)
+        if look_back and (known := remembered(points)) is not None:
+            return Totals(np.full(len(points), np.nan), known, np.empty((len(points), 0, 0)))
+        totals = source.sum_over_rows(replace(row_sum, order=order), points)
+        if order >= 1:
+            kept.append((points, totals.gradient.copy()))
+        return totals
+
+    return sums
 
 
 class HasGradients(Protocol):
@@ -51,8 +79,8 @@ class HasGradients(Protocol):
     def restrict(self, which: Indices) -> HasGradients:
         """The same for some of the k problems."""
 
-    def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        """Gradients at (k, D) weights (order 1), and Hessians too (order 2)."""
+    def evaluate(self, weights: Weights, order: int) -> Totals:
+        """Gradients of the objectives at (k, D) weights (order 1), and Hessians too (order 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +106,7 @@ class Objective(Generic[Source]):
     linear: Weights
     largest_weight: float = 1.0
     penalty: Penalty = RIDGE
-    ridges: Any = field(init=False, compare=False, repr=False)
+    ridges: Array | float = field(init=False, compare=False, repr=False)
     _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
     """See `memoised_sums`."""
 
@@ -119,26 +147,25 @@ class Objective(Generic[Source]):
 
     def lent(self) -> Objective[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
-        loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
+        loss, bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
         source, penalty = self.source.lent(), self.penalty.lent()
-        lent = Objective(source, loss, row_bound, self.intercept, self.l2, linear, self.largest_weight, penalty)
-        return lent._with_sums_of(self)
+        return self.replaced(source=source, loss=loss, row_bound=bound, linear=linear, penalty=penalty)._with_sums_of(self)
 
     def _with_sums_of(self, other: Objective[Any]) -> Objective[Source]:
         object.__setattr__(self, "_sums", other._sums)
         return self
 
-    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+    def evaluate(self, weights: Weights, order: int) -> Totals:
         """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows.
 
-        They leave an l1 penalty out.
+        They leave an l1 penalty out. They are data, and never leave the package.
         """
         totals = self._in_norm(self._sums(self._of_rows(weights), order))
         if order == 0:
-            return Evaluation(totals.value + self._values(weights), totals.gradient, totals.hessian)
+            return Totals(totals.value + self._values(weights), totals.gradient, totals.hessian)
         if order >= 2:
             self._add_curvatures(totals.hessian, weights)
-        return Evaluation(totals.value, totals.gradient + (self._slopes(weights) + self.linear), totals.hessian)
+        return Totals(totals.value, totals.gradient + (self._slopes(weights) + self.linear), totals.hessian)
 
     def gradients(self, weights: Weights) -> Array:
         """Gradients, or least subgradients, (k, D) at (k, D) weights: from sums of the last passes there, else by a pass."""

@@ -244,7 +244,7 @@ class Centred:
     def __post_init__(self) -> None:
         norm, centre, radius = self.inner.l2_norm, tuple(map(float, self.centre)), float(self.radius)
         self.inner.check_width(len(centre))
-        if not math.isfinite(norm) or isinstance(self.inner, Centred):
+        if not math.isfinite(norm) or is_centred(self.inner):
             raise ParameterError("rows can be centred if their bound is finite and not centred already.")
         # Written so that what is not a number is refused.
         if not math.hypot(*centre) <= norm * _LENGTH_UP or not LEAST_RADIUS * norm <= radius <= norm:
@@ -291,6 +291,16 @@ class Centred:
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "centred", "inner": self.inner.to_dict()}
+
+
+def is_centred(bound: RowBound) -> bool:
+    """Whether the bound moves rows by a centre."""
+    return isinstance(bound, Centred)
+
+
+def before_moving(bound: RowBound) -> RowBound:
+    """The bound on rows before a centre moves them: `bound` itself where there is no centre."""
+    return bound.inner if isinstance(bound, Centred) else bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,8 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array, issparse
 
 from confide.array_types import Array, Rows, Targets, Weights
-from confide.erm.clipped_rows import MANY_SCORES, WITH_PRODUCTS, ClippedRows, sums_of
-from confide.erm.coded_rows import dense
+from confide.erm.clipped_rows import MANY_SCORES, WITH_PRODUCTS, ClippedRows
+from confide.erm.coded_rows import CodedRows, JoinedRows
 from confide.erm.losses import Loss, LossConstants
 from confide.erm.row_bounds import (
     LONG_ROW,
@@ -166,7 +166,8 @@ class RowSum:
                 rows.fused.add_to(totals.gradient[0], labels, weights[0], row_weights)
                 return
         else:
-            rows = dense(rows) if self.order >= 2 or len(weights) * self.loss.constants.n_outputs > MANY_SCORES else rows
+            many = self.order >= 2 or len(weights) * self.loss.constants.n_outputs > MANY_SCORES
+            rows = rows.dense() if many and type(rows) is CodedRows else rows
             if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):
                 clipped = self.row_bound.clip(rows, scratch(rows.shape))
             else:
@@ -229,6 +230,12 @@ def product(left: Any, right: Any) -> Array:
         sums = right.weighted_sums(left.T)
     else:
         sums = left @ right if issparse(left) or issparse(right) else np.dot(left, right)
+    return sums
+
+
+def sums_of(numbers: Array, rows: Rows) -> Array:
+    """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
+    sums: Array = rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0)
     return sums
 
 

@@ -26,7 +26,7 @@ from confide.features.toml_form import toml_text
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
-from confide.privacy.selection import NoisyQuantiles, QuantilesPlan, places, rows_off
+from confide.privacy.selection import QuantilesPlan, places, rows_off
 from confide.training.charge import OwnRelease, keeps_released
 
 
@@ -216,7 +216,7 @@ def private_bounds(
     described = _described(columns, schema)
     shares, grids = _checked_quantiles(quantiles), tuple(map(candidates_of, described))
     inner = [Fraction(str(q)) for q in shares if 0.0 < q < 1.0]
-    plan = NoisyQuantiles().plan(grids, inner, asked.budget, asked.neighbours, asked.most_rows)
+    plan = QuantilesPlan.of(grids, inner, asked.budget, asked.neighbours, asked.most_rows)
     void = asked.void("the bounds may reveal any row")
     release = _release(plan, shares, asked.most_rows, described, asked.charge.ledger, void)
     _refuse_unusable(described, grids, schema, release)
@@ -351,7 +351,7 @@ def _chosen(plan: QuantilesPlan, read: ReadColumns, entropy: Entropy) -> tuple[t
     for piece in read():
         for of_column, grid, values in zip(counts, plan.candidates, piece, strict=True):
             of_column += places(grid, values)
-    return NoisyQuantiles().release(plan, counts, entropy)
+    return plan.release(counts, entropy)
 
 
 def _with_bounds(

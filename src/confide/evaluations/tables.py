@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices
 from confide.data.arrays import CheckedSource, EncodedBlocks, MappedBlocks, MemorySource
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.features.cells import positions_of
 from confide.features.encoder import Encoder
 from confide.features.forms import RowMap
@@ -533,9 +533,10 @@ def _largest_of_scores(first: Scorer, second: Scorer) -> float:
     coef = first.scoring.coef - second.scoring.coef
     shift = np.abs(first.scoring.intercept - second.scoring.intercept)
     largest = bound.l2_norm * np.linalg.norm(coef, axis=1)
-    if isinstance(bound, GroupBound):
+    sizes, scales, _ = groups_of(bound)
+    if sizes:
         # The sum over groups of their scale times the largest weight.
-        starts = np.cumsum(bound.sizes) - np.array(bound.sizes)
-        largest = np.minimum(largest, np.maximum.reduceat(np.abs(coef), starts, axis=1) @ np.array(bound.scales))
+        starts = np.cumsum(sizes) - np.array(sizes)
+        largest = np.minimum(largest, np.maximum.reduceat(np.abs(coef), starts, axis=1) @ np.array(scales))
     clip = float((largest + shift).max())
     return clip if clip > 0.0 else math.inf

@@ -23,7 +23,7 @@ from scipy.sparse import issparse
 
 from confide.array_types import Array, Rows
 from confide.erm.coded_rows import CodedRows, dense
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError, checked_number, is_mapping, is_whole, keep, optional, reader
 from confide.features.fourier import CurvesAndFeatures, FourierMap, on_grid
@@ -178,12 +178,13 @@ class QuadraticForm:
         Of rows in groups, those with a single entry in each group are the longest, because a norm is convex.
         """
         of_ball = self.longest_map * row_bound.l2_norm
-        if not isinstance(row_bound, GroupBound):
+        sizes, scales, _ = groups_of(row_bound)
+        if not sizes:
             return of_ball
         row_bound.check_width(self.n_features)
-        ends = np.cumsum(row_bound.sizes)
-        squares = np.array([part.max() for part in np.split(self.column_squares, ends[:-1])]) * np.square(row_bound.scales)
-        group_of = np.repeat(np.arange(ends.size), row_bound.sizes)
+        ends = np.cumsum(sizes)
+        squares = np.array([part.max() for part in np.split(self.column_squares, ends[:-1])]) * np.square(scales)
+        group_of = np.repeat(np.arange(ends.size), sizes)
         if all(group_of[start] == group_of[start + len(part) - 1] for start, part in self.blocks):
             return math.sqrt(math.fsum(squares)) * _UPWARDS
         return min(of_ball, math.fsum(np.sqrt(squares)) * _UPWARDS)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError, lacking
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
@@ -144,8 +144,9 @@ def clipped_rows(graph: OnnxGraph, rows: str, bound: RowBound) -> str:
         # Rows that are short enough are divided by the norm of the ball, and multiplied by it again: by 1.
         longest = graph.node("Max", graph.node("Sqrt", squares), bound.norm)
         return graph.node("Mul", rows, graph.node("Div", bound.norm, longest))
-    if isinstance(bound, GroupBound) and not any(bound.linked) and set(bound.sizes) == {1}:
-        limits = np.array(bound.scales)
+    sizes, scales, linked = groups_of(bound)
+    if set(sizes) == {1} and not any(linked):
+        limits = np.array(scales)
         return graph.node("Max", graph.node("Min", rows, limits), -limits)
     raise ParameterError(
         "to_onnx can clip rows to a ball or a box, and the row_norm of this model is a bound with groups of columns. "

@@ -28,7 +28,7 @@ from scipy.special import ndtr, ndtri, softmax
 
 from confide.array_types import Array
 from confide.budget_warnings import of_made_up_rows
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.expected_noise import noise_in_rows
 from confide.features.canonical_labels import Label
 from confide.privacy.budgets import Budget, as_budget, with_amount
@@ -260,7 +260,7 @@ def _table(
     signals = np.zeros((size, n_signals))
     if schema is None:
         rows: Any = _DEVIATIONS[outcome.kind] * latent
-        if not isinstance(bound, GroupBound):
+        if not groups_of(bound)[0]:
             # In a ball, a few directions hold most of the length, and half of it is the mean.
             variances = np.arange(1.0, n_columns + 1.0) ** -1.0
             rows = latent * bound.l2_norm * np.sqrt(0.5 * variances / np.sum(variances))

@@ -28,7 +28,7 @@ from scipy.special import ndtr, ndtri
 
 from confide.array_types import Array
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective, Objectives
 from confide.erm.penalties import RIDGE, Penalty
@@ -405,10 +405,10 @@ class _Design:
             return np.asarray(1.0 + uniform(size).argsort(), dtype=np.float64)
 
         labels: Any = np.where(uniform(n) < positive_rate, 1, -1).astype(np.int8)
-        if not isinstance(bound, GroupBound):
+        sizes, *_ = groups_of(bound)
+        if not sizes:
             # Noise and ridge are the same in all directions, so the axes of the covariance may be the columns.
             return cls(bound, labels, ndtri(uniform(n, n_features)), np.arange(1.0, n_features + 1.0) ** -_SIGNAL_DECAY, ())
-        sizes = bound.sizes
         latent = correlated(uniform, n, len(sizes))
         importance = ranks(len(sizes)) ** -_SIGNAL_DECAY
         shares: list[Array] = []
@@ -421,14 +421,15 @@ class _Design:
         """(n, d) rows within the bound. The label shifts each group of columns in proportion to its importance."""
         shift = strength * self.importance
         behind = (self.latent + self.labels[:, None] * shift) / np.sqrt(1.0 + shift**2)
-        if not isinstance(self.bound, GroupBound):
+        sizes, scales, _ = groups_of(self.bound)
+        if not sizes:
             variances = np.arange(1.0, behind.shape[1] + 1.0) ** -_VARIANCE_DECAY
             behind *= self.bound.l2_norm * np.sqrt((1.0 - _MEAN_SHARE) * variances / variances.sum())
             # The mean row lies along the axis of least variance, which the label shifts least.
             behind[:, -1] += self.bound.l2_norm * math.sqrt(_MEAN_SHARE)
             return np.asarray(self.bound.clip(behind))
-        rows, start = np.zeros((len(behind), sum(self.bound.sizes))), 0
-        for size, scale, shares, values in zip(self.bound.sizes, self.bound.scales, self.shares, behind.T, strict=True):
+        rows, start = np.zeros((len(behind), sum(sizes))), 0
+        for size, scale, shares, values in zip(sizes, scales, self.shares, behind.T, strict=True):
             if size == 1:
                 rows[:, start] = scale * np.clip(shares[0] + _NUMBER_DEVIATION * values, -1.0, 1.0)
             else:

@@ -15,7 +15,15 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.erm.linear_sums import SumOfRows
-from confide.erm.row_bounds import LARGEST_BOUND, LEAST_RADIUS, BallBound, Centred, RowBound, norm_with_intercept
+from confide.erm.row_bounds import (
+    LARGEST_BOUND,
+    LEAST_RADIUS,
+    BallBound,
+    Centred,
+    RowBound,
+    before_moving,
+    norm_with_intercept,
+)
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
@@ -95,9 +103,9 @@ class CentreOfRows(SumQuery):
     def before(self, part: Any, plan: Plan, rows: RowSource, entropy: Entropy) -> Plan:
         """Release the centre, and give the plan of the weights with it. The event of the plan was charged before this."""
         problem = plan.problem
-        if type(part) is not SumPlan or part not in plan.parts or not isinstance(problem.row_bound, Centred):
+        if type(part) is not SumPlan or part not in plan.parts or not problem.is_centred:
             raise ParameterError(ANOTHERS)
-        again = centring_plan(replace(problem, row_bound=problem.row_bound.inner), part.budget, part.share)
+        again = centring_plan(replace(problem, row_bound=before_moving(problem.row_bound)), part.budget, part.share)
         if part.lattice != again.lattice or not again.mu <= problem.beside_mu:
             raise ParameterError(ANOTHERS)
         problem.check_source(rows)

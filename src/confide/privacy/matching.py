@@ -19,7 +19,8 @@ from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
-from confide.plan_text import document_of_sum
+from confide.plan_text import Part, document_of_sum
+from confide.privacy import centring
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
@@ -177,6 +178,16 @@ def factor_of(matching: SumPlan[CountsAndResiduals], released: Array) -> float:
     scale = math.hypot(predictions, noise.deviation / USUAL_ERROR)
     missing = -(residual / scale) * (predictions / scale)
     return min(max(1.0 + missing, 1.0 / LARGEST_FACTOR), LARGEST_FACTOR)
+
+
+def check_parts(parts: tuple[Part, ...]) -> None:
+    """Refuse parts of a plan that no page covers: each is a noisy sum of one of two kinds, at most one of a kind.
+
+    proofs/matching.md, theorem 3, and proofs/centring.md, theorem 4.
+    """
+    kinds = [type(part.query) if type(part) is SumPlan else None for part in parts]
+    if not set(kinds) <= {centring.CentreOfRows, CountsAndResiduals} or len(set(kinds)) < len(kinds):
+        raise ParameterError(ANOTHERS)
 
 
 def _is_paid(plan: Plan, matching: SumPlan[CountsAndResiduals]) -> bool:

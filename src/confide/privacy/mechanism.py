@@ -11,11 +11,11 @@ import numpy as np
 from confide import expected_noise, plan_text
 from confide._version import __version__
 from confide.array_types import Weights
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import GroupBound, groups_of
 from confide.erm.losses import Loss, LossConstants
 from confide.erm.objective import KeptObjective, Objective, Solver
 from confide.erm.penalties import RIDGE, Penalty
-from confide.erm.row_bounds import Centred, RowBound, norm_with_intercept
+from confide.erm.row_bounds import RowBound, is_centred, norm_with_intercept
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.plan_text import Intervals, Part
@@ -25,7 +25,7 @@ from confide.privacy.certificate import GradientRounding, planned_tolerance
 from confide.privacy.events import Curve, Event
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.shapes import Ball, Cylinder, Groups, Linked, Shape, may_keep_groups, shape_of_groups
+from confide.privacy.shapes import Ball, Cylinder, Shape, may_keep_groups, shape_of_groups
 
 _UP = 1.0 + 2.0**-40
 
@@ -47,6 +47,7 @@ class ProblemFacts:
     summed_norm : largest L2 norm of a clipped row with its intercept, as rows are summed
     row_norm : the same in the norm of a form, if a penalty has one
     row_width : number of entries D of a row, including the constant of the intercept
+    is_centred : whether a centre moves the rows
     n_weights : number of weights that are released together, including the intercept
     """
 
@@ -62,6 +63,7 @@ class ProblemFacts:
     summed_norm: float = field(init=False, compare=False, repr=False)
     row_norm: float = field(init=False, compare=False, repr=False)
     row_width: int = field(init=False, compare=False, repr=False)
+    is_centred: bool = field(init=False, compare=False, repr=False)
     n_weights: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +75,7 @@ class ProblemFacts:
             raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
         self.row_bound.check_width(self.n_features)
         norm, width = norm_with_intercept(self.row_bound, self.intercept), self.n_features + (self.intercept > 0.0)
-        self._hold(summed_norm=norm, row_norm=norm, row_width=width, n_weights=width)
+        self._hold(summed_norm=norm, row_norm=norm, row_width=width, n_weights=width, is_centred=is_centred(self.row_bound))
 
     def _hold(self, **facts: Any) -> None:
         """Compute once what plan and release ask for many times."""
@@ -145,13 +147,14 @@ class Problem(ProblemFacts):
             raise ParameterError("beside_mu must be a finite number of at least 0.")
         # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
         # proofs/centring.md.
-        if isinstance(self.row_bound, Centred) and not (loss.bounded_slopes and self.intercept > 0.0):
+        if self.is_centred and not (loss.bounded_slopes and self.intercept > 0.0):
             raise ParameterError(
                 "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
             )
         self._check_penalty()
-        norm = self.penalty.row_norm(self.row_bound, self.intercept)
-        self._hold(loss_bounds=loss.weighted(self.largest_weight), row_norm=norm)
+        self._hold(loss_bounds=loss.weighted(self.largest_weight))
+        if self.penalty.form is not None:
+            self._hold(row_norm=self.penalty.row_norm(self.row_bound, self.intercept))
 
     def _check_penalty(self) -> None:
         """Refuse a penalty that no theorem covers."""
@@ -163,7 +166,7 @@ class Problem(ProblemFacts):
         parts = (penalty.factors, penalty.l1_ratio, penalty.form is not None, penalty.function is not None)
         if sum(map(bool, parts)) > 1:
             raise ParameterError("several ridges, an l1 penalty, a form and a penalty of the user's own exclude each other.")
-        if penalty.function is not None and (self.prior or isinstance(bound, Centred)):
+        if penalty.function is not None and (self.prior or self.is_centred):
             raise ParameterError("a penalty of the user's own is for rows as they are, and for no prior.")
         if penalty.form is not None and not (one_score and may_keep_groups(penalty.form, bound)):
             raise ParameterError("noise of groups needs a form whose blocks lie within groups, and a loss of one margin.")
@@ -174,7 +177,7 @@ class Problem(ProblemFacts):
                 "ridges of single weights are for one score, slopes with one bound for rows of all lengths, rows in groups "
                 "of columns, and no prior."
             )
-        sizes, _ = groups_of(bound, self.intercept)
+        sizes, *_ = groups_of(bound, self.intercept)
         are_in_range = min(penalty.factors) == 1.0 and all(1.0 <= each <= LARGEST_RIDGE_FACTOR for each in penalty.factors)
         if penalty.sizes != sizes or len(penalty.factors) != len(sizes) or not are_in_range:
             raise ParameterError(
@@ -187,7 +190,7 @@ class Problem(ProblemFacts):
         factors = self.penalty.factors
         if not factors:
             return self.row_norm
-        _, scales = groups_of(self.row_bound, self.intercept)
+        _, scales, _ = groups_of(self.row_bound, self.intercept)
         return math.sqrt(math.fsum(scale**2 / factor for scale, factor in zip(scales, factors, strict=True))) * _UP
 
     @property
@@ -202,14 +205,14 @@ class Problem(ProblemFacts):
             return (Ball(self.n_weights, self.row_norm),)
         shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
         if (form := self.penalty.form) is not None:
-            return tuple(shape_of_groups(each, form, self.row_norm) for each in shapes if isinstance(each, Groups | Linked))
+            return tuple(shape_of_groups(each, form, self.row_norm) for each in shapes if each.name in ("groups", "linked"))
         # Such a slope grows as the L2 norm of the row falls, so the gradient is bounded in the L2 norm alone.
-        return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.constants.by_length)
+        return tuple(shape for shape in shapes if shape.name == "ball" or not self.loss.constants.by_length)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
         facts = (self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
-        beside = (isinstance(self.row_bound, Centred), math.hypot(*self.prior), self.intercept, self.penalty)
+        beside = (self.is_centred, math.hypot(*self.prior), self.intercept, self.penalty)
         return GradientRounding(*facts, *beside, self.summed_norm)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
@@ -220,8 +223,7 @@ class Problem(ProblemFacts):
         """
         self.check_source(source)
         linear = noise - l2 * np.array([self.prior]) if self.prior else noise
-        row_bound, weight = self.row_bound, self.largest_weight
-        return Objective(source, self.loss, row_bound, self.intercept, l2, linear, weight, self.penalty)
+        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight, self.penalty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,20 +367,11 @@ def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[S
     """The shapes that hold every clipped row of `n_features` columns, its constant `intercept` appended unless it is 0."""
     constant = int(intercept > 0.0)
     ball = Ball(n_features + constant, norm_with_intercept(row_bound, intercept))
-    if not isinstance(row_bound, GroupBound):
+    sizes, scales, linked = groups_of(row_bound, intercept)
+    if not sizes:
         return (ball, Cylinder(n_features, row_bound.l2_norm, intercept)) if constant else (ball,)
-    sizes, scales = groups_of(row_bound, intercept)
     # Groups are linked by the constant.
-    linked = (*row_bound.linked, False) if constant else (False,) * len(sizes)
-    return (ball, *shapes_of_groups(sizes, scales, linked))
-
-
-def groups_of(row_bound: RowBound, intercept: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Sizes and scales of the groups of columns, the constant of the intercept among them; none for other bounds."""
-    if not isinstance(row_bound, GroupBound):
-        return (), ()
-    constant = int(intercept > 0.0)
-    return row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
+    return (ball, *shapes_of_groups(sizes, scales, linked if constant else (False,) * len(sizes)))
 
 
 class Mechanism(Protocol):

@@ -14,7 +14,6 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +25,7 @@ from confide.privacy.shapes import Ball, Cylinder, Linked, Mapped, Shape, binomi
 # Laplace noise for rows whose columns fall into groups, made from the draws of `Entropy`. Proof: proofs/noise.md.
 
 
-class Draws(Protocol):
-    """What `Entropy` draws, as far as noise in groups is made of it."""
-
-    def exponential(self, n: int) -> Array:
-        """(n,) independent draws of the exponential law of rate 1."""
-
-    def signs(self, n: int) -> Array:
-        """(n,) independent signs, -1 or +1."""
-
-    def below(self, n: int) -> int:
-        """A whole number from 0 to n - 1, uniform."""
-
-
-def polytope(entropy: Draws, shape: Shape, rate: float) -> Array:
+def polytope(entropy: Entropy, shape: Shape, rate: float) -> Array:
     """One draw (D,) with density proportional to exp(-rate |b|_K)."""
     if isinstance(shape, Mapped):
         image: Array = shape.mapped(polytope(entropy, shape.base, rate)[None])[0]
@@ -56,7 +42,7 @@ def polytope(entropy: Draws, shape: Shape, rate: float) -> Array:
     return np.concatenate([height * scale * part for scale, part in zip(shape.scales, point, strict=True)])
 
 
-def _bundles(entropy: Draws, shape: Bundles, rate: float) -> Array:
+def _bundles(entropy: Entropy, shape: Bundles, rate: float) -> Array:
     """One draw (D,): that of each bundle at its share of the rate, and that of the constant on all levels of groups away."""
     parts: list[Array] = [np.zeros(size) for size in shape.sizes]
     for i, (bundle, share) in enumerate(zip(shape.bundles, shape.shares, strict=True)):
@@ -70,7 +56,7 @@ def _bundles(entropy: Draws, shape: Bundles, rate: float) -> Array:
     return np.concatenate(parts)
 
 
-def _contrasts(entropy: Draws, size: int) -> Array:
+def _contrasts(entropy: Entropy, size: int) -> Array:
     """A uniform point of sum 0 among those whose distances from their median add up to at most 1."""
     magnitudes, order = _simplex(entropy, size)[1:], np.arange(size)
     for position in range(size - 1):
@@ -84,12 +70,12 @@ def _contrasts(entropy: Draws, size: int) -> Array:
     return centred
 
 
-def _cross(entropy: Draws, size: int) -> Array:
+def _cross(entropy: Entropy, size: int) -> Array:
     """A uniform point of L1 norm at most 1."""
     return _simplex(entropy, size + 1)[1:] * entropy.signs(size)
 
 
-def _section(entropy: Draws, shape: Linked) -> list[Array]:
+def _section(entropy: Entropy, shape: Linked) -> list[Array]:
     """A uniform point of the part of the unit ball that lies in the space of the shape, by groups, at scales of 1."""
     cells = _cells(entropy, shape.levels)
     rising, falling = (math.fsum(entropy.exponential(n + 1)) for n in (sum(cells), sum(shape.levels) - sum(cells)))
@@ -101,7 +87,7 @@ def _section(entropy: Draws, shape: Linked) -> list[Array]:
     return [*groups, np.array([(rising - falling) / total])]
 
 
-def _cells(entropy: Draws, levels: tuple[int, ...]) -> list[int]:
+def _cells(entropy: Entropy, levels: tuple[int, ...]) -> list[int]:
     """For each linked group, how many levels after the first have positive noise: first the total, then its parts."""
     total = _choice(entropy, cell_weights(levels))
     cells: list[int] = []
@@ -111,7 +97,7 @@ def _cells(entropy: Draws, levels: tuple[int, ...]) -> list[int]:
     return cells[::-1]
 
 
-def _group(entropy: Draws, size: int, positive: int, rising: float, falling: float) -> Array:
+def _group(entropy: Entropy, size: int, positive: int, rising: float, falling: float) -> Array:
     """A linked group: the first level and `positive` others share `rising`, the first and the rest share -`falling`."""
     order = np.arange(size)
     for position in range(1, positive + 1):
@@ -123,13 +109,13 @@ def _group(entropy: Draws, size: int, positive: int, rising: float, falling: flo
     return group
 
 
-def _simplex(entropy: Draws, n: int) -> Array:
+def _simplex(entropy: Entropy, n: int) -> Array:
     """A uniform point among n positive numbers of sum 1."""
     parts = entropy.exponential(n)
     return parts / math.fsum(parts)
 
 
-def _choice(entropy: Draws, weights: Sequence[int]) -> int:
+def _choice(entropy: Entropy, weights: Sequence[int]) -> int:
     """A position, with probability exactly proportional to its weight."""
     sums = list(itertools.accumulate(weights))
     return bisect.bisect_right(sums, entropy.below(sums[-1]))

@@ -26,7 +26,7 @@ from confide.privacy.budgets import (
 )
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.lattice import bernoulli_exp
-from confide.privacy.mechanism import ANOTHERS, made_by
+from confide.privacy.mechanism import ANOTHERS
 from confide.privacy.noise import Entropy
 
 _DOWNWARDS = 1.0 - 2.0**-38
@@ -180,19 +180,15 @@ class QuantilesPlan:
     neighbours: Neighbours
     event: Event
 
-
-@dataclass(frozen=True, slots=True)
-class NoisyQuantiles:
-    """Quantiles chosen privately. Between its two verbs the caller charges the plan's event."""
-
-    def plan(
-        self,
+    @classmethod
+    def of(
+        cls,
         candidates: Sequence[Sequence[float]],
         quantiles: Sequence[Fraction],
         budget: Budget,
         neighbours: Neighbours,
         rows_per_person: int = 1,
-    ) -> QuantilesPlan:
+    ) -> Self:
         """The plan that gives each quantile of each column an equal part of the budget. No data is used."""
         if not budget.is_private:
             raise ParameterError("budget must be finite: quantiles are released with privacy alone.")
@@ -207,26 +203,23 @@ class NoisyQuantiles:
         # A delta buys nothing here, so an approximate budget pays for choices that are purely private.
         pure = PureMechanism(budget.amount) if budget.is_approximate and rows_per_person == 1 else None
         event = Event(budget, pure, rows_per_person, neighbours)
-        return QuantilesPlan(grids, shares, selection, budget, neighbours, event)
+        return cls(grids, shares, selection, budget, neighbours, event)
 
-    def release(
-        self, plan: QuantilesPlan, counts: Sequence[NDArray[np.int64]], entropy: Entropy
-    ) -> tuple[tuple[float, ...], ...]:
+    def release(self, counts: Sequence[NDArray[np.int64]], entropy: Entropy) -> tuple[tuple[float, ...], ...]:
         """The chosen quantiles of each column, in rising order. The event was charged before this call.
 
         Parameters
         ----------
-        plan : made by `plan`
         counts : for each column the numbers of its cells by `places`, (2 m + 1,) for m candidates; missing cells nowhere
         entropy : where random bits come from
         """
-        if not made_by(plan, QuantilesPlan):
+        if type(self) is not QuantilesPlan:
             raise ParameterError(ANOTHERS)
         positions = []
-        for grid, of_column in zip(plan.candidates, counts, strict=True):
+        for grid, of_column in zip(self.candidates, counts, strict=True):
             chosen = [
-                grid[plan.selection.choose(mistakes(of_column, quantile, plan.neighbours), entropy)]
-                for quantile in plan.quantiles
+                grid[self.selection.choose(mistakes(of_column, quantile, self.neighbours), entropy)]
+                for quantile in self.quantiles
             ]
             positions.append(tuple(sorted(chosen)))
         return tuple(positions)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.array_types import Array
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.erm.moment_sums import Frame, SpreadSum
 from confide.erm.row_bounds import RowBound
 from confide.erm.source import RowSource
@@ -33,8 +33,9 @@ _LEAST_OF_LEVELS = 0.25
 
 def units_of(row_bound: RowBound, n_features: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """The largest size of an entry of each column, and the sizes of the groups whose norm in these units is at most 1."""
-    if isinstance(row_bound, GroupBound):
-        return tuple(np.repeat(row_bound.scales, row_bound.sizes).tolist()), row_bound.sizes
+    sizes, scales, _ = groups_of(row_bound)
+    if sizes:
+        return tuple(np.repeat(scales, sizes).tolist()), sizes
     unit = row_bound.l2_norm if math.isfinite(row_bound.l2_norm) else 1.0
     return (unit,) * n_features, (n_features,)
 
@@ -129,7 +130,8 @@ def frame_of(plan: SumPlan[Spreads], released: Array) -> Frame:
 
 def _usual_of_levels(problem: Problem) -> Array:
     """(d,): the least variance that is believed of each column: that of levels, and 0 for numbers."""
-    if not isinstance(problem.row_bound, GroupBound):
+    of_groups = groups_of(problem.row_bound)[0]
+    if not of_groups:
         return np.zeros(problem.n_features)
-    sizes = np.repeat(problem.row_bound.sizes, problem.row_bound.sizes)
+    sizes = np.repeat(of_groups, of_groups)
     return np.where(sizes > 1, _LEAST_OF_LEVELS * (1.0 - 1.0 / sizes) / sizes, 0.0)

@@ -14,7 +14,6 @@ import numpy as np
 from confide.array_types import Array
 from confide.erm.linear_sums import ProbabilityOfRows, RateOfProbability
 from confide.erm.losses import LogisticLoss
-from confide.erm.row_bounds import Centred
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
@@ -112,16 +111,16 @@ class RiskSums(SumQuery):
     @property
     def rounding(self) -> float:
         """L2 distance between the computed and the exact vector of one change. proofs/standardised_sums.md, theorem 2."""
-        problem = self.problem
-        norm, is_centred = problem.summed_norm, isinstance(problem.row_bound, Centred)
-        facts = (norm, problem.n_rows_high, problem.row_width, problem.summation_depth, 0.0, is_centred)
+        problem, norm = self.problem, self.problem.summed_norm
+        sizes = (problem.n_rows_high, problem.row_width, problem.summation_depth)
+        facts = (norm, *sizes, 0.0, problem.is_centred)
         of_probability, of_rate = (
             GradientRounding(loss.constants.weighted(1.0), *facts).bound(_LARGEST_SCORE / norm, 0.0, 0.0)
             for loss in (ProbabilityOfRows(), RateOfProbability())
         )
         constant, (rates, bends, counts) = problem.intercept, self.scales
         exact = 2.0 * of_probability / (constant * _LEAST_DIFFERENCE)
-        exact += rates * 4.0 * of_rate / constant + bends * 2.0 * of_rate / (_LEAST_BEND * problem.summed_norm)
+        exact += rates * 4.0 * of_rate / constant + bends * 2.0 * of_rate / (_LEAST_BEND * norm)
         # Differences, quotients and products of numbers of at most n, and the count.
         last = 16.0 * _UNIT * problem.n_rows_high * (1.0 / _LEAST_DIFFERENCE + rates + bends / _LEAST_BEND)
         return exact + last + counts * (of_probability / constant + 4.0 * _UNIT * problem.n_rows_high)

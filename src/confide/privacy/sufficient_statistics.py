@@ -17,7 +17,7 @@ import numpy as np
 from confide import expected_noise
 from confide._version import __version__
 from confide.array_types import Array
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.erm.moment_sums import LeastSquaresSum
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
@@ -87,8 +87,8 @@ class LeastSquares(ProblemFacts):
     def row_l1_norm(self) -> float:
         """Largest L1 norm of a clipped row with its intercept, rounded upwards."""
         norm = math.sqrt(self.n_features) * self.row_bound.l2_norm
-        if isinstance(self.row_bound, GroupBound):
-            norm = min(norm, math.fsum(self.row_bound.scales))
+        if scales := groups_of(self.row_bound)[1]:
+            norm = min(norm, math.fsum(scales))
         return (norm + self.intercept) * _UP
 
     @property

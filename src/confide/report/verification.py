@@ -18,7 +18,7 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.budget_warnings import cautions
-from confide.erm.row_bounds import Centred
+from confide.erm.row_bounds import before_moving
 from confide.errors import ConfideError
 from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
 from confide.estimators.search import plans_of_chosen, sentences_of_search
@@ -329,8 +329,7 @@ def _has_risks_as_planned(interest: InterestEvidence, plan: InterestPlan) -> boo
 
 def _is_bounded_as_planned(model: Any, plan: AnyPlan) -> bool:
     """Whether rows to be scored are clipped as the plan clips them, and shortened where it does so in the norm of a form."""
-    released, planned = released_model(model), plan.problem.row_bound
-    planned = planned.inner if isinstance(planned, Centred) else planned
+    released, planned = released_model(model), before_moving(plan.problem.row_bound)
     form = form_of_model(model)
     if form is None:
         return bool(released.scoring.row_bound == planned)

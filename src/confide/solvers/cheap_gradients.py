@@ -24,7 +24,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource, StoredBlocks, rows_in
 from confide.erm.clipped_rows import MANY_SCORES
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
-from confide.erm.objective import Evaluation, HasGradients, Objectives
+from confide.erm.objective import HasGradients, Objectives
 from confide.erm.row_bounds import LONG_ROW, BallBound, Centred, RowBound, row_products, row_squares
 from confide.erm.row_sums import RowSum, Totals, mirrored, product, scratch
 from confide.erm.source import SummableRows
@@ -60,14 +60,14 @@ class CheapObjective:
     def restrict(self, which: Indices) -> CheapObjective:
         return replace(self, exact=self.exact.restrict(which))
 
-    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+    def evaluate(self, weights: Weights, order: int) -> Totals:
         if order != 1 and not (order == 2 and self.has_hessians):
             raise ParameterError("the kernel makes gradients, and Hessians of some rows of few columns.")
         exact, totals = self.exact, self.source.sum_over_rows(replace(self.row_sum, order=order), weights)
         hessian = totals.hessian.astype(np.float64, copy=False)
         if order >= 2:
             np.einsum("kdd->kd", hessian)[...] += exact.ridges
-        return Evaluation(totals.value, totals.gradient + (exact.ridges * weights + exact.linear), hessian)
+        return Totals(totals.value, totals.gradient + (exact.ridges * weights + exact.linear), hessian)
 
     @property
     def has_hessians(self) -> bool:

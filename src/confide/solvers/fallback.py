@@ -19,7 +19,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.coded_rows import dense
 from confide.erm.objective import Objectives, Solution, Solver
 from confide.erm.penalties import least_subgradients, shrunk
-from confide.erm.row_bounds import BallBound, Centred, CentredRows
+from confide.erm.row_bounds import BallBound, CentredRows, is_centred
 from confide.errors import ConfideError
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton, newton_directions
@@ -199,7 +199,7 @@ class StepLimitedNewton:
         reach, loss = _reach(objective), objective.loss.constants
         of_curvatures = 31.0 if loss.separable else 6.0 * loss.lipschitz * loss.rounding + 1.0
         of_products, of_rows = depth + of_curvatures, 2 * width + 5
-        if isinstance(objective.row_bound, Centred):
+        if is_centred(objective.row_bound):
             # Products of centred rows may cancel: privacy/proofs/centring.md, section 4.
             of_products, of_rows = 16.0 * (of_products + 8.0), 22 * width + 90
         terms = 3 * width**2 + 2 * width + of_products + of_rows * (1.0 + reach * largest_weight)

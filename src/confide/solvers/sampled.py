@@ -22,7 +22,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide.array_types import Array, Indices, Weights
-from confide.erm.objective import Evaluation, HasGradients, Objectives, Solution, mean_of, on_part
+from confide.erm.objective import HasGradients, Objectives, Solution, mean_of, on_part
+from confide.erm.row_sums import Totals
 from confide.erm.source import SampledRows
 from confide.solvers.cheap_gradients import (
     CheapObjective,
@@ -277,9 +278,9 @@ class _Corrected:
     def restrict(self, which: Indices) -> _Corrected:
         return replace(self, near=self.near.restrict(which))
 
-    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+    def evaluate(self, weights: Weights, order: int) -> Totals:
         evaluation = self.near.evaluate(weights, order)
-        return replace(evaluation, gradient=evaluation.gradient + (weights - self.centre) @ self.missing)
+        return evaluation._replace(gradient=evaluation.gradient + (weights - self.centre) @ self.missing)
 
 
 def _sampled_rows(n_rows: int, n_features: int, width: int) -> int:

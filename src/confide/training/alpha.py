@@ -19,7 +19,7 @@ from typing import Any
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossConstants
 from confide.erm.penalties import Penalty
-from confide.erm.row_bounds import Centred, RowBound
+from confide.erm.row_bounds import RowBound, before_moving
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row, pure_epsilon
@@ -368,7 +368,7 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
     bound, so its mean square is a third of the squared bound. A guess that does not fit the data costs accuracy, not
     privacy.
     """
-    row_bound = row_bound.inner if isinstance(row_bound, Centred) else row_bound
+    row_bound = before_moving(row_bound)
     if isinstance(row_bound, GroupBound):
         square = math.fsum(usual_squares_of_groups(row_bound))
     else:

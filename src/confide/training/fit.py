@@ -28,6 +28,7 @@ from confide.intake.rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.models.model import ReleasedModel
 from confide.models.scores import LinearModel
+from confide.privacy import matching
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
@@ -37,7 +38,7 @@ from confide.training.assumptions import circumstances_of, guarantee_of, sentenc
 from confide.training.auto_mechanism import MECHANISMS
 from confide.training.charge import Charge, before_charge, charge_and_release, deciding_fit
 from confide.training.least_squares import weights_of_sums
-from confide.training.plan import AnyPlan, check_parts, plan_for, sums_beside
+from confide.training.plan import AnyPlan, plan_for, sums_beside
 from confide.training.settings import Settings
 from confide.training.support import with_zeros
 
@@ -105,7 +106,7 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if isinstance(plan, StatisticsPlan):
         of_sums, from_sums = weights_of_sums(plan, source, entropy)
         return LinearModel.of(of_sums[None], plan.problem), from_sums, None
-    check_parts(plan)
+    matching.check_parts(plan.parts)
     ready: Plan = plan
     for part in plan.parts:
         ready = part.query.before(part, ready, source, entropy)
@@ -123,5 +124,5 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws, before anything is charged."""
-    check_parts(plan)
+    matching.check_parts(plan.parts)
     return (plan.lattice, *map(attrgetter("lattice"), sums_beside(plan)))

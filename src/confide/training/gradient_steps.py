@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from confide.array_types import Array, Weights
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.erm.losses import LogisticLoss
 from confide.erm.penalties import shrunk
-from confide.erm.row_bounds import Centred
+from confide.erm.row_bounds import before_moving
 from confide.errors import ParameterError
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
@@ -212,8 +212,8 @@ def descent_of(rule: AlphaRule, problem: Problem, mu: float) -> tuple[Problem, D
     kind = "many numbers" if has_many_numbers(problem) else "curves" if rule.has_curves else "lines"
     # The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound. Centred rows are
     # shorter than rows as they are, which is used for curves alone: straight lines gain nothing by it.
-    bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
-    is_known = rule.usual_norm is not None or isinstance(bound, GroupBound)
+    bound = before_moving(problem.row_bound)
+    is_known = rule.usual_norm is not None or bool(groups_of(bound)[0])
     shorter = USUAL_RADIUS if rule.has_curves and bound is not problem.row_bound else 1.0
     longest_row = shorter * typical if is_known else problem.row_norm
     longest = _STEP[kind] / (curvature * longest_row**2 * problem.n_rows_low)

@@ -27,7 +27,7 @@ from confide.privacy.centring import CentreOfRows, centring_plan
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.matching import CountsAndResiduals, matching_plan
-from confide.privacy.mechanism import ANOTHERS, NO_OBJECTIVE, Plan
+from confide.privacy.mechanism import NO_OBJECTIVE, Plan
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.alpha import USUAL_RADIUS, strength
@@ -573,16 +573,6 @@ def decided(draft: Draft, steps: tuple[Step, ...]) -> Draft:
 def sums_beside(plan: AnyPlan) -> tuple[Any, ...]:
     """The plans of all sums that are released beside the weights."""
     return (*plan.parts, *getattr(plan.intervals, "releases", ()))
-
-
-def check_parts(plan: AnyPlan) -> None:
-    """Refuse parts that no page covers: each is a noisy sum of one of two kinds, and there is at most one of a kind.
-
-    proofs/matching.md, theorem 3, and proofs/centring.md, theorem 4.
-    """
-    kinds = [type(part.query) if type(part) is SumPlan else None for part in plan.parts]
-    if not set(kinds) <= {CentreOfRows, CountsAndResiduals} or len(set(kinds)) < len(kinds):
-        raise ParameterError(ANOTHERS)
 
 
 def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special, stats
 
 from confide.array_types import Weights
-from confide.erm.group_bounds import GroupBound
+from confide.erm.group_bounds import groups_of
 from confide.erm.losses import LogisticLoss, Loss
 from confide.erm.row_bounds import Centred
 from confide.models.scores import LinearModel
@@ -151,11 +151,10 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     bound = plan.problem.row_bound
     magnification = bound.magnification if isinstance(bound, Centred) else 1.0
     coef, intercept = model.coef.copy(), model.intercept.copy()
-    groups = model.row_bound
     has_levels = plan.problem.penalty.has_levels and plan.problem.intercept > 0.0
-    if has_levels and isinstance(groups, GroupBound):
+    if has_levels:
         start = 0
-        for size, scale in zip(groups.sizes, groups.scales, strict=True):
+        for size, scale in zip(*groups_of(model.row_bound)[:2], strict=True):
             levels, start = slice(start, start + size), start + size
             if size == 1:
                 continue
