@@ -3,8 +3,9 @@
 Rows are drawn from a table with replacement, so the table is the population and its minimiser without privacy the truth. No
 model is right for it. "credit" is made up, in units in which such tables come: skewed amounts, counts and status codes. One
 JSON line a table, with a number for each coefficient: coverage, the median width over the forecast for the spread of the
-column and the share of the rarer outcome, the median width over that without privacy, and how often the interval rests on a
-supposition because the noise hid what the rows tell.
+column and the share of the rarer outcome, the median width over that without privacy, how often the interval rests on a
+supposition because the noise hid what the rows tell, and how often it is infinite. All but the last are of finite intervals,
+and null if none is.
 
 One sample and one release of weights, frame and curvatures serve all columns of a table, and each column has its own sums.
 So each column has exactly the law of a fit that names it alone.
@@ -181,16 +182,20 @@ def measured(table: str, n: int, epsilon: float, repetitions: int) -> dict[str, 
     supposed = [[name for each in evidence for name in supposed_of(each)] for evidence in found]
     errors = estimates - known["truth"].to_numpy()
     expected = np.array([plan.margin(one) * plan.spread_of(one) for plan in plans for one in plan.combinations])
-    width, plain = np.median(margins, axis=0), 1.96 * known["error"].to_numpy() / np.sqrt(n)
+    are_finite, plain = np.isfinite(margins), 1.96 * known["error"].to_numpy() / np.sqrt(n)
+    width = np.nanmedian(np.where(are_finite, margins, np.nan), axis=0)
+    covers = np.where(are_finite, np.abs(errors) <= margins, np.nan)
     return {
         "names": list(known.index),
-        "coverage": np.mean(np.abs(errors) <= margins, axis=0).round(4).tolist(),
+        "coverage": np.nanmean(covers, axis=0).round(4).tolist(),
         "beside_forecast": (width / (expected / known["spread"].to_numpy())).round(3).tolist(),
         "width": (width / plain).round(3).tolist(),
         "error": (np.sqrt(np.mean(np.square(errors), axis=0)) / plain * 1.96).round(3).tolist(),
         "bias": (np.mean(errors, axis=0) / plain * 1.96).round(3).tolist(),
-        "supposed": np.mean([[one.name in names for one in named] for names in supposed], axis=0).round(4).tolist(),
-        "infinite": float(np.mean(~np.isfinite(margins))),
+        "supposed": np.mean(are_finite & np.array([[one.name in names for one in named] for names in supposed]), axis=0)
+        .round(4)
+        .tolist(),
+        "infinite": np.mean(~are_finite, axis=0).round(4).tolist(),
         "rate": round(float(labels.mean()), 4),
         "hidden": round(models[0].plan(n).intervals.hidden, 4),
         "seconds": round((time.time() - began) / repetitions, 3),
@@ -213,13 +218,13 @@ def _unit(text: str) -> float:
 
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
-    print("table      coefficient                              n  coverage  width  beside forecast  supposed")
+    print("table      coefficient                              n  coverage  width  beside forecast  supposed  infinite")
     for line in lines:
-        parts = zip(*(line[name] for name in ("names", "coverage", "width", "beside_forecast", "supposed")), strict=True)
-        for name, coverage, width, beside, supposed in parts:
+        columns = ("names", "coverage", "width", "beside_forecast", "supposed", "infinite")
+        for name, coverage, width, beside, supposed, infinite in zip(*(line[column] for column in columns), strict=True):
             print(
                 f"{line['table']:10s} {name:34s} {line['n']:7d}  {coverage:8.3f}  {width:5.2f}  {beside:15.2f}  "
-                f"{supposed:8.3f}"
+                f"{supposed:8.3f}  {infinite:8.3f}"
             )
 
 

@@ -524,3 +524,79 @@ def test_a_combination_that_no_row_tells_from_another_has_the_least_direction():
     expected = [labels[levels[:, place] == 1.0].mean() for place in (0, 1)]
     odds = [math.log(each / (1.0 - each)) for each in expected]
     assert uncertainty_of_interest(evidence).estimates[0] == pytest.approx(odds[1] - odds[0], abs=5e-3)
+
+
+def decided(times):
+    """Rows whose columns nearly decide the outcome, released at weights that a ridge held back."""
+    rng = np.random.default_rng(1)
+    design, _ = rows_of()
+    labels = (rng.uniform(size=N) < 1.0 / (1.0 + np.exp(-times * design @ WEIGHTS))).astype(float)
+    truth, _ = minimiser((design, labels))
+    facts = facts_of(curvature_deviation=5.0, slope_deviation=10.0, sums_deviations=(10.0, 2.0, 10.0))
+    return truth[0], released(facts, 0.2 * truth, noise=(5.0, 10.0), entropy=rng, rows=(design, labels))
+
+
+@pytest.mark.parametrize("times", [10.0, 20.0])
+def test_where_columns_nearly_decide_the_outcome_the_coefficient_is_unknown(times):
+    """One step from weights that a ridge held back ends far from it, and an interval around that would miss it."""
+    truth, evidence = decided(times)
+    wanted = evidence.frame.matrix @ np.array([1.0, 0.0, 0.0])
+    direction = directions_of(evidence.facts, (FIRST,), evidence.frame, evidence.near, evidence.curvature)[0]
+    estimate, *parts, _ = debiased._errors(evidence, evidence.near, 0, direction)
+    assert abs(estimate - truth) > 3.0 * math.hypot(*parts)
+    assert abs(estimate) / np.linalg.norm(wanted[:2]) > 1.0
+    assert supposed_of(evidence) == ("x0",)
+    assert np.isinf(uncertainty_of_interest(evidence).intervals(0.95)).all()
+
+
+@pytest.mark.parametrize(("left_open", "times"), [(0.9, 1.0), (0.41, 1.0), (0.2, 2.0), (0.05, 8.0)])
+def test_the_less_is_left_open_of_the_outcome_the_larger_coefficients_are_supposed(left_open, times):
+    """At weights of 0 both outcomes are equally frequent, so a quarter of the rows is their variance."""
+    evidence = released(facts_of(), np.zeros(3))
+    curvature = evidence.curvature.copy()
+    curvature[-1, -1] = left_open * N / 4.0 * CONSTANT**2
+    evidence = replace(evidence, curvature=curvature)
+    none = replace(evidence.near, weights=np.zeros(3))
+    assert debiased._times_usual(evidence, none) == pytest.approx(times)
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.5])
+def test_a_rare_outcome_is_not_taken_for_one_that_the_columns_decide(rate):
+    """The curvature is small because the outcome is rare, which the weights tell."""
+    evidence = released(facts_of(), np.array([0.1, 0.0, math.log(rate / (1.0 - rate)) / CONSTANT]))
+    assert debiased._times_usual(evidence, replace(evidence.near, weights=evidence.start)) == 1.0
+
+
+LEFT = {
+    # size in scores, how far the steps moved it, whether it is known, what is added
+    "usual": (1.1, 0.6, True, 0.0),
+    "large, and near": (1.3, 0.3, True, 0.5 * 0.3**2),
+    "large, and far": (1.3, 0.5, False, math.inf),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_a_large_coefficient_errs_by_what_the_steps_to_it_leave_or_is_unknown(name):
+    size, moved, is_known, added = LEFT[name]
+    evidence = released(facts_of(), WEIGHTS)
+    wanted = evidence.frame.matrix @ np.array([1.0, 0.0, 0.0])
+    unit = float(np.linalg.norm(wanted[:2]))
+    start = evidence.start + ((size - moved) * unit - float(wanted @ evidence.start)) * wanted / float(wanted @ wanted)
+    evidence, near = replace(evidence, start=start), evidence.near
+    direction = directions_of(evidence.facts, (FIRST,), evidence.frame, near, evidence.curvature)[0]
+    found = debiased._if_settled(evidence, near, 0, direction, True, (size * unit, 0.1, 0.2, 0.0, True))
+    assert found[-1] is is_known
+    if is_known:
+        assert found[1:3] == pytest.approx((0.1, math.hypot(0.2, added * unit)))
+    else:
+        assert found[1] == math.inf
+
+
+@pytest.mark.parametrize(("shift", "is_known"), [(0.4, True), (0.6, False)])
+def test_a_step_that_moves_scores_far_leaves_nothing_known(shift, is_known):
+    evidence = released(facts_of(), WEIGHTS)
+    near = replace(evidence.near, shift=shift, supposed=np.zeros((3, 3)))
+    direction = directions_of(evidence.facts, (FIRST,), evidence.frame, near, evidence.curvature)[0]
+    found = debiased._if_settled(evidence, near, 0, direction, False, (0.0, 0.1, 0.2, 0.0, True))
+    assert found[-1] is is_known
+    assert math.isfinite(found[1]) is is_known

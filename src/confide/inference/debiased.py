@@ -18,11 +18,11 @@ import math
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, reduce
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from confide.array_types import Array
 from confide.erm.moment_sums import Frame
@@ -130,12 +130,25 @@ _MOST_SUPPOSED = 0.1
 _USUAL_EFFECT, _USUAL_INTERCEPT = 1.0, 3.0
 """What is supposed of coefficients where the noise hides them: standard deviations of scores that one spread of a column
 makes, and of the intercept."""
+LEAST_OPEN = 0.4
+"""The least part of the variance of the outcome that usual columns leave open. Where it is r, coefficients are supposed to
+be this over r times as large as usual."""
+LARGE, _FARTHEST = 1.2, 0.4
+"""A coefficient that moves scores by more than the first for one spread of its column is unknown if the steps to it moved it
+by more than the second: the curvature changes along them, and they end too early."""
+_LARGEST_SHIFT = 0.5
+"""The largest mean square by which a step moves scores and leaves the curvature known. These four numbers were chosen on KDD
+Cup 99 and made-up rows (benchmarks/notes/intervals_of_one_coefficient.md)."""
 _BEND_OF_CURVATURE = 0.2
 """The relative change of a row's curvature for each unit of its score, for usual rows. That of the logistic loss is at most
 1 (benchmarks/interest_of_tables.py)."""
 _QUANTILE = 1.96
 _N_POINTS = 20_000
 _PRIMES = (3, 5, 7)
+_Errors: TypeAlias = tuple[float, float, float, float, bool]
+"""The estimate of one combination, the standard deviations of its errors, and whether the rows alone decide them.
+
+The errors are due to sampling, to Gaussian parts of the noise, and to the noise on the sum of slopes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,9 +493,10 @@ class InterestEvidence(CheckedEvidence):
 def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     """Estimates of the combinations, without the pull of the ridge, and the distribution of their errors.
 
-    Every interval is finite. Where the noise hides how a column differs from the others, the last step would lead nowhere.
-    Then the estimate is that of the weights near which it would have been taken, and the interval covers their noise and
-    what is supposed of coefficients; `supposed_of` names these.
+    Where the noise hides how a column differs from the others, the last step would lead nowhere. Then the estimate is that
+    of the weights near which it would have been taken, and the interval covers their noise and what is supposed of
+    coefficients. Where the columns nearly decide the outcome no such supposition holds, and a large coefficient may lie far
+    from weights that a ridge held back: then the interval is infinite. `supposed_of` names both.
     """
     errors_of_all = _errors_of_all(evidence)
     estimates, sampling, gaussian, of_sums = (np.array(column) for column in list(zip(*errors_of_all, strict=True))[:4])
@@ -496,18 +510,68 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
 
 
 def supposed_of(evidence: InterestEvidence) -> tuple[str, ...]:
-    """Names of the combinations whose intervals rest on a supposition, because the noise hides what the rows tell.
+    """Names of the combinations whose intervals rest on a supposition or are infinite: the noise hides what the rows tell.
 
-    That is where the last step was not taken, and a tenth of the variance before it or more is what was supposed.
+    An interval rests on a supposition if the last step was not taken, and a tenth of the variance before it or more is what
+    was supposed.
     """
     errors_of_all = zip(evidence.combinations, _errors_of_all(evidence), strict=True)
     return tuple(one.name for one, (*_, is_known) in errors_of_all if not is_known)
 
 
-def _errors_of_all(evidence: InterestEvidence) -> list[tuple[float, float, float, float, bool]]:
+def _errors_of_all(evidence: InterestEvidence) -> list[_Errors]:
     near = evidence.near
     directions = directions_of(evidence.facts, evidence.combinations, evidence.frame, near, evidence.curvature)
-    return [_errors(evidence, near, place, direction) for place, direction in enumerate(directions)]
+    times = _times_usual(evidence, near)
+    more = (times**2 - 1.0) * near.supposed
+    near = replace(near, noise=near.noise + more, supposed=near.supposed + more)
+    is_usual = times <= 1.0 and near.shift <= _LARGEST_SHIFT
+    return [
+        _if_settled(evidence, near, place, direction, is_usual, _errors(evidence, near, place, direction))
+        for place, direction in enumerate(directions)
+    ]
+
+
+def _times_usual(evidence: InterestEvidence, near: Near) -> float:
+    """How many times as large as usual coefficients are supposed to be: once, unless the columns nearly decide the outcome.
+
+    Of outcomes with the mean q, right probabilities p leave the part (mean of p (1 - p)) / (q (1 - q)) of the variance open.
+    The curvature tells the mean. For columns that are normal and independent in the frame, the weights tell q.
+    """
+    facts, curvature, times = evidence.facts, evidence.curvature, 1.0
+    rows = curvature_of_rows(facts, curvature)
+    for weights in (evidence.start, near.weights):
+        score = float(weights[-1]) * CONSTANT if facts.intercept > 0.0 else 0.0
+        spread = 1.0 + math.pi / 8.0 * float(np.sum(weights[: facts.n_features] ** 2))
+        varies = 8.0 * facts.usual_curvature * float(expit(score / math.sqrt(spread)) * expit(-score / math.sqrt(spread)))
+        times = max(times, LEAST_OPEN * varies / rows)
+    return times
+
+
+def _if_settled(
+    evidence: InterestEvidence, near: Near, place: int, direction: Array, is_usual: bool, errors: _Errors
+) -> _Errors:
+    """The errors of an estimate, with what the steps to a large one leave of it; infinite if the rows do not decide it.
+
+    What they leave is of the order of half the square of what they moved, in scores for one spread of the column.
+    """
+    estimate, sampling, others, of_sums, is_known = errors
+    wanted, bend = _wanted(evidence.facts, evidence.combinations[place], evidence.frame), float(evidence.sums[place, 1])
+    size = float(np.linalg.norm(wanted[: evidence.facts.n_features])) or math.inf
+    moved = abs(estimate - float(wanted @ evidence.start)) / size
+    if abs(estimate) / size > LARGE:
+        others, is_known = math.hypot(others, 0.5 * moved**2 * size), is_known and moved <= _FARTHEST
+        is_usual = is_usual and moved <= _FARTHEST
+    errors = estimate, sampling, others, of_sums, is_known
+    if is_usual:
+        return errors
+    reach = float(wanted @ direction)
+    if is_known and near.shift <= _LARGEST_SHIFT and reach > 0.0:
+        alone = replace(near, sampling=np.zeros_like(near.sampling), noise=near.supposed)
+        of_supposed = reach * _second_order(evidence.facts, alone, evidence.curvature, wanted, direction)
+        if of_supposed <= math.sqrt(_MOST_SUPPOSED) * math.hypot(sampling, others, of_sums) * bend:
+            return errors
+    return estimate, math.inf, 0.0, 0.0, False
 
 
 @lru_cache(maxsize=8)
@@ -528,11 +592,8 @@ def independent_points(*, is_laplace: bool, place: int) -> Array:
     return answer
 
 
-def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array) -> tuple[float, float, float, float, bool]:
-    """The estimate of one combination, the standard deviations of its errors, and whether the rows alone decide them.
-
-    The errors are due to sampling, to Gaussian parts of the noise, and to the noise on the sum of slopes.
-    """
+def _errors(evidence: InterestEvidence, near: Near, place: int, direction: Array) -> _Errors:
+    """The errors of one combination, if the curvature is that near the minimiser."""
     facts, curvature = evidence.facts, evidence.curvature
     wanted = _wanted(facts, evidence.combinations[place], evidence.frame)
     pull, bend, square = evidence.sums[place].tolist()
@@ -865,7 +926,7 @@ def uncertainty_of_risks(evidence: InterestEvidence) -> Uncertainty:
     among_rows = facts.design.variance_factor * sizes * (largest - sizes) / risks.n_rows
     together = 2.0 * rates * np.sum((wanted @ sampling) * gradients, axis=1)
     of_others = np.sum((gradients @ sampling) * gradients, axis=1)
-    own = (rates * coefficients.sampling_error) ** 2
+    own = (np.maximum(rates, np.finfo(float).tiny) * coefficients.sampling_error) ** 2
     from_rows = np.sqrt(np.maximum(own + together + of_others, 0.25 * own) + among_rows)
     of_noise = np.sum((gradients @ noise) * gradients, axis=1) + (risks.count_deviation * risks.differences) ** 2
     errors = np.zeros((0, len(rates)))

@@ -13,6 +13,8 @@ from confide.array_types import Array, Weights
 from confide.erm.source import RowSource
 from confide.errors import ParameterError
 from confide.inference.debiased import (
+    LARGE,
+    LEAST_OPEN,
     OF_OTHERS,
     Combination,
     Facts,
@@ -357,6 +359,12 @@ class InterestPlan:
                 f"for tables in which about one row in five has the rarer outcome; {of_half:.2g} times as wide if half of "
                 f"the rows have it, {of_tenth:.2g} times if one in ten has it, and several times as wide for columns whose "
                 f"few huge numbers decide the outcome, unless their scale is a logarithm"
+            )
+            document["unknown"] = (
+                f"an interval is infinite, at the full price, if the rows show that the columns nearly decide the outcome "
+                f"(they leave less than {LEAST_OPEN:.0%} of its variance open), or that the coefficient is large (it moves "
+                f"log-odds by more than {LARGE:g} for one standard deviation of its column), and the budget is too small to "
+                f"follow it. No public fact tells this before: if you expect either, take a larger budget or more rows"
             )
         return document | self.facts.design.lines()
 

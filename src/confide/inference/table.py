@@ -164,7 +164,8 @@ _HIDDEN_NOTE = (
 SUPPOSED_NOTE = (
     "the noise hides how the column differs from the others. The estimate is that of the weights before the last step, and "
     "the interval rests on a supposition beside the rows: that a standard deviation of a column moves log-odds by about 1 "
-    "at most."
+    "at most. It is infinite where the columns nearly decide the outcome, or the coefficient is so large that the ridge "
+    "held it back: then nothing is known."
 )
 _RISK_DIFFERENCE = (
     "the difference of two probabilities of the outcome, on average over the population's rows: of each row with this level "
@@ -285,7 +286,8 @@ class CoefficientTable:
     adjust : str
         The method by which p-values are corrected for the family of all coefficients but intercepts; empty for none.
     supposed : tuple of str
-        Names of the coefficients whose intervals rest on a supposition, because the noise hid what the rows tell.
+        Names of the coefficients whose intervals rest on a supposition or are infinite, because the noise hid what the
+        rows tell.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -379,7 +381,7 @@ class CoefficientTable:
             *((True, sentence) for sentence in self.design.sentences),
             (self.assumes_equal_variance, "Sampling errors assume that residuals have the same variance in all rows."),
             (self.is_centred, _CENTRED_NOTE),
-            (hides, _HIDDEN_NOTE),
+            (hides and not self.is_of_interest, _HIDDEN_NOTE),
             (bool(self.supposed), f"{listed(self.supposed)}: {SUPPOSED_NOTE}"),
             (
                 self.is_of_interest and not self.adjust.startswith("fdr"),

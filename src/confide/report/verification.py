@@ -43,6 +43,8 @@ from confide.training.plan import AnyPlan
 VERIFIED, FAILED, UNCHECKED = "verified", "failed", "not checked"
 _MOST_DOUBT = 0.25
 """In grid steps: where rounding leaves more doubt than this, a weight is not compared with the grid of their noise."""
+_MOST_CHANCE = 0.01
+"""Where more than this part of other weights would lie on the grid too, that these do shows nothing."""
 _ROUNDING_OF_SUMS = 1e-6
 """Relative: what is computed from released sums again differs by far less on another machine."""
 _SUMS = (
@@ -97,12 +99,12 @@ def verify(
     findings += _findings_of_plan(model, written_by)
     findings.append(_finding_of_schema(released_model(model).schema, schema))
     findings += _findings_of_ledger(model, ledger, sha256)
-    findings += _stated_alone(released_model(model), written_by)
+    findings += _stated_alone(released_model(model), written_by, has_form=getattr(model, "penalty", None) is not None)
     assumed = "What the guarantee assumes about people, rows and other releases: the report lists the points to confirm."
     return (*findings, Finding(UNCHECKED, assumed))
 
 
-def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
+def _stated_alone(released: ReleasedModel, written_by: str, *, has_form: bool) -> list[Finding]:
     """What the file says and nothing else confirms. With the checks, these findings cover every part of a model's file."""
     kept = {"intervals": released.evidence, "interest": released.interest}
     sums = [f"{name}.{part}" for name, value in kept.items() if value is not None for part in _SUMS]
@@ -121,6 +123,10 @@ def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
         )
     numbers = "The released numbers, and that their noise was drawn as planned on the machine of the fit: no file shows it."
     names = "Names of columns and of classes, and the bound on rows: no schema declares them."
+    strengths = (
+        "How strongly the ridge holds each column beside the others: the same plan may hold for other strengths, and "
+        "weights on the grid of their noise for one strength lie there for four times as much too."
+    )
     unnamed = encoder is not None and encoder.schema.target is None and bool(released.domain)
     unused = tuple(f"parameters.{name}" for name in ("cluster_effect", "population_size", "mean_sample_weight"))
     bounded = number_column(released.schema) is not None
@@ -135,6 +141,7 @@ def _stated_alone(released: ReleasedModel, written_by: str) -> list[Finding]:
             "What was declared of the sample: no intervals rest on it.",
             unused,
         ),
+        (has_form, strengths, ("parameters.penalty",)),
         (bounded, "The parameter target_bound: the schema bounds the target.", ("parameters.target_bound",)),
         (released.prior is not None, "The weights of the prior, and where they came from.", ("prior",)),
     )
@@ -349,12 +356,14 @@ def _finding_of_grid(model: Any, plan: AnyPlan) -> list[Finding]:
         # The noise was on the weights of rows in the norm of the form, which are found from these up to rounding.
         steps = form.weights_in_norm(steps)
         doubts = form.rounding(steps)
-    shows = doubts <= _MOST_DOUBT
-    if not shows.any():
-        return []
-    if (np.abs(steps - np.rint(steps)) <= doubts)[shows].all():
-        return [Finding(VERIFIED, f"Every released weight is a multiple of 2^{plan.lattice.exponent}, as its noise says.")]
-    return [Finding(FAILED, f"Some weight is no multiple of 2^{plan.lattice.exponent}: it was changed after the release.")]
+    grid, shows = f"2^{plan.lattice.exponent}", doubts <= _MOST_DOUBT
+    if (np.abs(steps - np.rint(steps)) > doubts)[shows].any():
+        return [Finding(FAILED, f"Some weight is no multiple of {grid}: it was changed after the release.")]
+    # The part of other weights that would pass: rounding leaves doubts, and their binary digits end.
+    chance = float(np.prod(np.minimum(1.0, 2.0 * doubts + np.abs(steps) * 2.0**-52)[shows & (steps != 0.0)]))
+    if chance <= _MOST_CHANCE:
+        return [Finding(VERIFIED, f"Every released weight is a multiple of {grid}, as its noise says.")]
+    return [Finding(UNCHECKED, f"Rounding hides whether the released weights are multiples of {grid}, as their noise says.")]
 
 
 def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
