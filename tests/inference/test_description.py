@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable
+from confide.inference.description import NOT_LISTED, ColumnTable, Description
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
@@ -17,9 +17,9 @@ from confide.privacy.tables import Tables, counted, moments_of
 N, BINS = 4000, 32
 EDGES = tuple(np.linspace(0.0, 160.0, BINS + 1).tolist())
 TABLES = (
-    CategoryTable("colour", ("red", "green", "blue", NOT_LISTED)),
-    NumberTable("size", 0.0, 160.0, EDGES, True, "cm"),
-    CategoryTable("sex", ("f", "m")),
+    ColumnTable("colour", ("red", "green", "blue", NOT_LISTED)),
+    ColumnTable("size", (), EDGES, True, "cm"),
+    ColumnTable("sex", ("f", "m")),
 )
 SIZES = (4, BINS + 1, 2, 8)
 QUANTILES = (0.1, 0.5, 0.9)

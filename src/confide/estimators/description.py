@@ -17,7 +17,7 @@ from confide.estimators.evaluation import levels_shown
 from confide.expected_noise import sentence_of_waste
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
-from confide.inference.description import CategoryTable, Description, NumberTable, checked_quantiles
+from confide.inference.description import ColumnTable, Description, checked_quantiles
 from confide.inference.intervals import checked_level
 from confide.inference.rates import LEAST_SIGNAL
 from confide.known_words import listed_unknown
@@ -49,15 +49,12 @@ class _Layout:
 
     columns: tuple[Column, ...]
     lines: tuple[NumberColumn | None, ...]
-    tables: tuple[CategoryTable | NumberTable, ...]
+    tables: tuple[ColumnTable, ...]
     cross: tuple[tuple[int, int], ...]
 
     def query(self, neighbours: Neighbours, persons: int) -> Tables:
         """The numbers of cells of all tables, and how many columns are numbers."""
-        single = [
-            len(table.levels) if isinstance(table, CategoryTable) else len(table.edges) - 1 + table.has_missing
-            for table in self.tables
-        ]
+        single = [table.n_cells for table in self.tables]
         sizes = (*single, *(single[first] * single[second] for first, second in self.cross))
         if sum(sizes) > _MOST_CELLS:
             raise ParameterError(
@@ -219,11 +216,11 @@ def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int,
     return positions[0], positions[1]
 
 
-def _table_of(column: Column) -> CategoryTable | NumberTable:
+def _table_of(column: Column) -> ColumnTable:
     if column.is_number:
         even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
-        return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, bool(column.missing), column.unit)
-    return CategoryTable(column.name, levels_shown(column))
+        return ColumnTable(column.name, (), even.knots_with_bounds, bool(column.missing), column.unit)
+    return ColumnTable(column.name, levels_shown(column))
 
 
 def _sums(plan: SumPlan[Tables], layout: _Layout, read: ReadColumns, entropy: Entropy) -> ReleasedTables:
@@ -245,9 +242,9 @@ def _sums(plan: SumPlan[Tables], layout: _Layout, read: ReadColumns, entropy: En
     return released
 
 
-def _cells(table: CategoryTable | NumberTable, values: Any) -> NDArray[np.int64]:
+def _cells(table: ColumnTable, values: Any) -> NDArray[np.int64]:
     """The cell of each row (n,) in the table of one column: a function of its own cell and of public facts."""
-    if isinstance(table, CategoryTable):
+    if table.levels:
         # A category without a level has a negative one, and the last cell is there for it.
         return np.where(values < 0, len(table.levels) - 1, values).astype(np.int64)
     numbers = values.astype(np.float64)

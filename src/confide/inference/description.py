@@ -7,7 +7,7 @@ sampling error.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +185,7 @@ class Description:
         What the release cost, and its noise.
     released : ReleasedTables
         The noisy sums, of which everything else is made.
-    tables : tuple of CategoryTable and NumberTable
+    tables : tuple of ColumnTable
         What the first of the released tables are.
     cross : tuple of pairs of int
         For each further table, the positions of its two columns among `tables`.
@@ -202,7 +202,7 @@ class Description:
 
     plan: SumPlan[Tables]
     released: ReleasedTables
-    tables: tuple[CategoryTable | NumberTable, ...]
+    tables: tuple[ColumnTable, ...]
     cross: tuple[tuple[int, int], ...]
     wanted_quantiles: tuple[float, ...]
     level: float
@@ -223,12 +223,19 @@ class Description:
     @property
     def categories(self) -> tuple[DescribedCategory, ...]:
         """The columns of categories."""
-        return tuple(column for column in self._columns() if isinstance(column, DescribedCategory))
+        total, described = self.n_rows, []
+        for table, counts in self._tables(lambda table: table.levels):
+            pairs = zip(with_total(counts, total).tolist(), counts.tolist(), strict=True)
+            rates = [self._count_and_share(value, raw, counts.size, total) for value, raw in pairs]
+            of_levels = (dict(zip(table.levels, numbers, strict=True)) for numbers in zip(*rates, strict=True))
+            described.append(DescribedCategory(table.name, *of_levels))
+        return tuple(described)
 
     @property
     def numbers(self) -> tuple[DescribedNumber, ...]:
         """The columns of numbers."""
-        return tuple(column for column in self._columns() if isinstance(column, DescribedNumber))
+        pairs = zip(self._tables(lambda table: table.edges), self.released.moments, strict=True)
+        return tuple(self._number(table, counts, moments, self.n_rows) for (table, counts), moments in pairs)
 
     @property
     def cross_tables(self) -> tuple[CrossTable, ...]:
@@ -236,11 +243,10 @@ class Description:
         if not self.cross:
             return ()
         total = self.n_rows
-        margins = [with_total(self._unbiased(counts), total) for counts in self.released.counts[: len(self.tables)]]
+        margins = [with_total(counts, total) for _, counts in self._tables(lambda _: (True,))]
         crossed = []
         for pair, released in zip(self.cross, self.released.counts[len(self.tables) :], strict=True):
-            # Cross tables are those of categories.
-            levels = tuple(table.levels for table in map(self.tables.__getitem__, pair) if isinstance(table, CategoryTable))
+            first, second = map(self.tables.__getitem__, pair)
             rows, columns = (margins[place] for place in pair)
             counts = self._unbiased(released).reshape(len(rows), len(columns))
             agreed, size = with_margins(counts, rows, columns), counts.size
@@ -251,28 +257,17 @@ class Description:
                 )
                 for values, raws in zip(agreed.tolist(), counts.tolist(), strict=True)
             )
-            crossed.append(CrossTable((self.tables[pair[0]].name, self.tables[pair[1]].name), (levels[0], levels[1]), made))
+            crossed.append(CrossTable((first.name, second.name), (first.levels, second.levels), made))
         return tuple(crossed)
 
     def _unbiased(self, released: Array) -> Array:
         """The counts of one table; the error that the noise made in a public total is taken evenly from all cells."""
         return released + (self.n_rows - released.sum()) / released.size if self.n_rows_is_public else released
 
-    def _columns(self) -> list[DescribedCategory | DescribedNumber]:
-        """All columns, in the order of `tables`."""
-        total = self.n_rows
-        moments, columns = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
-        # The cross tables come after the tables of columns.
-        for table, released in zip(self.tables, self.released.counts, strict=False):
-            counts = self._unbiased(released)
-            if isinstance(table, NumberTable):
-                columns.append(self._number(table, counts, next(moments), total))
-                continue
-            pairs = zip(with_total(counts, total).tolist(), counts.tolist(), strict=True)
-            rates = [self._count_and_share(value, raw, counts.size, total) for value, raw in pairs]
-            of_levels = (dict(zip(table.levels, numbers, strict=True)) for numbers in zip(*rates, strict=True))
-            columns.append(DescribedCategory(table.name, *of_levels))
-        return columns
+    def _tables(self, kind: Callable[[ColumnTable], tuple[object, ...]]) -> list[tuple[ColumnTable, Array]]:
+        """The tables of the columns of a kind, each with its counts. The cross tables come after them."""
+        pairs = zip(self.tables, self.released.counts, strict=False)
+        return [(table, self._unbiased(counts)) for table, counts in pairs if kind(table)]
 
     def _count_and_share(self, value: float, raw: float, size: int, total: float) -> tuple[Rate, Rate]:
         """A count of a table of this size, and its share of all rows.
@@ -317,7 +312,7 @@ class Description:
         kurtosis = 0.5 * self.plan.excess_kurtosis
         return deviation_of_moments(self.plan) * math.sqrt(squares) * quantile_of(self.level, kurtosis)
 
-    def _number(self, table: NumberTable, counts: Array, moments: Array, total: float) -> DescribedNumber:
+    def _number(self, table: ColumnTable, counts: Array, moments: Array, total: float) -> DescribedNumber:
         bins = len(table.edges) - 1
         present = float(counts[:bins].sum()) if table.has_missing else total
         missing = None
@@ -331,9 +326,10 @@ class Description:
         rows = tuple(with_total(counts[:bins], max(0.0, min(present, total))).tolist())
         return DescribedNumber(table.name, mean, deviation, values, missing, rows, table.edges, table.unit)
 
-    def _mean_and_deviation(self, table: NumberTable, moments: Array, present: float) -> tuple[Rate, Rate]:
+    def _mean_and_deviation(self, table: ColumnTable, moments: Array, present: float) -> tuple[Rate, Rate]:
         """Of the cells that are not missing, in the unit of the column; by the delta method."""
-        half_range, middle = 0.5 * (table.high - table.low), 0.5 * (table.high + table.low)
+        low, high = table.edges[0], table.edges[-1]
+        half_range, middle = 0.5 * (high - low), 0.5 * (high + low)
         first, second = float(np.clip(moments[0] / present, -1.0, 1.0)), float(np.clip(moments[1] / present, 0.0, 1.0))
         # The number of cells is noisy where some may be missing.
         of_cells = np.array([*np.ones(len(table.edges) - 1), *np.zeros(int(table.has_missing))])
@@ -345,7 +341,7 @@ class Description:
         squared = within(variance, variance - doubt, variance + doubt, 0.0, 1.0)
         return mean.scaled(half_range, middle), squared.mapped(math.sqrt).scaled(half_range)
 
-    def _quantile_of(self, table: NumberTable, counts: Array, q: float) -> Rate:
+    def _quantile_of(self, table: ColumnTable, counts: Array, q: float) -> Rate:
         """A quantile and the edges between which it lies, from the noisy numbers of cells below each edge.
 
         D_j is the number of cells below edge j, less q times that of all cells. Below the quantile D is negative, and from
@@ -444,32 +440,28 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryTable:
-    """A table of a release: the levels of one column, by cell."""
-
-    name: str
-    levels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NumberTable:
-    """A table of a release: the bins of one column, and a cell for missing ones where the schema allows them.
+class ColumnTable:
+    """A table of a release: the levels of one column by cell; or the bins of its numbers, and a cell for missing ones.
 
     Parameters
     ----------
     name : of the column
-    low, high : its bounds
-    edges : ends of the bins in the unit of the column, rising
+    levels : of a category; none for a number
+    edges : ends of the bins of a number in the unit of the column, rising, from its low to its high
     has_missing : whether the last cell is that of missing numbers
-    unit : of the numbers, if the schema names it
+    unit : of the numbers, if the schema names one
     """
 
     name: str
-    low: float
-    high: float
-    edges: tuple[float, ...]
-    has_missing: bool
+    levels: tuple[str, ...] = ()
+    edges: tuple[float, ...] = ()
+    has_missing: bool = False
     unit: str | None = None
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells the table has."""
+        return len(self.levels) or len(self.edges) - 1 + self.has_missing
 
 
 def _percent(rate: Rate) -> tuple[str, str, str]:
