@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import isclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -132,7 +133,7 @@ def named(text: str) -> Any:
             member = getattr(member, part)
     except (ImportError, AttributeError) as error:
         raise FileError(f"{text} cannot be imported: {error}.") from error
-    return member() if isinstance(member, type) else member
+    return member() if isclass(member) else member
 
 
 # What a release published, as numbers: vectors, JSON values, fitted estimators and errors become rows of a matrix.
@@ -173,8 +174,10 @@ def leaves(outcome: Any, path: str = "") -> Iterator[Leaf]:
         case np.ndarray():
             for index, value in enumerate(outcome.ravel().tolist()):
                 yield from leaves(value, f"{path}{index}.")
-        case str() | bytes():
-            yield path, outcome if isinstance(outcome, str) else repr(outcome), 1.0
+        case str():
+            yield path, outcome, 1.0
+        case bytes():
+            yield path, repr(outcome), 1.0
         case Sequence():
             yield f"{path}length", None, float(len(outcome))
             for index, value in enumerate(outcome):

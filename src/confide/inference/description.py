@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_list, is_number
 from confide.inference.rates import HIDDEN, LEAST_SIGNAL, UNKNOWN, Rate, quantile_of, within
 from confide.known_words import printable_line
 from confide.privacy.noisy_sum import SumPlan
@@ -472,9 +472,8 @@ def _percent(rate: Rate) -> tuple[str, str, str]:
 
 def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     """Quantiles strictly between 0 and 1, in rising order; there may be none."""
-    given = tuple(quantiles) if isinstance(quantiles, Sequence) and not isinstance(quantiles, str) else (None,)
-    numbers = all(isinstance(q, (int, float)) and not isinstance(q, bool) and 0.0 < q < 1.0 for q in given)
-    if not numbers or list(given) != sorted(set(given)):
+    given = tuple(quantiles) if is_list(quantiles) else (None,)
+    if not all(is_number(q) and 0.0 < q < 1.0 for q in given) or list(given) != sorted(set(given)):
         raise ParameterError(
             "quantiles must be numbers strictly between 0 and 1, in rising order, such as (0.25, 0.5, 0.75)."
         )

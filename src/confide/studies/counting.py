@@ -109,6 +109,11 @@ class ColumnCounts:
     outside: Counter[float] = field(default_factory=Counter)
 
     @property
+    def is_target(self) -> bool:
+        """Whether it is the column that is predicted."""
+        return isinstance(self.described, Target)
+
+    @property
     def clipped(self) -> int:
         """Numbers outside the bounds."""
         return self.below + self.above
@@ -168,7 +173,7 @@ class ColumnCounts:
 
     def _add_levels(self, piece: Batch, cells: Any) -> None:
         known = {canonical_label(level): position for position, level in enumerate(self.described.labels)}
-        also_known = positions_by_label(self.described.labels) if isinstance(self.described, Target) else known
+        also_known = positions_by_label(self.described.labels) if self.is_target else known
         what = f'column "{self.name}"'
         words: dict[str | None, int] = {word: len(known) for word in MISSING_WORDS if word not in known}
         words |= {canonical_label(code): _MISSING for code in self.described.missing_codes}

@@ -228,7 +228,7 @@ def _first_of(names: Sequence[str]) -> str:
 
 
 def _of_column(column: ColumnCounts, refuse: _Say, note: _Say) -> None:
-    what = f'{"target" if isinstance(column.described, Target) else "column"} "{column.name}"'
+    what = f'{"target" if column.is_target else "column"} "{column.name}"'
     rows = column.rows
     if column.decimal_commas:
         refuse(
@@ -244,7 +244,7 @@ def _of_column(column: ColumnCounts, refuse: _Say, note: _Say) -> None:
     if column.infinite:
         refuse(f"{what}: {percent(column.infinite, rows)} of the cells are infinite. Leave them empty.")
     _of_missing(column, what, refuse, note)
-    if isinstance(column.described, Target):
+    if column.is_target:
         if column.unlisted:
             refuse(
                 f"{what}: {percent(column.unlisted, rows)} of the cells are none of the labels of the schema. Correct the "
@@ -304,7 +304,7 @@ def _of_codes(column: ColumnCounts, what: str, note: _Say) -> None:
     shown = f" ({listed_codes(codes[:_MOST_NAMES])})" if column.remembers else ""
     part = percent(sum(column.outside[code] for code in codes), column.rows)
     remedy = "Leave such rows out by a rule that is public."
-    if isinstance(column.described, NumberColumn):
+    if not column.is_target:
         remedy = "If the codebook says so, declare them, as in missing = [999, -9]; otherwise a fit clips them to the bound."
     which = "a number" if len(codes) == 1 else f"{len(codes)} numbers"
     note(
@@ -350,7 +350,7 @@ def rows_of_table(check: TableCheck) -> list[tuple[str, ...]]:
     """One row of text for each column: its name, and the share of cells of each kind. The heads are `HEADS`."""
     return [
         (
-            f"{column.name} (target)" if isinstance(column.described, Target) else column.name,
+            f"{column.name} (target)" if column.is_target else column.name,
             percent(column.as_described, column.rows),
             "" if column.described.bounds is None else percent(column.clipped, column.rows),
             "" if column.described.bounds is not None else percent(column.unlisted, column.rows),
@@ -371,7 +371,7 @@ def verdict(findings: Findings) -> str:
 
 def check_document(check: TableCheck, findings: Findings) -> dict[str, Any]:
     """The check, for programs."""
-    targets = [column for column in check.counted if isinstance(column.described, Target)]
+    targets = [column for column in check.counted if column.is_target]
     document: dict[str, Any] = {
         "note": NOT_FOR_RELEASE,
         "verdict": verdict(findings),
