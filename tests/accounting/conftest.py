@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from confide.accounting.ledger import Ledger
+from confide.privacy.budgets import ApproxDP
 from tests.accounting import postgres_server
 from tests.accounting.network import Network
 
@@ -31,6 +33,15 @@ _NUMBERS = itertools.count()
 def url(server):
     """The URL of a ledger that is not there yet."""
     return server.url(f"study_{next(_NUMBERS)}")
+
+
+@pytest.fixture
+def charged(place):
+    """Where a ledger with three charges is: each module of tests says which places it is about."""
+    ledger = Ledger(place, limit=ApproxDP(4.0, 1e-6), accounting="sum")
+    for budget, purpose in ((0.5, "mean age"), (ApproxDP(1.0, 1e-7), "fit"), (0.25, "SECOND MEAN")):
+        ledger.charge(budget, purpose=purpose)
+    return place
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 
 from confide.accounting.ledger import Ledger
-from confide.errors import BudgetExceeded
+from confide.errors import BudgetExceeded, LedgerError
 from confide.privacy.budgets import PureDP
 
 FORK = multiprocessing.get_context("fork")
@@ -22,6 +22,15 @@ def charge_and_count(place, times, start, results):
             ledger.charge(0.01, purpose=str(os.getpid()))
             granted += 1
     results.put(granted)
+
+
+def charge_until_stopped(place, acknowledged):
+    """Charge, and say so through a pipe, until this process is killed or the ledger fails."""
+    ledger = Ledger(place)
+    with contextlib.suppress(LedgerError):
+        while True:
+            ledger.charge(0.001)
+            os.write(acknowledged, b".")
 
 
 def assert_exact(place, *, limit, processes, times, expected):

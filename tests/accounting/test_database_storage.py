@@ -25,6 +25,7 @@ from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
+from tests.accounting.many_processes import charge_until_stopped
 from tests.accounting.network import COMMIT
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
@@ -39,11 +40,8 @@ def schema_of(url):
 
 
 @pytest.fixture
-def charged(url):
-    """A ledger with three charges."""
-    ledger = Ledger(url, limit=ApproxDP(4.0, 1e-6), accounting="sum")
-    for budget, purpose in ((0.5, "mean age"), (ApproxDP(1.0, 1e-7), "fit"), (0.25, "SECOND MEAN")):
-        ledger.charge(budget, purpose=purpose)
+def place(url):
+    """Where `charged` is."""
     return url
 
 
@@ -296,14 +294,6 @@ def test_a_server_that_does_not_sync_is_refused(server, charged, setting):
     finally:
         switch("on")
     assert Ledger(charged).verify() == 3
-
-
-def charge_until_stopped(url, acknowledged):
-    ledger = Ledger(url)
-    with contextlib.suppress(LedgerError):
-        while True:
-            ledger.charge(0.001)
-            os.write(acknowledged, b".")
 
 
 def test_no_acknowledged_charge_is_lost_when_the_server_is_killed(server, url):

@@ -40,11 +40,8 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def charged(path):
-    """A file with three charges."""
-    ledger = Ledger(path, limit=ApproxDP(4.0, 1e-6), accounting="sum")
-    for budget, purpose in ((0.5, "mean age"), (ApproxDP(1.0, 1e-7), "fit"), (0.25, "SECOND MEAN")):
-        ledger.charge(budget, purpose=purpose)
+def place(path):
+    """Where `charged` is."""
     return path
 
 
@@ -835,7 +832,7 @@ def test_each_charge_is_synced_before_it_returns(path, monkeypatch):
     from confide.accounting import file_storage
 
     Ledger(path, limit=1.0)
-    with contextlib.closing(file_storage._connection(path, "rw")) as connection:
+    with file_storage._connection(path, "rw") as connection:
         settings = {
             name: connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint")
@@ -1014,8 +1011,8 @@ def test_a_connection_that_cannot_be_set_up_is_closed(path, monkeypatch):
 
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *place, **options: connect(*place, factory=Connection, **options))
-    with pytest.raises(sqlite3.OperationalError, match="no pragma"):
-        file_storage._connection(path, "rw")
+    with pytest.raises(sqlite3.OperationalError, match="no pragma"), file_storage._connection(path, "rw"):
+        pass
     assert len(closed) == 1
 
 
@@ -1031,9 +1028,14 @@ def test_tables_and_triggers_of_another_kind_are_refused(charged, statement):
 
 def test_the_whole_file_is_checked_once_and_rows_before_the_first_are_seen(charged, monkeypatch):
     """SQLite's own check, when records are read from the start; numbers from -2^63 on."""
-    asked = []
-    whole = file_storage._single
-    monkeypatch.setattr(file_storage, "_single", lambda connection, query: asked.append(query) or whole(connection, query))
+    asked, connect = [], sqlite3.connect
+
+    class Connection(sqlite3.Connection):
+        def execute(self, statement, *values):
+            asked.append(statement)
+            return super().execute(statement, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *place, **options: connect(*place, factory=Connection, **options))
     ledger = Ledger(charged)
     assert asked.count("PRAGMA integrity_check") == 1
     asked.clear()

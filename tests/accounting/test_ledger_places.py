@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
@@ -15,7 +14,7 @@ from confide import LogisticRegression
 from confide.accounting.ledger import Ledger
 from confide.errors import LedgerError
 from confide.privacy.budgets import ApproxDP, PureDP
-from tests.accounting.many_processes import FORK, assert_exact
+from tests.accounting.many_processes import FORK, assert_exact, charge_until_stopped
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -34,15 +33,6 @@ def kind(request):
 def place(kind, request, tmp_path):
     """The path or the URL of a ledger that is not there yet."""
     return tmp_path / "study.db" if kind == "file" else request.getfixturevalue("url")
-
-
-@pytest.fixture
-def charged(place):
-    """A ledger with three charges."""
-    ledger = Ledger(place, limit=ApproxDP(4.0, 1e-6), accounting="sum")
-    for budget, purpose in ((0.5, "mean age"), (ApproxDP(1.0, 1e-7), "fit"), (0.25, "SECOND MEAN")):
-        ledger.charge(budget, purpose=purpose)
-    return place
 
 
 def test_what_was_charged_is_there_after_reopening(charged):
@@ -102,14 +92,6 @@ def test_many_processes_lose_no_charge_and_never_overspend(kind, place, share):
     assert_exact(place, limit=limit, processes=PROCESSES[kind], times=16, expected=expected)
 
 
-def charge_until_killed(place, acknowledged):
-    ledger = Ledger(place)
-    with contextlib.suppress(LedgerError):
-        while True:
-            ledger.charge(0.001)
-            os.write(acknowledged, b".")
-
-
 def fit_until_killed(place, acknowledged):
     model = LogisticRegression(0.001, ledger=Ledger(place))
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
@@ -143,7 +125,7 @@ def spent_after_kills(place, target, times, longest):
         acknowledged = count
 
 
-TARGETS = [("file", charge_until_killed), ("file", fit_until_killed), ("database", charge_until_killed)]
+TARGETS = [("file", charge_until_stopped), ("file", fit_until_killed), ("database", charge_until_stopped)]
 
 
 @pytest.mark.parametrize(("kind", "target"), TARGETS)

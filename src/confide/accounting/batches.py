@@ -61,14 +61,10 @@ class Shared:
         """The number of the attempt that the last charge of this thread began; above 1 if it finished an earlier charge."""
         return getattr(self._of_thread, "last_attempt", 1)
 
-    def __copy__(self) -> Self:
+    def __copy__(self, memo: object = None) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        return self
+    __deepcopy__ = __sklearn_clone__ = __copy__
 
 
 @suggest_keywords_of

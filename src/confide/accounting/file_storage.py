@@ -82,16 +82,13 @@ def belongs_to_ledger(path: Path) -> bool:
     if not existing:
         return False
     # Where this process closes a file, the system drops the locks that another thread may have on it.
-    with one_at_a_time:
-        beginnings = {place: _beginning(place) for place in existing}
+    beginnings = {}
+    for place in existing:
+        with one_at_a_time, place.open("rb") as opened:
+            beginnings[place] = opened.read(72)
     kind = _APPLICATION_ID.to_bytes(4, "big")
     is_ledger = any(text[:16] == _MAGIC and text[68:] == kind for text in beginnings.values())
     return is_ledger or beginnings.get(path, b"")[:4] in _MAGIC_OF_LOGS
-
-
-def _beginning(path: Path) -> bytes:
-    with path.open("rb") as opened:
-        return opened.read(72)
 
 
 class RecordsInFile:
@@ -125,7 +122,7 @@ class RecordsInFile:
             )
         new = self.path.with_name(f".{self.path.name}.{name}.part")
         try:
-            with one_at_a_time, _explained(self.path), closing(_connection(new, "rwc")) as connection:
+            with one_at_a_time, _explained(self.path), _connection(new, "rwc") as connection:
                 for statement in (f"PRAGMA application_id = {_APPLICATION_ID}", f"PRAGMA user_version = {FORMAT_VERSION}"):
                     connection.execute(statement)
                 connection.execute("BEGIN")
@@ -209,7 +206,7 @@ class RecordsInFile:
             for ending in ("-wal", "") if folder else ():
                 place = Path(shutil.copyfile(f"{self.path}{ending}", f"{folder}/ledger{ending}"))
             # One session of this process at a time has a turn, so this is the only one.
-            with closing(_connection(place, mode)) as self._session:
+            with _connection(place, mode) as self._session:
                 yield self._session
 
     def _status(self, ending: str = "") -> os.stat_result | None:
@@ -219,9 +216,11 @@ class RecordsInFile:
             return None
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
-        if _single(connection, "PRAGMA application_id") != _APPLICATION_ID:
+        names = ("application_id", "user_version")
+        kind, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        if kind != _APPLICATION_ID:
             raise LedgerError(f"{self.path} is not a ledger of confide. Give the path of a ledger, or a new name.")
-        if _single(connection, "PRAGMA user_version") not in READABLE_FORMATS:
+        if version not in READABLE_FORMATS:
             raise LedgerError(
                 f"{self.path} has a format that this version of confide does not understand (it reads 1 to "
                 f"{FORMAT_VERSION}). Use the version that wrote it, or a newer one."
@@ -230,7 +229,7 @@ class RecordsInFile:
             raise damaged(self.path, "its tables or triggers are not those of a ledger")
 
     def records_after(self, last: Record | None) -> list[Record]:
-        if last is None and _single(self._session, "PRAGMA integrity_check") != "ok":
+        if last is None and self._session.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
             raise damaged(self.path, "SQLite finds it inconsistent")
         first = -(2**63) if last is None else last.number
         query = "SELECT number, text, hash FROM records WHERE number >= ? ORDER BY number"
@@ -293,22 +292,16 @@ def _is_mount(path: Path) -> bool:
     return name in mounts and any(mount.split(b" ")[4] == name for mount in mounts.splitlines())
 
 
-def _connection(path: Path, mode: str) -> sqlite3.Connection:
+@contextmanager
+def _connection(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     import sqlite3
 
     # As a URI, because the plain form would create a missing file.
-    connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None)
-    try:
+    opened = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None)
+    with closing(opened) as connection:
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _single(connection: sqlite3.Connection, query: str) -> object:
-    return connection.execute(query).fetchone()[0]
+        yield connection
 
 
 def _sync_folder(folder: Path) -> None:
