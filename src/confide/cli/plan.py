@@ -104,10 +104,9 @@ def require_one(first: object, second: object, names: str) -> None:
 
 
 def _blocks_of_verdict(verdict: Verdict, plan: AnyPlan) -> Iterator[Block]:
-    from confide.planning.advice import sentences_of_interest
-
     yield heading("Verdict, from public facts alone")
-    yield Block("list", (*verdict.sentences, *sentences_of_interest(plan)))
+    of_interest = () if plan.intervals is None else plan.intervals.sentences()
+    yield Block("list", (*verdict.sentences, *of_interest))
 
 
 def _details(plan: AnyPlan, beside: Alternatives | None, choices: Iterator[Block]) -> Iterator[Block]:

@@ -28,7 +28,7 @@ from confide.planning.made_up_fits import (
     estimator_without_shares,
 )
 from confide.planning.simulation import Forecast, design_of, simulate
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget, share_of
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, as_budget, share_of, with_amount
 from confide.privacy.gradient import GradientPlan, NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
 from confide.training.auto_mechanism import MECHANISM_NAMES, MECHANISMS
@@ -137,19 +137,19 @@ def equivalent_budgets(
 
     mechanism: Mechanism = NoisyGradients.as_in(given) if isinstance(given, GradientPlan) else MECHANISMS[given.mechanism]
 
-    # Searched from large budgets down, because small ones may not be certified at this ridge.
-    ends = [math.log(10.0) * power for power in range(6, -7, -1)]
-
-    def without_excess(make: Callable[[float], Budget]) -> Budget:
-        excess = partial(excess_noise, make)
+    def as_noisy(kind: Budget) -> Budget:
+        """The budget of this kind that has as much noise."""
+        excess = partial(excess_noise, kind)
+        # Searched from large budgets down, because small ones may not be certified at this ridge.
+        ends = [math.log(10.0) * power for power in range(6, -7, -1)]
         if excess(ends[0]) <= 0.0:
             for high, low in pairwise(ends):
                 if excess(low) >= 0.0:
-                    return make(math.exp(brentq(excess, low, high, xtol=_BUDGET_TOLERANCE)))
+                    return with_amount(kind, math.exp(brentq(excess, low, high, xtol=_BUDGET_TOLERANCE)))
         raise ParameterError("no budget of another kind, between 1e-6 and 1e6, has so much noise.")
 
-    def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
-        budget, problem = make(math.exp(log_size)), alone
+    def excess_noise(kind: Budget, log_size: float) -> float:
+        budget, problem = with_amount(kind, math.exp(log_size)), alone
         if intervals is not None and budget.is_approximate and intervals.is_joint:
             problem = replace(alone, beside_mu=beside_weights(budget, problem.rows_per_person, intervals.share)[0])
         elif intervals is not None:
@@ -158,16 +158,10 @@ def equivalent_budgets(
         # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
         return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
 
-    makers: dict[str, Callable[[float], Budget]] = {
-        "pure": PureDP,
-        "approximate": lambda epsilon: ApproxDP(epsilon, delta),
-        "zcdp": ZCDP,
-    }
-    if isinstance(given, GradientPlan):
-        # It adds Gaussian noise, which no pure budget allows.
-        del makers["pure"]
-    own = given.event.budget
-    return tuple(own if own.kind == kind else without_excess(make) for kind, make in makers.items())
+    own, gaussian = given.event.budget, (ApproxDP(1.0, delta), ZCDP(1.0))
+    # Noisy gradients add Gaussian noise, which no pure budget allows.
+    kinds = gaussian if isinstance(given, GradientPlan) else (PureDP(1.0), *gaussian)
+    return tuple(own if own.kind == kind.kind else as_noisy(kind) for kind in kinds)
 
 
 def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None) -> Plan:
@@ -202,34 +196,18 @@ _LEAST_GAIN, _LEAST_PART = 0.04, 0.25
 privacy adds to the error."""
 
 
-def with_delta(
-    estimator: Any, n_rows: int | None, n_features: int | None, forecast: Forecast, rate: float | None, is_given: bool
-) -> Forecast | None:
-    """The forecast with a delta beside a pure epsilon, where it brings a lot; None elsewhere.
-
-    Parameters
-    ----------
-    forecast : of the estimator as it is
-    rate, is_given : the share of a class, and whether somebody gave the guess of the error, as for that forecast
-    """
+def with_delta(estimator: Any, forecast: Forecast, simulated: Callable[..., Forecast]) -> Forecast | None:
+    """The forecast with a delta beside a pure epsilon where it brings a lot, or None; `simulated` makes forecasts."""
     budget, added = as_budget(estimator.budget), forecast.error - forecast.non_private_error
     least = max(_LEAST_GAIN * forecast.constant_error, _LEAST_PART * added)
     if not budget.is_pure or added < least:
         return None
     other = estimator_with(estimator, budget=ApproxDP(budget.amount, min(_DELTA, 0.1 / forecast.plan.problem.n_rows_high)))
-    try:
-        better = _simulated(other, n_rows, n_features, forecast.non_private_error, rate, is_given)
-    except ParameterError:
-        return None
-    return better if forecast.error - better.error >= least else None
-
-
-def _simulated(
-    estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, rate: float | None, is_given: bool
-) -> Forecast:
-    """A forecast. A guess of the error that nobody gave is not worth more time."""
-    n_designs = None if is_given else _DESIGNS_OF_A_GUESS
-    return simulate(estimator, n_rows, n_features, error=error, positive_rate=rate, n_designs=n_designs)
+    with suppress(ParameterError):
+        better = simulated(other, error=forecast.non_private_error)
+        if forecast.error - better.error >= least:
+            return better
+    return None
 
 
 @dataclass(frozen=True)
@@ -423,11 +401,15 @@ def verdict_of(
         If the plan is refused, or the guesses that are given cannot be used.
     """
     decided = estimator.plan(n_rows, n_features) if plan is None else plan
+    # A guess of the error that nobody gave is not worth more time.
+    designs = None if error is not None else _DESIGNS_OF_A_GUESS
+    given: dict[str, Any] = {"n_rows": n_rows, "n_features": n_features, "positive_rate": positive_rate}
+    simulated: Callable[..., Forecast] = partial(simulate, **given, n_designs=designs)
     forecast: Forecast | None = None
     why = ""
     if with_forecast:
         try:
-            forecast = _simulated(estimator, n_rows, n_features, error, positive_rate, error is not None)
+            forecast = simulated(estimator, error=error)
         except ParameterError:
             if error is not None:
                 raise
@@ -443,7 +425,7 @@ def verdict_of(
         if error is None:
             said = f"{name}: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
         said += f" {constant_answer(forecast, is_given=positive_rate is not None)}"
-        better = with_delta(estimator, n_rows, n_features, forecast, positive_rate, error is not None)
+        better = with_delta(estimator, forecast, simulated)
         if better is not None:
             name, range_, _ = in_words(better)
             delta = (
@@ -462,11 +444,6 @@ def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
     left = math.prod((1.0 - share for _, share in parts), start=1.0)
     of_sums = plan.intervals is not None and not hasattr(plan.intervals, "share")
     return (*parts, ("sums, of which weights and intervals are made" if of_sums else "the weights", left))
-
-
-def sentences_of_interest(plan: Any) -> tuple[str, ...]:
-    """What to expect of each coefficient of interest; none where none is named."""
-    return () if plan.intervals is None else plan.intervals.sentences()
 
 
 def budget_sentence(plan: Any) -> str:

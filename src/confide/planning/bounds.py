@@ -27,7 +27,7 @@ from scipy import optimize, special, stats
 from confide.array_types import Array
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.planning.made_up_fits import estimator_with, estimator_without_shares
-from confide.planning.simulation import check_failure, check_positive, check_whole
+from confide.planning.simulation import check_arguments
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
@@ -244,8 +244,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     docstring of the module.
     """
     lattice = _check_plan(plan)
-    check_positive(reference_norm=reference_norm)
-    check_failure(failure)
+    check_arguments(failure=failure, reference_norm=reference_norm)
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2, largest_l2 = problem.n_rows_low, plan.l2, plan.l2 * max(problem.penalty.factors, default=1.0)
     steepness = loss.lipschitz * problem.row_norm
@@ -571,8 +570,7 @@ def excess_risk_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float
     population of rows within the bounds and for every convex loss with these constants; the docstring of the module names
     the theorems.
     """
-    check_positive(reference_norm=reference_norm)
-    check_failure(failure)
+    check_arguments(failure=failure, reference_norm=reference_norm)
     _check_plan(plan, independent_rows=True)
     problem, loss = plan.problem, plan.problem.loss_bounds
     alpha, steepness = plan.l2 / problem.n_rows_low, loss.lipschitz * problem.row_norm
@@ -613,8 +611,7 @@ def least_excess_risk(
     ParameterError
         If a number lies outside its range, or no alpha is possible.
     """
-    check_positive(reference_norm=reference_norm)
-    check_failure(failure)
+    check_arguments(failure=failure, reference_norm=reference_norm)
 
     def at(log_alpha: float) -> tuple[float, tuple[Plan, ExcessRiskBound] | None]:
         try:
@@ -797,9 +794,7 @@ def feature_approximation(n_pairs: int, kernel_norm: float, failure: float, cut:
     ParameterError
         If a number lies outside its range.
     """
-    check_whole(n_pairs=n_pairs)
-    check_positive(kernel_norm=kernel_norm, cut=cut)
-    check_failure(failure)
+    check_arguments({"n_pairs": n_pairs}, failure=failure, kernel_norm=kernel_norm, cut=cut)
     # Half of the failure for each. Pinelis' inequality for a mean in a Hilbert space has a factor 2.
     near, short = math.log(4.0 / failure) / n_pairs, math.log(2.0 / failure) / n_pairs
     distance = 1.0 / (4.0 * cut) + math.sqrt(2.0 * near) + (cut + min(1.0, cut)) * near / 3.0
@@ -834,9 +829,7 @@ def kernel_excess_risk_bound(
     ParameterError
         If a number lies outside its range, or no bound is proven for the plan.
     """
-    check_whole(n_pairs=n_pairs)
-    check_positive(kernel_norm=kernel_norm)
-    check_failure(failure)
+    check_arguments({"n_pairs": n_pairs}, failure=failure, kernel_norm=kernel_norm)
     if not isinstance(plan, Plan) or plan.problem.n_features != 2 * n_pairs:
         raise ParameterError("the plan must be for rows of 2 n_pairs random features, and nothing else.")
     if any(plan.problem.prior):

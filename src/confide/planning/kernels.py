@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from confide.errors import ParameterError
-from confide.features.fourier import KERNELS
-from confide.known_words import words_of
-from confide.planning.simulation import check_failure, check_positive, check_whole
+from confide.planning.simulation import check_arguments
 
 _LEAST_LOG = -300.0
 """Below this logarithm of an error the number of features would overflow."""
@@ -52,7 +51,7 @@ def second_moment(kernel: str, n_inputs: int, length_scale: float = 1.0) -> floa
     ParameterError
         If a number lies outside its range, or the kernel is unknown.
     """
-    _check(None, kernel, {"n_inputs": n_inputs}, length_scale=length_scale)
+    check_arguments({"n_inputs": n_inputs}, kernel=kernel, length_scale=length_scale)
     return {"rbf": 1.0, "cauchy": 2.0, "laplacian": math.inf}[kernel] * n_inputs / length_scale**2
 
 
@@ -83,7 +82,7 @@ def kernel_error_for_accuracy(
     ParameterError
         If a number lies outside its range.
     """
-    check_positive(accuracy=accuracy, alpha=alpha, lipschitz=lipschitz)
+    check_arguments(accuracy=accuracy, alpha=alpha, lipschitz=lipschitz)
     return math.exp(_log_kernel_error(accuracy, alpha, lipschitz, dual_norm))
 
 
@@ -117,7 +116,7 @@ def pairs_by_lemma_18(
     ParameterError
         If a number lies outside its range, or the lemma does not cover the kernel.
     """
-    _check(failure, None, {}, error=error, diameter=diameter)
+    check_arguments(failure=failure, error=error, diameter=diameter)
     if math.isinf(second_moment(kernel, n_inputs, length_scale)):
         raise ParameterError(
             "lemma 18 says nothing of the kernel 'laplacian', because the second moment of its frequencies is infinite: use "
@@ -155,7 +154,8 @@ def pairs_for_kernel_error(
     |w_i|^s, finite for the Laplacian kernel if s < 1. By Markov's inequality their sum is at most b e but for K r^s / (b e -
     K r^s). Each part gets f / 2: the second gives r, the first n. The least n over some s and b is taken.
     """
-    _check(failure, kernel, {"n_inputs": n_inputs}, error=error, length_scale=length_scale, diameter=diameter)
+    sizes = {"error": error, "length_scale": length_scale, "diameter": diameter}
+    check_arguments({"n_inputs": n_inputs}, failure=failure, kernel=kernel, **sizes)
     return _n_pairs(n_inputs, math.log(error), failure, kernel, length_scale, diameter, by_moments=True)
 
 
@@ -180,7 +180,7 @@ def laplace_scale_for_kernel(accuracy: float, failure: float, n_pairs: int) -> f
     ParameterError
         If a number lies outside its range.
     """
-    _check(failure, None, {"n_pairs": n_pairs}, accuracy=accuracy)
+    check_arguments({"n_pairs": n_pairs}, failure=failure, accuracy=accuracy)
     root = math.sqrt(n_pairs)
     return min(accuracy / (16.0 * math.log(2.0) * root), accuracy * root / (8.0 * math.log(2.0 / failure)))
 
@@ -232,20 +232,10 @@ def features_for_kernel(
         If a number lies outside its range, or the kernel is unknown.
     """
     sizes = {"length_scale": length_scale, "diameter": diameter, "lipschitz": lipschitz}
-    _check(failure, kernel, {"n_inputs": n_inputs}, accuracy=accuracy, alpha=alpha, **sizes)
+    check_arguments({"n_inputs": n_inputs}, failure=failure, kernel=kernel, accuracy=accuracy, alpha=alpha, **sizes)
     log_error = _log_kernel_error(accuracy, alpha, lipschitz, dual_norm)
     by_moments = kernel == "laplacian"
     return _n_pairs(n_inputs, log_error, 0.5 * failure, kernel, length_scale, diameter, by_moments=by_moments)
-
-
-def _check(failure: float | None, kernel: str | None, whole: dict[str, int], **positive: float) -> None:
-    """Refuse arguments that lie outside their ranges; None is not checked."""
-    check_whole(**whole)
-    check_positive(**positive)
-    if failure is not None:
-        check_failure(failure)
-    if kernel is not None and kernel not in KERNELS:
-        raise ParameterError(f"kernel must be one of {words_of(KERNELS, kernel)}.")
 
 
 def _log_kernel_error(accuracy: float, alpha: float, lipschitz: float, dual_norm: float | None) -> float:
@@ -254,7 +244,7 @@ def _log_kernel_error(accuracy: float, alpha: float, lipschitz: float, dual_norm
         # M = C L: M + 2 sqrt(3 / 2) M.
         log_sum = math.log(lipschitz) - math.log(alpha) + math.log1p(math.sqrt(6.0))
     else:
-        check_positive(dual_norm=dual_norm)
+        check_arguments(dual_norm=dual_norm)
         log_sum = math.log(dual_norm + 2.0 * math.sqrt((lipschitz / alpha + 0.5 * dual_norm) * dual_norm))
     return 2.0 * min(0.0, math.log(accuracy) - math.log(2.0) - log_sum)
 
@@ -334,7 +324,7 @@ def laplace_scale_for_accuracy(accuracy: float, failure: float, n_features: int,
     ParameterError
         If a number lies outside its range.
     """
-    _check(failure, None, {"n_features": n_features}, accuracy=accuracy, largest_entry=largest_entry)
+    check_arguments({"n_features": n_features}, failure=failure, accuracy=accuracy, largest_entry=largest_entry)
     return accuracy / (2.0 * largest_entry * (n_features * math.log(2.0) - math.log(failure)))
 
 
@@ -398,8 +388,8 @@ def optimal_privacy(
     The paper's sqrt(C) / (2 n) is for k = Phi = F = L = 1. It is half of this bound for C >= 1. For C below 1 / 4 it is more
     than this one: its pair would need rows longer than 1.
     """
-    sizes = {"row_norm": row_norm, "largest_entry": largest_entry, "lipschitz": lipschitz}
-    _check(failure, None, {"n_rows": n_rows, "n_features": n_features}, alpha=alpha, accuracy=accuracy, **sizes)
+    sizes: dict[str, Any] = {"row_norm": row_norm, "largest_entry": largest_entry, "lipschitz": lipschitz}
+    check_arguments({"n_rows": n_rows, "n_features": n_features}, failure=failure, alpha=alpha, accuracy=accuracy, **sizes)
     slope = lipschitz / alpha
     scale = laplace_scale_for_accuracy(accuracy, failure, n_features, largest_entry)
     upper = 2.0 * slope * row_norm * math.sqrt(n_features) / (scale * int(n_rows))
@@ -473,8 +463,8 @@ def optimal_privacy_of_kernel(
     for "cauchy" it is 1 / (1 + D^2 / s^2) between the two ends of an axis and 1 / (1 + D^2 / (4 s^2))^2 else. L multiplies
     C.
     """
-    sizes = {"length_scale": length_scale, "diameter": diameter, "lipschitz": lipschitz}
-    _check(failure, None, {"n_rows": n_rows, "n_inputs": n_inputs}, alpha=alpha, accuracy=accuracy, **sizes)
+    sizes: dict[str, Any] = {"length_scale": length_scale, "diameter": diameter, "lipschitz": lipschitz}
+    check_arguments({"n_rows": n_rows, "n_inputs": n_inputs}, failure=failure, alpha=alpha, accuracy=accuracy, **sizes)
     c = lipschitz / alpha
     n_pairs = features_for_kernel(n_inputs, accuracy=accuracy, failure=failure, alpha=alpha, kernel=kernel, **sizes)
     # Corollary 15 gives half the accuracy and half the probability of failure to the noise.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from confide.planning.bounds import (
     plan_without_centre,
     utility_bound,
 )
-from confide.planning.simulation import check_failure, check_positive
+from confide.planning.simulation import check_arguments
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 
@@ -84,8 +83,7 @@ def sample_size(
     ParameterError
         If a number lies outside its range, neighbours are add-or-remove-one, or 10^12 rows do not suffice.
     """
-    check_positive(reference_norm=reference_norm, excess=excess)
-    check_failure(failure)
+    check_arguments(failure=failure, reference_norm=reference_norm, excess=excess)
     checked_flag("population", population)
     if by not in BOUNDS:
         raise ParameterError(f"by must be one of {words_of(BOUNDS, by)}.")
@@ -116,11 +114,8 @@ def sample_size(
                 return SampleSize(n_rows, plan, bound)
         return None
 
-    return _least_answer(answer_with, _PRECISION if by == "excess_risk_bound" else 0.0)
-
-
-def _least_answer(answer_with: Callable[[int], SampleSize | None], precision: float) -> SampleSize:
-    """The answer for the least number of rows that suffices, by doubling and bisection, to a relative precision."""
+    # By doubling and bisection, to a relative precision.
+    precision = _PRECISION if by == "excess_risk_bound" else 0.0
     high = 2
     while (answer := answer_with(high)) is None:
         high *= 2

@@ -19,6 +19,7 @@ benchmarks/notes/how_near_are_forecasts.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -35,7 +36,9 @@ from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError, as_float, is_whole
 from confide.features.encoder import Encoder
+from confide.features.fourier import KERNELS
 from confide.inference.sampling_design import SamplingDesign
+from confide.known_words import words_of
 from confide.plan_text import prior_of
 from confide.planning.made_up_fits import (
     Outcome,
@@ -56,24 +59,24 @@ from confide.training.plan import AnyPlan
 # Refusal of arguments that lie outside their ranges, before anything is planned with them.
 
 
-def check_positive(**values: float) -> None:
-    """Raise ParameterError, which names the argument, unless all are positive and finite."""
-    for name, value in values.items():
-        if not 0.0 < as_float(value) < math.inf:
-            raise ParameterError(f"{name} must be a positive finite number.")
+def check_arguments(
+    whole: Mapping[str, int] | None = None, *, failure: float = 0.5, kernel: str = KERNELS[0], **positive: float
+) -> None:
+    """Raise ParameterError, which names the argument, unless each is within its range.
 
-
-def check_failure(failure: float) -> None:
-    """Raise ParameterError unless this is a probability other than 0 and 1."""
-    if not 0.0 < as_float(failure) < 1.0:
-        raise ParameterError("failure must be a number strictly between 0 and 1.")
-
-
-def check_whole(**values: int) -> None:
-    """Raise ParameterError, which names the argument, unless all are whole numbers of at least 1."""
-    for name, value in values.items():
+    Those of `whole` are whole numbers of at least 1, `failure` is a probability other than 0 and 1, `kernel` is the name of
+    one, and all others are positive and finite.
+    """
+    for name, value in (whole or {}).items():
         if not is_whole(value) or value < 1:
             raise ParameterError(f"{name} must be a whole number of at least 1.")
+    for name, number in positive.items():
+        if not 0.0 < as_float(number) < math.inf:
+            raise ParameterError(f"{name} must be a positive finite number.")
+    if not 0.0 < as_float(failure) < 1.0:
+        raise ParameterError("failure must be a number strictly between 0 and 1.")
+    if kernel not in KERNELS:
+        raise ParameterError(f"kernel must be one of {words_of(KERNELS, kernel)}.")
 
 
 _N_ROWS = 6000
@@ -219,7 +222,7 @@ def simulate(
     )
     if n_designs is None:
         n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
-    check_whole(n_designs=n_designs)
+    check_arguments({"n_designs": n_designs})
     mean_weight = design_of(estimator).usual_weight
     errors = np.concatenate(
         [
@@ -254,7 +257,7 @@ def _by_fits(
             f"For numbers it is 1 - R^2, and for counts what is left of the deviance. Give the error that you expect "
             f"without privacy."
         )
-    check_whole(n_designs=n_designs)
+    check_arguments({"n_designs": n_designs})
     forecast = guess + float(np.mean(errors_of_fits(chosen, plan, outcome, guess, seed, n_designs)))
     low, high = _range(forecast, guess, outcome.constant_error)
     return Forecast(forecast, min(low, high), high, guess, outcome.constant_error, plan, outcome.kind)
