@@ -44,6 +44,7 @@ class Claim:
     l2_sensitivity: float
     scale: float
     epsilon: float
+    law: str = "laplace"
 
 
 def test_a_claim_beyond_the_scale_of_the_noise_is_not_confirmed():

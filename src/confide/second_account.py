@@ -15,7 +15,7 @@ def confirms(noise: Any) -> bool:
 
     mod.enable_features("contrib")
     space: Any = domains.vector_domain(domains.atom_domain(T=float, nan=False), size=noise.dimension)
-    if hasattr(noise, "epsilon"):
+    if noise.law == "laplace":
         laplace: Any = measurements.make_laplace(space, metrics.l1_distance(T=float), noise.scale, noise.exponent)
         return bool(laplace.map(math.sqrt(noise.dimension) * noise.l2_sensitivity) <= noise.epsilon)
     gaussian: Any = measurements.make_gaussian(space, metrics.l2_distance(T=float), noise.deviation, noise.exponent)

@@ -211,16 +211,16 @@ def test_models_without_noise_are_refused():
 
 def test_few_directions_hold_most_of_a_made_up_row_of_a_ball():
     """Half of the mean square is the mean; variances fall as 1 / rank; rows are hardly shorter than the bound."""
-    design = simulation._Design.drawn(BallBound(2.0), 40, 40_000, 0.5, 0)
-    rows = design.rows(1e-9)
+    labels, rows_at = simulation._design(BallBound(2.0), 40, 40_000, 0.5, 0)
+    rows = rows_at(1e-9)
     squares, mean, variances = (rows**2).sum(axis=1), rows.mean(axis=0), rows.var(axis=0)
     assert squares.max() <= 4.0
     assert squares.mean() > 3.0
     assert mean @ mean / squares.mean() == pytest.approx(0.5, abs=0.08)
     # The longest rows are clipped, which takes from the first axes.
     assert variances[3] / variances[27] == pytest.approx(7.0, rel=0.15)
-    shifted = design.rows(0.3)
-    apart = (shifted[design.labels > 0].mean(axis=0) - shifted[design.labels < 0].mean(axis=0)) / np.sqrt(variances)
+    shifted = rows_at(0.3)
+    apart = (shifted[labels > 0].mean(axis=0) - shifted[labels < 0].mean(axis=0)) / np.sqrt(variances)
     assert apart[3] / apart[15] == pytest.approx(2.0, rel=0.15)
 
 

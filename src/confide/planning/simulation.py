@@ -19,7 +19,7 @@ benchmarks/notes/how_near_are_forecasts.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -369,13 +369,13 @@ class _MadeUpRows:
 @lru_cache(maxsize=2 * _N_DESIGNS)
 def _made_up_rows(facts: _Facts, error: float, positive_rate: float, seed: int) -> _MadeUpRows:
     """Rows of a design with the strength at which a fit without noise, and with a small ridge, has this test error."""
-    design = _Design.drawn(facts.encoded, facts.n_features, _N_ROWS + facts.n_rows, positive_rate, seed)
+    labels, rows_at = _design(facts.encoded, facts.n_features, _N_ROWS + facts.n_rows, positive_rate, seed)
     little = _SMALL_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
     nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
     weights, low, high = nothing, 0.02, _MAX_STRENGTH
     while True:
         middle = math.sqrt(low * high)
-        made_up = _MadeUpRows(facts, design.rows(middle), design.labels)
+        made_up = _MadeUpRows(facts, rows_at(middle), labels)
         weights = made_up.minimisers(little, nothing, weights)
         exact = float(made_up.errors(weights)[0])
         # A closer match would be below the sampling error of the test rows.
@@ -384,58 +384,49 @@ def _made_up_rows(facts: _Facts, error: float, positive_rate: float, seed: int) 
         low, high = (middle, high) if exact > error else (low, middle)
 
 
-@dataclass(frozen=True, slots=True)
-class _Design:
-    """The random part of made-up rows. The strength of the signal is not part of it."""
+def _design(
+    bound: RowBound, n_features: int, n: int, positive_rate: float, seed: int
+) -> tuple[Array, Callable[[float], Array]]:
+    """The labels (n,) of made-up rows of a public seed, and the rows (n, d) within a bound at a strength of the signal.
 
-    bound: RowBound
-    labels: Array
-    latent: Array
-    """(n, groups), standard normal: the latent variable behind each group of columns, before the label shifts it. For rows
-    in a ball, each axis is a group."""
-    importance: Array
-    """(groups,): how much the label shifts each latent variable, relative to the others."""
-    shares: tuple[Array, ...]
-    """For each group the cumulated shares of its levels, or the mean of a number. Empty for a ball."""
+    Behind each group of columns is a latent variable, standard normal before the label shifts it by the strength times the
+    importance of the group. For rows in a ball, each axis is a group.
+    """
+    uniform = uniform_numbers(seed)
 
-    @classmethod
-    def drawn(cls, bound: RowBound, n_features: int, n: int, positive_rate: float, seed: int) -> _Design:
-        """A random design from a public seed. It involves nobody's rows."""
-        uniform = uniform_numbers(seed)
+    def ranks(size: int) -> Array:
+        """The numbers 1 to `size` in random order."""
+        return np.asarray(1.0 + uniform(size).argsort(), dtype=np.float64)
 
-        def ranks(size: int) -> Array:
-            """The numbers 1 to `size` in random order."""
-            return np.asarray(1.0 + uniform(size).argsort(), dtype=np.float64)
-
-        labels: Any = np.where(uniform(n) < positive_rate, 1, -1).astype(np.int8)
-        sizes, *_ = groups_of(bound)
-        if not sizes:
-            # Noise and ridge are the same in all directions, so the axes of the covariance may be the columns.
-            return cls(bound, labels, ndtri(uniform(n, n_features)), np.arange(1.0, n_features + 1.0) ** -_SIGNAL_DECAY, ())
+    labels: Any = np.where(uniform(n) < positive_rate, 1, -1).astype(np.int8)
+    sizes, scales, _ = groups_of(bound)
+    shares: list[Array] = []  # for each group the cumulated shares of its levels, or the mean of a number
+    if sizes:
         latent = correlated(uniform, n, len(sizes))
         importance = ranks(len(sizes)) ** -_SIGNAL_DECAY
-        shares: list[Array] = []
         for size in sizes:
             levels = ranks(size) ** -_LEVEL_DECAY
             shares.append(np.cumsum(levels / levels.sum(), dtype=np.float64)[:-1] if size > 1 else 1.4 * uniform(1) - 0.7)
-        return cls(bound, labels, latent, importance, tuple(shares))
+    else:
+        # Noise and ridge are the same in all directions, so the axes of the covariance may be the columns.
+        latent, importance = ndtri(uniform(n, n_features)), np.arange(1.0, n_features + 1.0) ** -_SIGNAL_DECAY
 
-    def rows(self, strength: float) -> Array:
-        """(n, d) rows within the bound. The label shifts each group of columns in proportion to its importance."""
-        shift = strength * self.importance
-        behind = (self.latent + self.labels[:, None] * shift) / np.sqrt(1.0 + shift**2)
-        sizes, scales, _ = groups_of(self.bound)
+    def rows_at(strength: float) -> Array:
+        shift = strength * importance
+        behind = (latent + labels[:, None] * shift) / np.sqrt(1.0 + shift**2)
         if not sizes:
             variances = np.arange(1.0, behind.shape[1] + 1.0) ** -_VARIANCE_DECAY
-            behind *= self.bound.l2_norm * np.sqrt((1.0 - _MEAN_SHARE) * variances / variances.sum())
+            behind *= bound.l2_norm * np.sqrt((1.0 - _MEAN_SHARE) * variances / variances.sum())
             # The mean row lies along the axis of least variance, which the label shifts least.
-            behind[:, -1] += self.bound.l2_norm * math.sqrt(_MEAN_SHARE)
-            return np.asarray(self.bound.clip(behind))
+            behind[:, -1] += bound.l2_norm * math.sqrt(_MEAN_SHARE)
+            return np.asarray(bound.clip(behind))
         rows, start = np.zeros((len(behind), sum(sizes))), 0
-        for size, scale, shares, values in zip(sizes, scales, self.shares, behind.T, strict=True):
+        for size, scale, of_group, values in zip(sizes, scales, shares, behind.T, strict=True):
             if size == 1:
-                rows[:, start] = scale * np.clip(shares[0] + _NUMBER_DEVIATION * values, -1.0, 1.0)
+                rows[:, start] = scale * np.clip(of_group[0] + _NUMBER_DEVIATION * values, -1.0, 1.0)
             else:
-                rows[np.arange(len(rows)), start + np.searchsorted(shares, ndtr(values))] = scale
+                rows[np.arange(len(rows)), start + np.searchsorted(of_group, ndtr(values))] = scale
             start += size
         return rows
+
+    return labels, rows_at

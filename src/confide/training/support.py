@@ -55,7 +55,7 @@ def support_threshold(plan: Plan, weights: Weights | None = None) -> float:
     of_rows = pull / stiffness
     if plan.noise is not None:
         return math.hypot(_spherical(share, plan.noise.norm, problem.n_weights), gaussian_threshold(share, of_rows))
-    if hasattr(lattice, "epsilon"):
+    if lattice.law == "laplace":
         of_noise = float(lattice.deviation) / math.sqrt(2.0) * math.log(1.0 / share)
         return math.hypot(of_noise, gaussian_threshold(share, of_rows))
     return gaussian_threshold(share, math.hypot(lattice.deviation, of_rows))
