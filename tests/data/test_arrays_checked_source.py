@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.accounting.ledger import Ledger
-from confide.data.arrays import PLACES, ArrayBlocks, MemorySource, RowsWithDefaults
+from confide.data.arrays import PLACES, ArrayBlocks, CheckedSource, MemorySource
 from confide.data.federated import FederatedSource, digest_of_sum
 from confide.data.partitions import PartitionedSource
 from confide.erm.losses import LogisticLoss
@@ -28,11 +28,15 @@ class Silent:
         raise AssertionError("something was waited for")
 
 
+class Plain(CheckedSource):
+    """A source that says nothing of itself."""
+
+
 FEDERATED = FederatedSource((Silent(),), 2, (10,), frozenset([digest_of_sum(ROW_SUM)]))
 PARTITIONED = PartitionedSource(lambda task: None, None, ())
 
 
-@pytest.mark.parametrize("source", [RowsWithDefaults(), FEDERATED, PARTITIONED], ids=["defaults", "parties", "partitions"])
+@pytest.mark.parametrize("source", [Plain(), FEDERATED, PARTITIONED], ids=["defaults", "parties", "partitions"])
 @pytest.mark.parametrize(
     "use",
     [lambda source: source.taken(np.arange(2)), lambda source: list(source.in_memory("scoring"))],
@@ -46,7 +50,7 @@ def test_rows_that_are_not_read_here_are_neither_divided_nor_scored(source, use)
 
 def test_most_sources_give_every_sum_and_assume_nothing_of_their_place():
     """Rows in memory, for instance."""
-    for source in (RowsWithDefaults(), MemorySource(ArrayBlocks(np.eye(2)), np.array([1, -1], dtype=np.int8))):
+    for source in (Plain(), MemorySource(ArrayBlocks(np.eye(2)), np.array([1, -1], dtype=np.int8))):
         source.refuse_sums(lambda: (ROW_SUM,), with_moments=True)
         assert (source.place, PLACES[source.place]) == ("here", "")
 

@@ -351,7 +351,7 @@ def test_small_files_are_read_once(tmp_path, monkeypatch, held_or_not):
     assert (len(whole) == n_files) == (file_rows._HELD_FILES > 0)
     # Codes that need one byte more than allowed are let go of, and read again.
     reading = Reading(Encoder(SCHEMA), ("no", "yes"))
-    pieces = reading.pieces(open_rows(path, SCHEMA), refuse=True)
+    pieces = reading.pieces(open_rows(path, SCHEMA).tables, refuse=True)
     needed = sum(array.nbytes for piece in pieces for array in piece.arrays)
     for allowed in (needed, needed - 1):
         taken.clear()

@@ -256,7 +256,7 @@ def test_one_row_of_a_csv_file_cannot_change_how_others_are_read(tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         rows = open_rows(written(frame, folder, "csv"), SCHEMA)
-        pieces = reading.pieces(rows, refuse=True)
+        pieces = reading.pieces(rows.tables, refuse=True)
         return np.vstack([block[0] for piece in pieces for block in reading.source(piece).counted_blocks()])
 
     before = blocks_of("before")

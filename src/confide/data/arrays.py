@@ -21,7 +21,7 @@ from confide.erm.clipped_rows import ClippedRows, clipped_once, joined, scaled_o
 from confide.erm.coded_rows import BLOCKS_IN_JOINED, dense
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum, Totals
-from confide.erm.source import BlockwiseSum, RowSource, SummableRows, made_for_a_solver, unwritable
+from confide.erm.source import BlockwiseSum, SummableRows, made_for_a_solver, unwritable
 from confide.errors import InputError, InputTypeError
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
@@ -46,16 +46,20 @@ PLACES = {
 """What a guarantee assumes about each place where rows can lie; nothing where this process reads the rows itself."""
 
 
-class CheckedSource(RowSource, Protocol):
+class CheckedSource(SummableRows, Protocol):
     """A source whose rows were checked before the budget is charged.
 
     Beside sums, a source may give rows at chosen positions and whole pieces of rows. A source that cannot do so refuses, and
-    a source that cannot give the sums of a fit refuses them before anything is charged.
+    a source that cannot give the sums of a fit refuses them before anything is charged. The bodies here are those of most
+    sources: every sum can be computed, nothing is assumed, and no rows are handed out.
     """
+
+    __slots__ = ()
 
     @property
     def place(self) -> str:
         """Where the rows lie: a name in `PLACES`."""
+        return "here"
 
     def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
         """Refuse a fit that may ask for sums that this source cannot give. Called before anything is charged.
@@ -70,36 +74,18 @@ class CheckedSource(RowSource, Protocol):
         ParameterError, InputError
             If the source cannot give one of these sums.
         """
-
-    def taken(self, positions: Indices) -> CheckedSource:
-        """A source of the rows at these positions."""
-
-    def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
-        """All rows, one piece after the other. A pass with a purpose is reported to whoever watches the progress."""
-
-    def sum_of_pieces(self, of_piece: Callable[[MemorySource], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
-        """The sum over all pieces of so many integers that are made of each, wherever it lies. One pass over the rows."""
-
-
-class RowsWithDefaults:
-    """The answers of most sources: every sum can be computed, nothing is assumed, and no rows are handed out."""
-
-    __slots__ = ()
-
-    @property
-    def place(self) -> str:
-        return "here"
-
-    def refuse_sums(self, row_sums: Callable[[], Sequence[RowSum]], *, with_moments: bool) -> None:
         return
 
     def taken(self, positions: Indices) -> CheckedSource:
+        """A source of the rows at these positions."""
         raise InputTypeError(_ROWS_NOT_READ_HERE)
 
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
+        """All rows, one piece after the other. A pass with a purpose is reported to whoever watches the progress."""
         raise InputTypeError(_ROWS_NOT_READ_HERE)
 
     def sum_of_pieces(self, of_piece: Callable[[MemorySource], NDArray[np.int64]], n_integers: int) -> NDArray[np.int64]:
+        """The sum over all pieces of so many integers that are made of each, wherever it lies. One pass over the rows."""
         sums = np.zeros(n_integers, dtype=np.int64)
         for piece in self.in_memory("scoring"):
             sums += of_piece(piece)
@@ -519,7 +505,7 @@ class KeptBlocks(Blocks):
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySource(RowsWithDefaults, SummableRows):
+class MemorySource(CheckedSource):
     """A `RowSource` over blocks in memory, with their labels and weights.
 
     Parameters

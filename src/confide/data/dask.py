@@ -153,7 +153,7 @@ def outcome_of(task: Task, number: int, part: Any) -> Outcome:
         reading: Any = task.reading
         if isinstance(part, FilePart):
             part.stamp.check()
-            yield from reading.pieces(part, refuse=refuse)
+            yield from reading.pieces(part.tables, refuse=refuse)
             part.stamp.check()
         elif _n_rows(part, ""):
             yield reading.piece(part, refuse=refuse)

@@ -28,14 +28,14 @@ import numpy as np
 from numpy.lib import format as npy
 
 from confide.array_types import Weights
-from confide.data.arrays import CheckedPass, RowsWithDefaults
+from confide.data.arrays import CheckedPass, CheckedSource
 from confide.data.partitions import NO_MOMENTS, SUMS, NumericReading, OpenedRows, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.streams import Reading
 from confide.erm.linear_sums import SumOfRows
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import Centred, before_moving, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
-from confide.erm.source import BlockwiseSum, LentSource, RowSource, SummableRows
+from confide.erm.source import BlockwiseSum, LentSource, RowSource
 from confide.erm.transformed_losses import asked
 from confide.errors import InputError, ParameterError
 from confide.features.schema import Schema
@@ -222,7 +222,7 @@ def rows_of_parties_are_not_counted() -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FederatedSource(RowsWithDefaults, SummableRows):
+class FederatedSource(CheckedSource):
     """A `RowSource` over the rows of all parties.
 
     Parameters

@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Indices, Weights
-from confide.data.arrays import CheckedPass, MemorySource, RowsWithDefaults, most_in_sample
+from confide.data.arrays import CheckedPass, CheckedSource, MemorySource, most_in_sample
 from confide.data.files import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.partitions import NumericReading, OpenedRows
 from confide.data.streams import (
-    KeptRows,
     KeptSample,
     LabelledCodes,
     PieceFile,
-    RawRows,
+    RawTables,
     Reading,
     StreamedSource,
     cut_to_size,
+    kept_rows,
     read_ahead,
 )
 from confide.erm.row_sums import Totals
-from confide.erm.source import BlockwiseSum, SummableRows
+from confide.erm.source import BlockwiseSum
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import CellNumbers, Levels
 from confide.features.schema import Schema
@@ -84,10 +84,10 @@ class FileRows(OpenedRows):
             raise self._empty()
         return n_rows
 
-    def of_persons(self, rows_per_person: RowsPerPerson) -> tuple[RawRows, int | None]:
+    def of_persons(self, rows_per_person: RowsPerPerson) -> tuple[RawTables, int | None]:
         """The rows that count of each person, and the number of all rows; all rows and None without a column of persons."""
         if self.schema.person is None:
-            return self, None
+            return self.tables, None
         import pyarrow as pa
 
         self.count()
@@ -100,7 +100,7 @@ class FileRows(OpenedRows):
         ]
         identities = read_identities(f'column "{person}"', *parts)
         drawn = rows_per_person.drawn(identities)
-        return (self if drawn is None else KeptRows(self, drawn)), identities.size
+        return (self.tables if drawn is None else kept_rows(self.tables, drawn)), identities.size
 
     @property
     def _weight(self) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ class ArrayRows:
 
 
 @dataclass(frozen=True, slots=True)
-class StampedSource(RowsWithDefaults, SummableRows):
+class StampedSource(CheckedSource):
     """A `RowSource` of rows in memory-mapped files. It refuses every pass during which a file changed.
 
     Parameters
@@ -318,7 +318,7 @@ def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -
     counted, _ = files.of_persons(rows_per_person)
 
     def pieces(*, refuse: bool) -> Iterator[tuple[CellNumbers | Levels, ...]]:
-        for tables in cut_to_size(counted.tables(schema.column_names, BATCH_ROWS), BATCH_ROWS):
+        for tables in cut_to_size(counted(schema.column_names, BATCH_ROWS), BATCH_ROWS):
             for table in tables:
                 raw = RawTable.of(table, schema, with_person=False)
                 yield tuple(cells for cells, _ in raw.checked_columns(refuse=refuse))

@@ -27,9 +27,9 @@ from confide.array_types import Array, Rows, Targets, Weights
 from confide.data.arrays import (
     ArrayBlocks,
     CheckedPass,
+    CheckedSource,
     Group,
     MemorySource,
-    RowsWithDefaults,
     most_in_sample,
     sample_stride,
     sampled_positions,
@@ -39,7 +39,7 @@ from confide.data.files import changed
 from confide.data.streams import Fingerprint, Reading, memory_source, weights_by_class
 from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
-from confide.erm.source import BlockwiseSum, SummableRows
+from confide.erm.source import BlockwiseSum
 from confide.errors import ConfideError, FileError, InputError, ParameterError
 from confide.features.canonical_labels import Label
 from confide.features.cells import (
@@ -137,17 +137,13 @@ class NumericReading:
         return memory_source(ArrayBlocks(piece.rows), piece.labels, row_weights, self.fourier)
 
 
-class Unshown:
-    """What clusters write to logs: its repr shows nothing but its kind."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+def _kind_alone(value: object) -> str:
+    """What clusters write to logs: nothing but the kind of a value."""
+    return f"{type(value).__name__}()"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Task(Unshown):
+class Task:
     """What is done with each partition: its rows are checked, summed over, counted, or sampled.
 
     Its repr shows nothing, because clusters write it to logs.
@@ -169,6 +165,8 @@ class Task(Unshown):
     stride: int = 0
     of_piece: Callable[[MemorySource], NDArray[np.int64]] | None = None
     n_integers: int = 0
+
+    __repr__ = _kind_alone
 
     def run(self, partition: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
         """The outcome for one partition.
@@ -232,7 +230,7 @@ Sample: TypeAlias = tuple[Array, Targets, Array]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Outcome(Unshown):
+class Outcome:
     """The result of a task on one or several partitions. It holds data; its repr shows none.
 
     Parameters
@@ -249,6 +247,8 @@ class Outcome(Unshown):
     refusal: str | None
     sample: Sample | None = None
     used: frozenset[str] = frozenset()
+
+    __repr__ = _kind_alone
 
     def __add__(self, other: Outcome) -> Outcome:
         totals, sample = self.totals, self.sample or other.sample
@@ -319,7 +319,7 @@ def columns_to_read(columns: Iterable[str], schema: Schema, target: str | None =
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PartitionedSource(Unshown, RowsWithDefaults, SummableRows):
+class PartitionedSource(CheckedSource):
     """A `RowSource` over partitions in other processes.
 
     Parameters
@@ -332,6 +332,8 @@ class PartitionedSource(Unshown, RowsWithDefaults, SummableRows):
     run: Callable[[Task], Outcome]
     reading: Reading | NumericReading
     partitions: tuple[Record, ...]
+
+    __repr__ = _kind_alone
 
     @classmethod
     def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedPass:

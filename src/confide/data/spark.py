@@ -124,7 +124,7 @@ def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
 
         context: Any = TaskContext.get()
         number = int(context.partitionId())
-        outcome = task.run(number, lambda refuse: reading.pieces(_Batches(batches), refuse=refuse))
+        outcome = task.run(number, lambda refuse: reading.pieces(_Batches(batches).tables, refuse=refuse))
         yield pa.RecordBatch.from_pydict({"number": pa.array([number], pa.int64()), "outcome": [_packed(outcome)]})
 
     def on_group(key: tuple[Any, ...], table: Any) -> Any:

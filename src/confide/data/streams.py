@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,10 +29,10 @@ from confide.compiled.sums import by_kernel
 from confide.data.arrays import (
     ROWS_IN_RUN,
     Blocks,
+    CheckedSource,
     EncodedBlocks,
     MappedBlocks,
     MemorySource,
-    RowsWithDefaults,
     most_in_sample,
     rows_in_block,
     rows_in_group,
@@ -43,7 +43,7 @@ from confide.data.arrays import (
 )
 from confide.data.files import changed
 from confide.erm.row_sums import Totals
-from confide.erm.source import BlockwiseSum, SummableRows
+from confide.erm.source import BlockwiseSum
 from confide.errors import FileError
 from confide.features.canonical_labels import Label
 from confide.features.cells import NumberTarget, positions_of, read_labels
@@ -63,11 +63,9 @@ _READ_AHEAD = 1
 save no time, unless one takes much longer than another."""
 
 
-class RawRows(Protocol):
-    """Raw rows that can be read many times. Every reading gives every row once, and always in the same order."""
-
-    def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
-        """Arrow tables or record batches with the named columns, of about `n_rows` rows each where the format allows it."""
+RawTables: TypeAlias = Callable[[Sequence[str], int], Iterator[Any]]
+"""Gives raw rows as Arrow tables or record batches with the named columns, of about so many rows each where the format
+allows it. Every call gives every row once, and always in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +154,12 @@ class Reading:
         step, width = rows_in_group(self.n_features, sparse=is_coded), max(len(self.names), len(self.domain))
         return step * max(1, _PIECE_BYTES // (8 * width * step))
 
-    def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:
+    def pieces(self, tables_of: RawTables, *, refuse: bool) -> Iterator[LabelledCodes]:
         """All rows, in pieces of `rows_in_piece` rows and a shorter last one.
 
         With `refuse`, a cell that cannot be used raises an InputError; without, it counts as missing or as zero.
         """
-        for tables in cut_to_size(raw_rows.tables(self.names, self.rows_in_piece), self.rows_in_piece):
+        for tables in cut_to_size(tables_of(self.names, self.rows_in_piece), self.rows_in_piece):
             pieces = [self.piece(table, refuse=refuse) for table in tables]
             yield pieces[0] if len(pieces) == 1 else concatenated(pieces)
 
@@ -223,7 +221,7 @@ def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fo
 
 
 @dataclass(frozen=True, slots=True)
-class StreamedSource(RowsWithDefaults, SummableRows):
+class StreamedSource(CheckedSource):
     """A `RowSource` over pieces that are read again in each pass.
 
     Parameters
@@ -328,26 +326,18 @@ def _rows_at(begin: Callable[[], Iterator[LabelledCodes]], positions: Indices, n
         yield concatenated(waiting)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptRows:
-    """The raw rows at some positions.
+def kept_rows(all_rows: RawTables, positions: Indices) -> RawTables:
+    """The raw rows at some positions, in ascending order, among all rows."""
 
-    Parameters
-    ----------
-    all_rows : the raw rows among which these are
-    positions : positions of the rows that count, in ascending order
-    """
-
-    all_rows: RawRows
-    positions: Indices
-
-    def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
+    def tables(names: Sequence[str], n_rows: int) -> Iterator[Any]:
         start = 0
-        for table in self.all_rows.tables(names, n_rows):
+        for table in all_rows(names, n_rows):
             stop = start + table.num_rows
-            first, last = np.searchsorted(self.positions, (start, stop))
-            yield table.take(self.positions[first:last] - start)
+            first, last = np.searchsorted(positions, (start, stop))
+            yield table.take(positions[first:last] - start)
             start = stop
+
+    return tables
 
 
 class KeptSample:

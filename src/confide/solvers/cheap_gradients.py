@@ -25,7 +25,7 @@ from confide.erm.clipped_rows import MANY_SCORES
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import Loss
 from confide.erm.objective import HasGradients, Objectives
-from confide.erm.row_bounds import LONG_ROW, BallBound, Centred, RowBound, row_products, row_squares
+from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, is_centred, row_products, row_squares
 from confide.erm.row_sums import RowSum, Totals, mirrored, product, scratch
 from confide.erm.source import SummableRows
 from confide.errors import ParameterError
@@ -81,8 +81,18 @@ class CheapObjective:
 
     @property
     def _rows(self) -> StoredRows | None:
-        source: Any = self.source
-        return source.blocks.rows if isinstance(source, MemorySource) and isinstance(source.blocks, StoredBlocks) else None
+        source = in_memory(self.source)
+        return source.blocks.rows if source is not None and isinstance(source.blocks, StoredBlocks) else None
+
+
+def in_memory(source: SummableRows) -> MemorySource | None:
+    """The source if its rows are in memory; otherwise None."""
+    return source if isinstance(source, MemorySource) else None
+
+
+def _ball(bound: RowBound) -> BallBound | None:
+    """The bound if it is a ball; otherwise None."""
+    return bound if isinstance(bound, BallBound) else None
 
 
 def compiled_objective(objective: Objectives, unshortened: bool) -> CheapObjective | None:
@@ -98,7 +108,7 @@ def compiled_objective(objective: Objectives, unshortened: bool) -> CheapObjecti
     if module is None or code is None or len(objective.linear) != 1:
         return None
     # To look for rows beyond a ball costs little, and a single one among millions would make the minimiser another one.
-    radius = bound.l2_norm * _AT_THE_BOUND if isinstance(bound, BallBound) else math.inf
+    radius = math.inf if _ball(bound) is None else bound.l2_norm * _AT_THE_BOUND
     source = objective.source.as_stored(True) if radius < math.inf else None
     if source is None and unshortened:
         source, radius = objective.source.as_stored(False), math.inf
@@ -227,23 +237,25 @@ def cheaper_stages(
     if kept is not None:
         return (Stage(kept),)
     source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
+    held, ball = in_memory(source), _ball(bound)
     compiled = compiled_objective(objective, unshortened)
     if compiled is not None:
         # The kernel is at least as fast as each of the others, and rounds as little as the exact gradients.
         return (Stage(compiled),)
-    unshortened = unshortened and not _shortens_any(source, bound)
+    unshortened = unshortened and not (held is not None and ball is not None and _shortens_any(held, ball))
     in_doubles = (Stage(objective.replaced(source=source, row_bound=free)),) if unshortened else ()
     if objective.loss.constants.n_outputs > 1:
         return in_doubles
-    in_single = _made_in_single_precision(source) if unshortened else None
+    # Of short rows products are not most of the work.
+    in_single = source.in_single_precision() if unshortened and source.n_features >= LONG_ROW else None
     if in_single is not None:
         # Rows that are made in each pass, for example read from a disk, cost more to make than to clip. A stage in doubles
         # would save next to nothing.
         in_doubles = ()
-    elif isinstance(source, MemorySource) and isinstance(bound, BallBound):
-        precision = _precision_with_factors(source, unshortened)
+    elif held is not None and ball is not None:
+        precision = _precision_with_factors(held, unshortened)
         if precision is not None:
-            known = _with_factors(source, bound, unshortened, precision)
+            known = _with_factors(held, ball, unshortened, precision)
             if known is None:
                 return ()
             in_single = known if precision == np.float32 else None
@@ -260,21 +272,12 @@ def _with_kept_rows(objective: Objectives) -> Objectives | None:
 
     To make coded rows, to move them by a centre and to clip them costs several times as much as their sums.
     """
-    source, bound = objective.source, objective.row_bound
-    if not isinstance(bound, Centred) or not isinstance(source, MemorySource):
-        return None
-    if (
-        len(objective.linear) * objective.loss.constants.n_outputs > MANY_SCORES
-        or type(source.blocks.block(0, 1)) is not CodedRows
-    ):
+    source, bound = in_memory(objective.source), objective.row_bound
+    has_many_scores = len(objective.linear) * objective.loss.constants.n_outputs > MANY_SCORES
+    if not is_centred(bound) or source is None or has_many_scores or type(source.blocks.block(0, 1)) is not CodedRows:
         return None
     kept = source.for_many_passes(RowSum(objective.loss, bound, objective.intercept, 1, objective.largest_weight))
     return None if kept is source else objective.replaced(source=kept)
-
-
-def _made_in_single_precision(source: SummableRows) -> SummableRows | None:
-    """The same rows if they are made for each pass, and long enough that products are most of the work."""
-    return None if source.n_features < LONG_ROW else source.in_single_precision()
 
 
 def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
@@ -302,20 +305,16 @@ def in_single_precision(
     ----------
     objective, fewer, start, unshortened : as in `cheaper_stages`
     """
-    source, bound = objective.source, objective.row_bound
-    if objective.loss.constants.n_outputs > 1 or objective.loss.constants.by_length or not isinstance(source, MemorySource):
+    source, bound = in_memory(objective.source), objective.row_bound
+    if objective.loss.constants.n_outputs > 1 or objective.loss.constants.by_length or source is None:
         return None
     unshortened = _known(unshortened, fewer, start)
-    if _are_sparse(source) or not (unshortened or isinstance(bound, BallBound)):
+    # Rows that are made in each pass are dense.
+    are_sparse = isinstance(source.blocks, ArrayBlocks) and issparse(source.blocks.rows)
+    if are_sparse or not (unshortened or _ball(bound) is not None):
         return None
     known = _with_factors(source, BallBound(bound.l2_norm), unshortened, np.float32)
     return None if known is None else approximate(objective, known, np.float32)
-
-
-def _are_sparse(source: MemorySource) -> bool:
-    """Whether the rows are stored as sparse rows. Rows that are made in each pass are dense."""
-    blocks = source.blocks
-    return isinstance(blocks, ArrayBlocks) and bool(issparse(blocks.rows))
 
 
 def with_cheap_hessians(
@@ -338,8 +337,8 @@ def with_cheap_hessians(
 def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives, near: Weights) -> float:
     """About the error of gradients over all rows in single precision, at weights that it can tell apart."""
     bound = BallBound(fewer.row_bound.l2_norm)
-    source = fewer.source
-    few = _with_factors(source, bound, unshortened, np.float32) if isinstance(source, MemorySource) else None
+    source = in_memory(fewer.source)
+    few = None if source is None else _with_factors(source, bound, unshortened, np.float32)
     if few is None or not near.any():
         # At weights of 0 all scores are exact, so no error can be measured there.
         return _USUAL_ERROR * bound.norm * math.sqrt(n_rows)
@@ -361,13 +360,13 @@ def shortens_none(fewer: Objectives, start: Weights) -> bool:
     return bool(np.linalg.norm(with_bound - without) <= _SAME_GRADIENT * np.linalg.norm(with_bound))
 
 
-def _shortens_any(source: SummableRows, bound: RowBound) -> bool:
-    """Whether a ball shortens any row of an array, of which a few rows told nothing. False for other rows and bounds.
+def _shortens_any(source: MemorySource, bound: BallBound) -> bool:
+    """Whether a ball shortens any row of an array, of which a few rows told nothing. False for other rows.
 
     One such row among millions makes the minimiser another one, and then exact gradients would have to take many steps.
     """
     rows = _array_of(source)
-    if rows is None or not isinstance(source, MemorySource) or not isinstance(bound, BallBound):
+    if rows is None:
         return False
     # Rows that were scaled to the norm of the bound are as long as that but for rounding.
     precision = np.float32 if rows.dtype == np.float32 else np.float64
@@ -406,9 +405,9 @@ def _without_factors(known: Any, dtype: Any) -> tuple[Array, Array]:
     return known[:, 0], known[:, 1:].astype(dtype, copy=False)
 
 
-def _array_of(source: SummableRows) -> Any:
+def _array_of(source: MemorySource) -> Any:
     """The array that holds the rows of a source; None for rows of other kinds, and for copies of some rows."""
-    blocks = source.blocks if isinstance(source, MemorySource) else None
+    blocks = source.blocks
     return None if not isinstance(blocks, ArrayBlocks) or blocks.are_copies or issparse(blocks.rows) else blocks.rows
 
 
@@ -418,11 +417,12 @@ def _in_long_blocks(source: SummableRows) -> SummableRows:
     Sums for the certificate are made over shorter blocks, because every plan has to allow for the rounding of long chains of
     additions.
     """
-    rows, width = _array_of(source), source.n_features
-    if rows is None or not isinstance(source, MemorySource):
+    held, width = in_memory(source), source.n_features
+    rows = None if held is None else _array_of(held)
+    if held is None or rows is None:
         return source
     n_rows = max(rows_in_block(width), min(_LONG_BLOCK_ROWS, _LONG_BLOCK_BYTES // (8 * max(1, width))))
-    return replace(source, blocks=ArrayBlocks(rows, rows_in_block=n_rows))
+    return replace(held, blocks=ArrayBlocks(rows, rows_in_block=n_rows))
 
 
 def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> None:

@@ -21,6 +21,7 @@ from confide.erm.objective import Objectives, Solution, Solver
 from confide.erm.penalties import least_subgradients, shrunk
 from confide.erm.row_bounds import BallBound, CentredRows, is_centred
 from confide.errors import ConfideError
+from confide.solvers.cheap_gradients import in_memory
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton, newton_directions
 from confide.solvers.proximal import AcceleratedProximalGradient, ProximalNewton
@@ -119,11 +120,11 @@ class InSpanOfRows:
 
     def _in_span(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """Weights found in the space of the rows. Where that space is not smaller, the start, with norms of NaN."""
-        source, n_outputs = objective.source, objective.loss.constants.n_outputs
+        source, n_outputs = in_memory(objective.source), objective.loss.constants.n_outputs
         width = start.shape[1] // n_outputs
-        directions = source.n_rows + n_outputs * len(start)
+        directions = objective.source.n_rows + n_outputs * len(start)
         if (
-            not isinstance(source, MemorySource)
+            source is None
             or source.n_rows > _MOST_ROWS
             or directions >= width
             or objective.loss.constants.by_length
