@@ -269,7 +269,7 @@ def test_an_unpenalised_intercept_is_noticed(law, monkeypatch):
         if order >= 2:
             hessian[:, -1, -1] -= self.l2
         gradient = without(self, weights, right.gradient) if order >= 1 else right.gradient
-        return replace(right, value=value, gradient=gradient, hessian=hessian)
+        return right._replace(value=value, gradient=gradient, hessian=hessian)
 
     # What solver and certificate have their gradients from.
     monkeypatch.setattr(Objective, "gradients", lambda self, weights: without(self, weights, gradients(self, weights)))

@@ -315,7 +315,8 @@ def test_details_are_there_before_the_release(monkeypatch):
 
 def test_an_older_ledger_keeps_the_release_in_its_purpose(monkeypatch):
     """It has no details."""
-    monkeypatch.setattr("confide.accounting.ledger.Ledger.keeps_details", False)
+    for newer in ("keeps_details", "keeps_intents"):
+        monkeypatch.setattr(f"confide.accounting.ledger.Ledger.{newer}", False)
     run(*FIT, "--purpose", "income by age")
     (entry,) = confide.Ledger("study.db").entries().to_dict("records")
     assert (entry["purpose"], entry["user"]) == ("income by age (AdditiveClassifier.fit)", None)

@@ -148,6 +148,7 @@ def with_advice(stores: Stores) -> Stores:
                 raise TypeError(advice_on(name, type(self).__name__, known))
         stores(self, *args, **kwargs)
 
+    __init__.suggests = True  # type: ignore[attr-defined]  # see known_words.with_suggestions
     return cast("Stores", __init__)
 
 

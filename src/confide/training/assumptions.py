@@ -98,7 +98,7 @@ def guarantee_of(
     unusual : what is unusual about the budget, see `confide.budget_warnings`
     """
     problem, ledger, is_private = plan.problem, circumstances.ledger, plan.budget.is_private
-    void = void_because(plan.budget, 0 if circumstances.seeded else None, "the model may reveal any row")
+    void = void_because(is_private, 0 if circumstances.seeded else None, "the model may reveal any row")
     person, of_bounds, of_codes = None, dict[str, None](), tuple[str, ...]()
     if encoder is not None:
         columns, person, without_guarantee = encoder.schema.columns, encoder.schema.person, list[str]()

@@ -351,9 +351,9 @@ def attempts_sentence(attempt: int) -> tuple[str, ...]:
     return (sentence,)
 
 
-def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
+def void_because(is_private: bool, seed: int | None, consequence: str) -> str | None:
     """Why there is no guarantee: there is no noise, or the noise can be subtracted. None if there is a guarantee."""
-    if not budget.is_private:
+    if not is_private:
         return f"The budget is infinite: no noise was added, and {consequence}."
     if seed is not None:
         return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can subtract it."
@@ -396,7 +396,7 @@ class OwnRelease:
 
     def void(self, consequence: str) -> str | None:
         """Why there is no guarantee; None if there is one."""
-        return void_because(self.budget, self.charge.seed, consequence)
+        return void_because(self.budget.is_private, self.charge.seed, consequence)
 
     def public_number(self, n_rows: int, schema: Schema | None) -> int | None:
         """The number of rows; None where it is private."""
