@@ -25,11 +25,11 @@ from scripts.reading_paths import code_lines
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "confide"
 LIMITS = {
-    "lines of code": (33_706, 27_500),
+    "lines of code": (33_650, 27_500),
     "files": (240, 240),
     "files of fewer than 40 lines": (40, 40),
-    "classes": (482, 330),
-    "calls of isinstance": (680, 450),
+    "classes": (470, 330),
+    "calls of isinstance": (450, 450),
     "fields of type Any": (40, 40),
     "files outside of erm that ask for the class of a loss": (3, 3),
     "files that name what is peculiar to one mechanism": (5, 5),
@@ -37,12 +37,12 @@ LIMITS = {
     "words of CHANGELOG.md": (900, 900),
     "words of ARCHITECTURE.md": (2_500, 2_500),
     "words of benchmarks/README.md": (3_000, 3_000),
-    "functions of LogisticRegression.fit": (370, 200),
-    "files of LogisticRegression.fit": (51, 40),
-    "returns of LogisticRegression.fit to a file that it left": (540, 150),
-    "functions of AdditiveClassifier.fit": (555, 350),
-    "files of AdditiveClassifier.fit": (64, 60),
-    "functions of confide fit": (945, 700),
+    "functions of LogisticRegression.fit": (342, 200),
+    "files of LogisticRegression.fit": (49, 40),
+    "returns of LogisticRegression.fit to a file that it left": (392, 150),
+    "functions of AdditiveClassifier.fit": (524, 350),
+    "files of AdditiveClassifier.fit": (63, 60),
+    "functions of confide fit": (910, 700),
     "files of confide fit": (120, 120),
 }
 """The limit of each figure, and where it is to go. The way of a fit depends a little on processor and noise."""
