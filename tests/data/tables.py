@@ -15,7 +15,7 @@ import confide
 
 SCHEMA = confide.Schema(
     columns={
-        "age": {"low": 0, "high": 100},
+        "age": {"low": 0, "high": 100, "atoms": [0, 100]},
         "debt": {"low": 0, "high": 1e5, "scale": "log", "missing": True},
         "work": {"categories": ["a", "b", "c"], "other": True},
         "size": {"categories": [1, 2, 3], "missing": True},

@@ -10,6 +10,7 @@ import pandas as pd
 import confide
 from tests.effects.examples import COLUMNS, INTERACTIONS, TARGET, labels, table
 
+ATOMS = {"low": 20, "high": 80, "knots": [30, 50], "atoms": [20, 40.5, 80], "missing": [10]}
 COARSE = {"columns": ["age", "income"], "knots": 1, "scale": 0.5}
 BUDGET = confide.ApproxDP(50.0, 1e-6)
 THREE = {"column": "place", "classes": ["east", "north", "south"]}
@@ -25,7 +26,7 @@ def places(n, seed=1):
 
 
 def _schema(interact=(), target=TARGET, **others):
-    return confide.Schema(columns=COLUMNS, target=target, interact=interact, **others)
+    return confide.Schema(**({"columns": COLUMNS, "target": target, "interact": interact} | others))
 
 
 def _plain(kind, **parameters):
@@ -84,6 +85,7 @@ MAKERS = {
     "curves beside lines": lambda: _table(
         "LogisticRegression", interact=[{"columns": ["rank"], "knots": 3}, ["work", "sex"]], centre=False
     ),
+    "atoms": lambda: _table("LogisticRegression", schema={"columns": COLUMNS | {"age": ATOMS}}, centre=False),
     "ridge": lambda: _numbers("Ridge"),
     "huber": lambda: _numbers("HuberRegressor"),
     "poisson": lambda: _numbers("PoissonRegressor"),

@@ -30,7 +30,8 @@ flags = st.booleans()
 @st.composite
 def number_columns(draw):
     low, *knots, high = sorted(draw(st.lists(finite, min_size=2, max_size=4, unique=True)))
-    options = {"scale": draw(st.sampled_from(["linear", "log"])), "missing": draw(flags)}
+    atoms = draw(st.sampled_from([(), (low,), (low, high)]))
+    options = {"scale": draw(st.sampled_from(["linear", "log"])), "missing": draw(flags), "atoms": atoms}
     try:
         return NumberColumn(draw(names), low, high, knots=tuple(knots), **options)
     except SchemaError:  # knots that rounding cannot tell apart

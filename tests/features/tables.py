@@ -27,10 +27,11 @@ def number_columns(draw, name, missing):
     """A number with up to three knots; none where they cannot be told apart."""
     scale = draw(st.sampled_from(["linear", "log"]))
     low, *knots, high = sorted(draw(st.lists(bounds, min_size=2, max_size=5, unique=True)))
+    atoms = draw(st.sampled_from([(), (low,), (low, high)]))
     try:
-        return NumberColumn(name, low, high, scale, missing, tuple(knots))
+        return NumberColumn(name, low, high, scale, missing, tuple(knots), atoms)
     except SchemaError:
-        return NumberColumn(name, low, high, scale, missing)
+        return NumberColumn(name, low, high, scale, missing, (), atoms)
 
 
 @st.composite

@@ -23,6 +23,7 @@ COLUMNS = {
     "others": {"categories": ["x", "y"], "other": True, "missing": True},
     "line_gaps": {"low": 0, "high": 1, "missing": True},
     "counted_as": {"categories": ["p", "q", "r"], "other": "q"},
+    "ends": {"low": 0, "high": 1000, "scale": "log", "knots": 2, "missing": True, "atoms": [0, 9, 1000]},
 }
 SCHEMA = Schema(columns=COLUMNS)
 NAN = float("nan")
@@ -38,6 +39,7 @@ ROWS = {
     "others": ["x", "y", "z", None, "x", "y"],
     "line_gaps": [0.0, 1.0, NAN, np.inf, 0.5, -np.inf],
     "counted_as": ["p", "q", "other", None, "r", "p"],
+    "ends": [0.0, 1000.0, NAN, 1e9, -5.0, 9.0],
 }
 EXPECTED = {
     "line": [[-1], [0], [1], [0], [1], [-1]],

@@ -418,7 +418,7 @@ class PieceFile:
                 self._file.seek(start)
                 together = [np.load(self._file, allow_pickle=False) for _ in range(n_arrays)]
             *columns, labels = (array for arrays in together for array in arrays)
-            weights = columns.pop() if len(columns) > len(self._schema.columns) else None
+            weights = columns.pop() if len(columns) > len(self._schema.names_of_codes) else None
             yield LabelledCodes(Codes(self._schema, tuple(columns)), labels, weights)
 
     def close(self) -> None:

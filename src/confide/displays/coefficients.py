@@ -395,14 +395,16 @@ def _common_effects(
     """The effects of the same columns of each model, and what larger effects favour."""
     effects_by_model = {name: effects_of(model) for name, model in estimators.items()}
     described = [
-        {one.name: replace(one, knots=()) if one.is_number else one for one in of.encoder.schema.columns}
+        {one.name: replace(one, knots=(), atoms=()) if one.is_number else one for one in of.encoder.schema.columns}
         for of in effects_by_model.values()
     ]
     shared = [name for name, column in described[0].items() if all(its.get(name) == column for its in described)]
     wanted = shared if columns is None else [columns] if isinstance(columns, str) else list(columns)
     if not wanted or any(name not in shared for name in wanted):
         which = f"These are {listed(shared)}." if shared else "They have none."
-        raise ParameterError(f"columns must be those that all models describe in the same way, but for knots. {which}")
+        raise ParameterError(
+            f"columns must be those that all models describe in the same way, but for knots and atoms. {which}"
+        )
     outcome = _one_outcome(of.outcome for of in effects_by_model.values())
     drawn = {}
     for name, of in effects_by_model.items():

@@ -41,12 +41,13 @@ if TYPE_CHECKING:
 # The values of a column at which its effects are given, and their public weights.
 #
 # A number has its low, its knots and its high. Between two of these its effect is a straight line on the column's own
-# scale. A category has its levels. Missing cells are a value of their own, where the schema declares them.
+# scale. A category has its levels. Missing cells are a value of their own, where the schema declares them, and so is each
+# atom of a number.
 #
 # Weights say what the mean of an effect over a column is. They follow from the schema alone. For a number they are those of
 # the trapezoid rule on the column's own scale, linear or log, so the mean is that of the curve from low to high; missing
-# cells have no weight. For a category all levels weigh the same, "(other)" and "(missing)" included. A category that is
-# none of the levels has no weight.
+# cells and atoms have no weight. For a category all levels weigh the same, "(other)" and "(missing)" included. A category
+# that is none of the levels has no weight.
 
 MISSING, OTHER = "(missing)", "(other)"
 
@@ -58,7 +59,8 @@ class Points:
     Attributes
     ----------
     column : the column's public description
-    values : numbers in rising order, or levels; then "(missing)" if it is declared. Only values that people are shown
+    values : numbers in rising order, or levels; then "(missing)" if it is declared; then the atoms, as "= 999". Only values
+        that people are shown
     positions : (number of numbers,), the numbers on the column's own scale, stretched to [-1, 1]; empty for a category
     weights : (n_points,), not negative, with sum 1. There is one more point than values if a category may be none of the
         levels; that point is last
@@ -85,9 +87,9 @@ class Points:
         lengths = np.diff(positions)
         # The trapezoid rule: half of each interval belongs to each of its ends.
         weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())
-        missing = bool(column.missing)
-        values = (*map(shown_number, numbers), *[MISSING] * missing)
-        return Points(column, values, positions, np.append(weights, 0.0) if missing else weights)
+        others = (*[MISSING] * bool(column.missing), *map(_shown_atom, column.atoms))
+        values = (*map(shown_number, numbers), *others)
+        return Points(column, values, positions, np.append(weights, np.zeros(len(others))))
 
     @property
     def n_numbers(self) -> int:
@@ -110,6 +112,13 @@ class Points:
                 return texts
         return tuple(map(str, self.values))
 
+    def _on_curve(self, number: float) -> Array:
+        """(n_points,): how the effect of the line or the curve at a number is made of the effects at the points."""
+        assert self.column.is_number  # noqa: S101  # asked of numbers alone
+        place, mixture = float(self.column.stretched(np.array([number]))[0]), np.zeros(len(self.weights))
+        mixture[: self.n_numbers] = [np.interp(place, self.positions, row) for row in np.eye(self.n_numbers)]
+        return mixture
+
     @property
     def is_log(self) -> bool:
         """Whether the column's own scale is logarithmic."""
@@ -117,6 +126,9 @@ class Points:
 
     def effects(self, encoding: ColumnEncoding, weights: Array) -> Array:
         """(n_points, ...): the effect at each point, from the weights (size, ...) of a column's encoded columns."""
+        if not encoding.is_number and encoding.number is not None:
+            before = np.zeros((len(self.values) - len(weights), *weights.shape[1:]))
+            return np.concatenate([before, weights])
         if not encoding.is_number:
             levels = np.arange(len(self.values))
             if len(self.weights) > len(levels):
@@ -126,7 +138,8 @@ class Points:
             padded: Array = np.concatenate([weights, np.zeros_like(weights[:1])])  # a category that is no level gives zeros
             return padded[levels]
         column = encoding.column
-        numbers = np.array([*self.values[: self.n_numbers], *([math.nan] if column.missing else [])], dtype=np.float64)
+        others = (*[math.nan] * bool(column.missing), *column.atoms)
+        numbers = np.array([*self.values[: self.n_numbers], *others], dtype=np.float64)
         codes = column.stretched(numbers) if encoding.is_plain else encoding.codes(numbers)
         encoded = np.empty((len(weights), len(numbers)))
         encoding.write(codes, encoded)
@@ -155,8 +168,9 @@ class Points:
             if not low <= number <= high:
                 ends = f"from {shown_number(low)} to {shown_number(high)}"
                 raise ParameterError(f'column "{self.column.name}": give a number {ends}, the bounds of the column.')
-            place = float(self.column.stretched(np.array([number]))[0])
-            mixture[: self.n_numbers] = [np.interp(place, self.positions, row) for row in np.eye(self.n_numbers)]
+            mixture = self._on_curve(number)
+            if number in self.column.atoms:
+                mixture = np.eye(len(mixture))[self.values.index(_shown_atom(number))]
         else:
             wanted = canonical_label(value) if isinstance(value, (str, Real, np.bool_)) else None
             alike = [place for place, level in enumerate(self.values) if canonical_label(level) == wanted]
@@ -166,6 +180,10 @@ class Points:
             # True equals 1, and False 0, so what is no text is found by its label.
             mixture[self.values.index(value) if isinstance(value, str) and value in self.values else alike[0]] = 1.0
         return mixture
+
+
+def _shown_atom(atom: float) -> str:
+    return f"= {shown_number(atom)}"
 
 
 # From weights to effects: a score as an intercept, an effect of each column, and what interactions add to these.
@@ -242,9 +260,9 @@ def _parts_by_columns(
 
 
 def members_of_groups(encoder: Encoder) -> list[tuple[str, ...]]:
-    """The names of the columns of each group of encoded columns: one, or those of an interaction."""
+    """The names of the columns of each group of encoded columns: one, also for atoms, or those of an interaction."""
     schema = encoder.schema
-    return [*((name,) for name in schema.column_names), *(interaction.columns for interaction in schema.interact)]
+    return [*((name,) for name in schema.names_of_codes), *(interaction.columns for interaction in schema.interact)]
 
 
 def points_of(encoder: Encoder) -> dict[str, Points]:
@@ -348,8 +366,14 @@ class Effect:
         return self.values[: self.points[0].n_numbers]
 
     @property
+    def atoms(self) -> tuple[tuple[float, Value], ...]:
+        """The atoms of a number, each with its value."""
+        atoms = getattr(self.points[0].column, "atoms", ())
+        return tuple(zip(atoms, self.values[len(self.values) - len(atoms) :], strict=True))
+
+    @property
     def levels(self) -> tuple[Value, ...]:
-        """The values that are not numbers: levels, and "(missing)"."""
+        """The values that are not points of a curve: levels, "(missing)" and atoms."""
         return self.values[self.points[0].n_numbers :]
 
 
@@ -734,6 +758,9 @@ def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
     if MISSING in points.values:
         contrasts.append(everywhere[n] - middle)
         lines.append((f"{column.name}: {MISSING}", f"against {of_middle}", 1.0))
+    for atom in column.atoms:
+        contrasts.append(points.mixture(atom) - points._on_curve(atom))
+        lines.append((f"{column.name} = {shown_number(atom)}", "beside the line" if n == 2 else "beside the curve", 1.0))
     return base, np.array(contrasts), lines
 
 
@@ -767,7 +794,8 @@ def _base_of_line(column: NumberColumn, everywhere: Array, *, has_interactions: 
 
 def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:
     if not encoding.is_number:
-        return ("half of the difference",) if encoding.single.size == 3 else ("the level",) * len(encoding.names)
+        unit = "the level" if encoding.number is None else "at exactly the value"
+        return ("half of the difference",) if encoding.single.size == 3 else (unit,) * len(encoding.names)
     column = encoding.column
     missing = ("if missing",) * bool(column.missing)
     if column.knots_with_bounds:

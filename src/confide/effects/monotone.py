@@ -70,6 +70,11 @@ def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0
             raise ParameterError(f'monotone: say "up" or "down" for column "{name}"{suggestion(direction, DIRECTIONS)}.')
         if not columns[name].is_number:
             raise ParameterError(f'monotone: column "{name}" is a category, whose levels have no order; leave it out.')
+        if getattr(columns[name], "atoms", ()):
+            raise ParameterError(
+                f'monotone: column "{name}" has atoms, whose effects leave its curve, so it cannot be promised to be '
+                f"monotone; leave it out of monotone, or its atoms out of the schema."
+            )
         if schema is not None and any(name in interaction.columns for interaction in schema.interact):
             raise ParameterError(
                 f'monotone: column "{name}" belongs to an interaction, so its effect depends on other columns and cannot be '

@@ -284,6 +284,8 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
     ax.axhline(0.0, color="0.5", linewidth=0.8)
     effects = [value.effect for value in effect.curve]
     ax.plot(numbers, effects, color=pen.colour, linewidth=2.0, linestyle=pen.line, label=pen.label)
+    for atom, value in effect.atoms:
+        _draw_point(ax, value, atom, pen, True, effect.has_band)
     absent = [value for value in effect.levels if value.value == MISSING]
     end = _number_at(points, _PLACE_OF_MISSING)
     ticks = {tick: number_text(tick) for tick in ticks_of(points)}

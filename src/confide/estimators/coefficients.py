@@ -571,10 +571,10 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
             f'interest names "{name}", whose effect depends on other columns: the schema has an interaction with it. Leave '
             f"out the interaction, or the name."
         )
-    if column.is_number and column.knots_with_bounds:
+    if column.is_number and (column.knots_with_bounds or column.atoms):
         raise ParameterError(
-            f'interest names "{name}", whose effect is a curve, and a curve has no single coefficient. Give the column '
-            f"knots = 0 in the schema for a straight line, or leave out the name."
+            f'interest names "{name}", whose effect is no straight line, so it has no single coefficient. Give the column '
+            f"knots = 0 and no atoms in the schema, or leave out the name."
         )
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])

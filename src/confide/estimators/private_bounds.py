@@ -329,10 +329,10 @@ def _refuse_unusable(
     """Refuse, before the charge, a schema that some outcome would contradict."""
     narrowest = []
     for column, grid in zip(described, grids, strict=True):
-        if isinstance(column.knots, tuple) and column.knots:
+        if (isinstance(column.knots, tuple) and column.knots) or column.atoms:
             raise ParameterError(
-                f'column "{column.name}" has knots at fixed places, and its bounds are not known yet. Give a number of '
-                f"knots, such as knots = 6, or none."
+                f'column "{column.name}" has knots or atoms at fixed places, and its bounds are not known yet. Give a '
+                f"number of knots, such as knots = 6, or none, and add atoms afterwards."
             )
         try:
             made = [replace(column, low=low, high=high) for low, high in pairwise(grid)]

@@ -23,7 +23,8 @@ class Codes:
     Parameters
     ----------
     schema : the schema by which the frame was read
-    columns : one read-only array (n_rows,) for each column of the schema, in order. Of a number on a linear scale, without
+    columns : one read-only array (n_rows,) for each column of the schema, in order, then one for each with atoms: which of
+        them a number is, -1 for none. Of a number on a linear scale, without
         knots or with even ones: the numbers as they are, float32 or float64, NaN or infinite where one is missing or cannot
         be used. Of another number: float64 in [-1, 1] or, if it has knots, its position among them, 0 for its low; NaN if
         it is missing. Of a category: its level as a small integer, -1 for no level
@@ -60,14 +61,22 @@ class Codes:
 # - A category with exactly two levels has one column, -1 for the first level and 1 for the second. Any other category has
 #   one column for each level, which is 1 where the row has that level. The levels are the listed categories, then "(other)"
 #   and "(missing)" if they are declared. A category that is none of the levels gives zeros.
+# - The atoms of a number are encoded like a category without a level for others, however many they are.
 
 HAT_HEIGHT = 1.0 - 2.0**-36
 """Two hats add up to 1 except for rounding. With this height, the row bound sees at once that it need not clip any row."""
 
 
 def encoding_of(column: Column) -> ColumnEncoding:
-    """The encoding of a column."""
+    """The encoding of a column, without its atoms."""
     return NumberEncoding(column) if column.is_number else CategoryEncoding(column)
+
+
+def encodings_of(schema: Schema) -> tuple[ColumnEncoding, ...]:
+    """How the columns of a schema are encoded, in order, and then the atoms of those that have some."""
+    with_atoms = (column for column in schema.columns if column.is_number and column.atoms)
+    of_atoms = (CategoryEncoding(CategoryColumn(column.name, column.atoms), column) for column in with_atoms)
+    return (*map(encoding_of, schema.columns), *of_atoms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,20 +182,29 @@ class NumberEncoding:
 
 @dataclass(frozen=True, slots=True)
 class CategoryEncoding:
-    """Categories, as levels. Their codes are the levels. Names are as for `NumberEncoding`."""
+    """Categories, as levels. Their codes are the levels. Names are as for `NumberEncoding`.
+
+    Parameters
+    ----------
+    column : the categories, or the atoms of a number
+    number : the number whose atoms they are, or None
+    """
 
     is_number: ClassVar[Literal[False]] = False
     is_plain: ClassVar[Literal[False]] = False
     is_kept_as_is: ClassVar[Literal[False]] = False
     column: CategoryColumn
+    number: NumberColumn | None = None
     names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     single: Array = field(init=False, compare=False, repr=False)
     """If there is one encoded column: its value for each level, and last, at index -1, for no level. Otherwise empty."""
 
     def __post_init__(self) -> None:
         levels = self.column.levels
-        columns = levels[1:] if len(levels) == 2 else levels
-        values = {1: [1.0, 0.0], 2: [-1.0, 1.0, 0.0]}.get(len(levels), [])
+        if self.number is not None:
+            levels = tuple(str(shown_number(atom)) for atom in self.number.atoms)
+        columns = levels[1:] if len(levels) == 2 and self.number is None else levels
+        values = [1.0, 0.0] if len(levels) == 1 else [-1.0, 1.0, 0.0] if len(columns) == 1 else []
         object.__setattr__(self, "names", tuple(f"{self.column.name}={level}" for level in columns))
         object.__setattr__(self, "single", np.array(values))
 

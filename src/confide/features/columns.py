@@ -13,7 +13,7 @@ import numpy as np
 from confide.array_types import Array
 from confide.errors import Reader, SchemaError, is_list, is_mapping, is_number, is_text, is_whole, keep
 from confide.features.canonical_labels import Label, canonical_label
-from confide.features.cells import CellNumbers
+from confide.features.cells import CellNumbers, Levels
 from confide.features.checks import (
     UNIT,
     BoundsRelease,
@@ -30,6 +30,8 @@ from confide.known_words import suggestion
 SCALES = ("linear", "log", "log10")
 MOST_EVEN_KNOTS = 1000
 """The largest number of evenly spaced knots of one column. More would be a mistake."""
+MOST_ATOMS = 1000
+"""The largest number of atoms of one column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class NumberColumn:
     knots : where the effect of the column may bend. A list of numbers between low and high, in rising order; or a whole
         number, so many knots spaced evenly on the column's own scale, 0 for a straight line. An empty list says nothing:
         linear models take a straight line, and additive models choose a number of knots
+    atoms : numbers from low to high, in rising order, that many rows share, such as 999 or 15024. Each has an effect of its
+        own, beside that of the line or the curve
     released : the private release from which the bounds came, as `confide bounds` writes it; None for bounds that are public
         knowledge. How the column is encoded does not depend on it, so it is not compared
     unit : the unit of the numbers, such as "USD", shown wherever units are shown; None says nothing. It changes no number,
@@ -67,6 +71,7 @@ class NumberColumn:
     scale: str = "linear"
     missing: bool | tuple[float, ...] = False
     knots: tuple[float, ...] | int = ()
+    atoms: tuple[float, ...] = ()
     released: BoundsRelease | None = field(default=None, compare=False)
     unit: str | None = field(default=None, compare=False)
     missing_codes: tuple[float, ...] = field(init=False, compare=False, repr=False)
@@ -88,6 +93,8 @@ class NumberColumn:
         object.__setattr__(self, "missing_codes", tuple(dict.fromkeys(codes)))
         object.__setattr__(self, "missing", self.missing_codes or self.missing)
         object.__setattr__(self, "knots", _checked_knots(where, self.knots))
+        read_atoms = listed_by(finite_number, "a list of numbers", "each of the atoms")
+        object.__setattr__(self, "atoms", read_atoms(f"{where}: atoms", self.atoms))
         object.__setattr__(self, "released", _release_of(where, self.released))
         inner: Any = self.knots
         if self.has_even_knots:
@@ -101,6 +108,17 @@ class NumberColumn:
                 f"{where}: some knots are too close to each other, to low or to high; in double precision they are the same "
                 f"number on the scale of the column. Leave some of them out."
             )
+
+        self._check_atoms(where)
+
+    def _check_atoms(self, where: str) -> None:
+        if len(self.atoms) > MOST_ATOMS:
+            raise SchemaError(f"{where}: there are more than {MOST_ATOMS} atoms; leave some of them out.")
+        rising = sorted({*self.atoms})
+        if list(self.atoms) != rising or (rising and not self.low <= rising[0] <= rising[-1] <= self.high):
+            raise SchemaError(f"{where}: atoms must be in rising order, each from low to high.")
+        if set(self.atoms) & set(self.missing_codes):
+            raise SchemaError(f"{where}: a number is an atom and a code for missing cells; keep it in one of the lists.")
 
     def _check_scale(self, where: str) -> None:
         if self.scale not in SCALES:
@@ -134,6 +152,14 @@ class NumberColumn:
         """The number of encoded columns: with its own knots, or with so many."""
         n_knots = self.n_knots if knots is None else knots
         return (n_knots + 2 if n_knots else 1) + bool(self.missing)
+
+    def atoms_in(self, numbers: CellNumbers) -> Levels:
+        """(n,): which atom each of the numbers (n,) is, after it is clipped to the bounds; -1 for none, as for NaN."""
+        # In the precision of the cells, as codes for missing cells are.
+        atoms, ends = (np.array(values).astype(numbers.dtype) for values in (self.atoms, self.bounds))
+        clipped = np.clip(numbers, *ends)
+        places = np.minimum(np.searchsorted(atoms, clipped), atoms.size - 1)
+        return np.where(np.isfinite(numbers) & (atoms[places] == clipped), places, -1).astype(np.int16)
 
     def without_codes(self, numbers: CellNumbers) -> CellNumbers:
         """The numbers in cells (n,), with NaN for those that stand for missing cells."""
@@ -193,7 +219,7 @@ class NumberColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
-        return described_fields(self, "low", "high", "unit", "scale", "knots", "missing", "released")
+        return described_fields(self, "low", "high", "unit", "scale", "knots", "atoms", "missing", "released")
 
     def __str__(self) -> str:
         log = f", {self.scale} scale" if self.is_log else ""
@@ -202,8 +228,10 @@ class NumberColumn:
             knots = f", {self.knots} even knot{'s'[: self.n_knots != 1]}" if self.knots else ", a straight line"
         elif self.knots:
             knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.interior_knots)}"
+        atoms = f", atoms at {listed_codes(self.atoms)}" if self.atoms else ""
         released = ", released bounds" if self.released is not None else ""
-        return f"number from {shown_number(self.low)} to {self.shown(self.high)}{log}{knots}{_shown_gaps(self)}{released}"
+        ends = f"from {shown_number(self.low)} to {self.shown(self.high)}"
+        return f"number {ends}{log}{knots}{atoms}{_shown_gaps(self)}{released}"
 
     def shown(self, number: float) -> str:
         """A number as people write it, with the unit if there is one: "17 years"."""
@@ -394,7 +422,9 @@ def _column(name: Any, description: object) -> Column:
     if is_number == ("categories" in description):
         advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
         check_keys(
-            where, description, ("low", "high", "scale", "knots", "categories", "other", "missing", "released", "unit")
+            where,
+            description,
+            ("low", "high", "scale", "knots", "atoms", "categories", "other", "missing", "released", "unit"),
         )
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
     kind = NumberColumn if is_number else CategoryColumn

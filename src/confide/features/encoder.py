@@ -5,7 +5,8 @@ schema, and each interaction, becomes one group of encoded columns. The L1 norm 
 interaction. So the L2 norm of a row is at most the root of the sum of their squares. A coefficient speaks in terms of its
 column: it is the effect of a category compared with none, or of the end of a number's range compared with the middle.
 
-`confide.features.codes` says how each kind of column is encoded. An interaction has all products of the encoded
+`confide.features.codes` says how each kind of column is encoded. The atoms of a number are a group of their own, of which at
+most one entry is 1. An interaction has all products of the encoded
 columns of its members; the columns of the last member run fastest. If a member is all zeros, so are the products. A missing
 number takes part with its indicator. The L1 norm of the products is the product of the L1 norms. The group of an interaction
 is linked (exactly one entry is 1, or the scale of the interaction, in every row) if the groups of all its members are.
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Set
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
 from confide.features.cells import Levels, read_numbers
 from confide.features.coded_columns import CodedColumns, StoredColumns
-from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of
+from confide.features.codes import Codes, ColumnEncoding, PlainNumbers, encoding_of, encodings_of
 from confide.features.columns import Column, shown_number
 from confide.features.fourier import CurvesAndFeatures
 from confide.features.groups import Group, Product, layout_of, write_products
@@ -59,7 +60,8 @@ class Encoder:
     feature_names : their names, for example "age", "age=(missing)", "workclass=Private", "workclass=(other)". A category
         with two levels has one column, named by the second level. "age~25" is the column of the knot 25, and "sex=Male:age"
         is a product
-    groups : the groups of encoded columns, one for each column of the schema, in order, then one for each interaction
+    groups : the groups of encoded columns, one for each column of the schema, in order, then one for the atoms of each
+        column that has some, then one for each interaction
     row_bound : the bound that every encoded row obeys in exact arithmetic
     appended : the map by which models append random features to encoded rows, if the schema asks for them; otherwise None.
         The encoder itself does not append them
@@ -87,7 +89,7 @@ class Encoder:
     row_bound: GroupBound = field(init=False, compare=False, repr=False)
     appended: CurvesAndFeatures | None = field(init=False, compare=False, repr=False)
     _encodings: tuple[ColumnEncoding, ...] = field(init=False, compare=False, repr=False)
-    """How each column of the schema is encoded, in order."""
+    """How each column of the schema is encoded, in order, and then its atoms."""
     _plain: PlainNumbers = field(init=False, compare=False, repr=False)
     """The plain numbers, which are encoded together."""
     _others: tuple[tuple[int, ColumnEncoding, slice], ...] = field(init=False, compare=False, repr=False)
@@ -100,7 +102,7 @@ class Encoder:
     """The interactions."""
 
     def __post_init__(self) -> None:
-        encodings = tuple(encoding_of(column) for column in self.schema.columns)
+        encodings = encodings_of(self.schema)
         names, groups, row_bound, products, beside = layout_of(self.schema, encodings)
         # Interactions come after all columns.
         placed = tuple(zip(encodings, groups, strict=False))
@@ -127,7 +129,7 @@ class Encoder:
 
     @property
     def factors(self) -> tuple[tuple[ColumnEncoding, ...], ...]:
-        """For each group, the encodings that are multiplied: one for a column, several for an interaction."""
+        """For each group, the encodings that are multiplied: one for a column or its atoms, several for an interaction."""
         alone = ((encoding,) for encoding in self._encodings)
         return (*alone, *(tuple(member.factor for member in product.members) for product in self._products))
 
@@ -160,14 +162,16 @@ class Encoder:
         """
         table = RawTable.of(frame, self.schema, with_person=rows_per_person is not None)
 
-        def codes_of(place: int) -> tuple[NDArray[Any], bool]:
+        def codes_of(place: int) -> tuple[NDArray[Any], list[NDArray[Any]], bool]:
             values, is_used = table.checked_column(place, refuse=refuse)
-            codes = self._encodings[place].codes(values)
+            column, codes = self.schema.columns[place], self._encodings[place].codes(values)
+            of_atoms = [column.atoms_in(values)] if column.is_number and column.atoms else []
             # Memory of the frame, or of a file that is mapped to it, might change before the rows are used.
-            return codes if codes.flags.owndata else codes.copy(), is_used
+            return codes if codes.flags.owndata else codes.copy(), of_atoms, is_used
 
-        with closing(made_in_order(codes_of, range(len(self._encodings)), n_threads)) as made:
-            columns, is_used = zip(*made, strict=True)
+        with closing(made_in_order(codes_of, range(len(self.schema.columns)), n_threads)) as made:
+            columns, atoms, is_used = zip(*made, strict=True)
+        columns = (*columns, *chain.from_iterable(atoms))
         used = frozenset(compress(self.schema.column_names, is_used))
         kept = None
         if rows_per_person is not None and table.person is not None:
@@ -186,7 +190,7 @@ class Encoder:
 
     def without(self, codes: Codes, name: str, schema: Schema) -> Codes:
         """The codes of the same rows without a column, as they are for `schema`, which lacks that column."""
-        pairs = zip(self.schema.column_names, codes.columns, strict=True)
+        pairs = zip(self.schema.names_of_codes, codes.columns, strict=True)
         return Codes(schema, tuple(column for own, column in pairs if own != name))
 
     def refuse_unused(self, used: Set[str]) -> None:
@@ -330,7 +334,7 @@ def cells_outside(frame: Any, schema: Schema, codes: Codes) -> dict[str, tuple[i
     """
     raw: RawTable | None = None
     outside: dict[str, tuple[int, str]] = {}
-    for place, (column, read) in enumerate(zip(schema.columns, codes.columns, strict=True)):
+    for place, (column, read) in enumerate(zip(schema.columns, codes.columns, strict=False)):
         if not column.is_number:
             count = int((read < 0).sum())
         else:

@@ -134,8 +134,9 @@ class Group:
 Beside: TypeAlias = tuple[int, NumberEncoding, Group]
 """A curve beside a line that coded rows may hold: the place of the column, how its hats are encoded, and their group."""
 Layout: TypeAlias = tuple[tuple[str, ...], tuple[Group, ...], GroupBound, tuple[Product, ...], tuple[Beside, ...]]
-"""Where encoded columns are: their names; their groups, one for each column of the schema, in its order, then one for each
-interaction; the bound that every encoded row obeys in exact arithmetic; the interactions; and the curves beside lines."""
+"""Where encoded columns are: their names; their groups, one for each column of the schema, in its order, then one for the
+atoms of each column that has some, then one for each interaction; the bound that every encoded row obeys in exact
+arithmetic; the interactions; and the curves beside lines."""
 
 
 def layout_of(schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
@@ -144,7 +145,7 @@ def layout_of(schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
     Parameters
     ----------
     schema : the public description of the columns
-    encodings : how each column is encoded, in the order of the schema
+    encodings : how each column is encoded, in the order of the schema, and then its atoms (`encodings_of`)
 
     Raises
     ------
@@ -174,7 +175,7 @@ def layout_of(schema: Schema, encodings: Sequence[ColumnEncoding]) -> Layout:
     if len(set(together)) < len(together):
         name = Counter(together).most_common(1)[0][0]
         raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')
-    titles = [*schema.column_names, *(interaction.title for interaction in schema.interact)]
+    titles = [*schema.names_of_codes, *(interaction.title for interaction in schema.interact)]
     sizes = tuple(map(len, names))
     linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
     scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]

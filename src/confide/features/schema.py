@@ -25,6 +25,9 @@ A column is either a number with bounds or a category with a list of values.
   low to high. On a logarithmic scale, the lines are straight in the logarithm. `knots = 6` means six knots, evenly spaced
   on the column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear
   models, and in additive models a number of knots that is chosen from public facts.
+- `atoms = [7688, 15024]` names numbers that many rows share: legal limits, round amounts, codes such as 999. Each has an
+  effect of its own beside the line or the curve, for rows with exactly this number. Numbers outside of the bounds count as
+  the nearer bound. Atoms take no part in interactions.
 - `unit = "USD"` names the unit of a number, for readers of tables, pictures and reports. It changes no number.
 - `missing = true` says that cells of the column may be missing. `missing = [999, -9]` says so too, and that these codes
   stand for missing cells: for numbers a list of numbers, for categories a list of labels.
@@ -584,14 +587,19 @@ class Schema:
         return toml_text(self.to_dict())
 
     def without_curves(self) -> Schema:
-        """The schema without knots, interactions and random features: what decides how a table is read."""
-        columns = (replace(column, knots=()) if column.is_number else column for column in self.columns)
+        """The schema without knots, atoms, interactions and random features: what decides how a table is read."""
+        columns = (replace(column, knots=(), atoms=()) if column.is_number else column for column in self.columns)
         return replace(self, columns=tuple(columns), interact=(), random_features=None)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns in order, without the target, the person and the weight."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def names_of_codes(self) -> tuple[str, ...]:
+        """The columns in order, then once more those with atoms: what is kept in memory of a row."""
+        return (*self.column_names, *(column.name for column in self.columns if column.is_number and column.atoms))
 
     @property
     def columns_by_name(self) -> dict[str, Column]:

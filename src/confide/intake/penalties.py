@@ -316,6 +316,8 @@ def _form_of_schema(by_column: dict[str, float | Smooth], encoder: Encoder, *, s
     strengths, matrices = np.ones(encoder.n_features), []
     for group, factors in zip(encoder.groups, encoder.factors, strict=True):
         value = by_column.get(group.column)
+        if isinstance(value, Smooth) and not factors[0].is_number and factors[0].number is not None:
+            value = value.ridge  # atoms have no neighbours
         if value is None and smooths_curves and len(factors) == 1 and factors[0].is_number and factors[0].column.knots:
             value = Smooth()
         if isinstance(value, Smooth):

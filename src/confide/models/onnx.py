@@ -203,6 +203,13 @@ def _number(graph: OnnxGraph, numbers: str, encoding: NumberEncoding) -> str:
     return graph.node("Concat", block, graph.cast(absent, "double"), axis=1)
 
 
+def _atoms(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
+    equal = graph.node("Equal", graph.node("Clip", numbers, column.low, column.high), np.array(column.atoms))
+    for code in column.missing_codes:
+        equal = graph.node("And", equal, graph.node("Not", graph.node("Equal", numbers, code)))
+    return graph.cast(equal, "double")
+
+
 def _stretched(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
     """Numbers clipped to the bounds of their column, on its scale from -1 to 1."""
     within = graph.node("Clip", numbers, column.low, column.high)
@@ -215,6 +222,8 @@ def _stretched(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
 
 
 def _category(graph: OnnxGraph, texts: str, encoding: CategoryEncoding) -> str:
+    if encoding.number is not None:
+        return _atoms(graph, texts, encoding.number)
     column, size = encoding.column, len(encoding.names)
     known, n_levels = column.known, len(column.levels)
     # The last line of the table is that of a cell without a level.

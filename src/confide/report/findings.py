@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -163,18 +163,28 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
     line = [(x, y_of(value.effect)) for x, value in zip(places, effect.curve, strict=True)]
     marks.append(f'<polyline class="curve" points="{_path(line)}"/>')
     marks += [_line(x, bottom - 6, x, bottom, "knot") for x in places[1:-1]]
-    ticks = ticks_of(points)
-    spots = points.column.stretched(np.array(ticks, dtype=np.float64)).tolist() if points.column.is_number else []
+    ticks, column = ticks_of(points), points.column
+    assert column.is_number  # noqa: S101  # a curve is that of a number
+
+    def spots_of(numbers: Sequence[float]) -> list[float]:
+        return column.stretched(np.array(numbers, dtype=np.float64)).tolist()  # type: ignore[no-any-return]
+
+    for (_, value), place in zip(effect.atoms, spots_of([atom for atom, _ in effect.atoms]), strict=True):
+        marks += _upright(x_of(place), value, y_of)
+    spots = spots_of(ticks)
     for number, place in zip(map(number_text, ticks), spots, strict=True):
         anchor = "end" if place > 0.9 and not absent else "start" if place < -0.95 and len(number) > 4 else "middle"
         marks.append(_text(x_of(place), bottom + 16, number, anchor))
     if absent:
-        x = _WIDTH - _RIGHT - 16
-        for least, most, kind in _intervals(absent[0]):
-            marks.append(_bar(kind, x - 4, y_of(most), 8, y_of(least) - y_of(most)))
-        marks.append(_point(x, y_of(absent[0].effect)))
+        marks += _upright(_WIDTH - _RIGHT - 16, absent[0], y_of)
         marks.append(_text(_WIDTH - 2, bottom + 31, "missing", "end"))
     return _drawing(bottom + _BELOW, effect, marks)
+
+
+def _upright(x: float, value: Value, y_of: Callable[[float], Any]) -> list[str]:
+    """A point, in front of its intervals."""
+    bars = [_bar(kind, x - 4, y_of(most), 8, y_of(least) - y_of(most)) for least, most, kind in _intervals(value)]
+    return [*bars, _point(x, y_of(value.effect))]
 
 
 def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float]) -> str:

@@ -377,8 +377,8 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
     if schema_hash(own) == schema_hash(given):
         return Finding(VERIFIED, f"The model has exactly this schema. {contents}")
     if _without_choices(own) == _without_choices(given):
-        same = "The model has this schema, but for knots, interactions, random features and units, which were not compared."
-        return Finding(VERIFIED, f"{same} {contents}", ("schema",))
+        same = "The model has this schema, but for knots, atoms, interactions, random features and units"
+        return Finding(VERIFIED, f"{same}, which were not compared. {contents}", ("schema",))
     return Finding(FAILED, f"The model was fitted with another schema than the one that was given. {contents}")
 
 
