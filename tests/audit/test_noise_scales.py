@@ -367,23 +367,28 @@ def test_a_plan_that_asks_for_less_noise_is_noticed(name, monkeypatch):
     assert grid_ratio(name) < LEAST
 
 
-@pytest.mark.parametrize("law", ["exponential", "permute-and-flip"])
+@pytest.mark.parametrize("law", ["exponential", "permute-and-flip", "together"])
 def test_a_private_choice_has_its_promised_chances(law):
     """Of two candidates two mistakes apart, at epsilon 2; the odds of 2 / 0.85 are noticed."""
 
     def chance(epsilon):
         worse = math.exp(-epsilon)
-        return 1.0 / (1.0 + worse) if law == "exponential" else 1.0 - 0.5 * worse
+        return 1.0 - 0.5 * worse if law == "permute-and-flip" else 1.0 / (1.0 + worse)
+
+    def choice(epsilon):
+        if law != "together":
+            return Selection(law, epsilon).choose([0, 2], entropy)
+        return Selection("exponential", epsilon).choose_together([np.array([0, 2])], [np.array([1, 1])], entropy)[0]
 
     entropy, n, middle = Entropy.seeded(4), 4000, 0.5 * (chance(2.0) + chance(2.0 / SMALLER))
     for epsilon in (2.0, 2.0 / SMALLER):
-        chosen = sum(Selection(law, epsilon).choose([0, 2], entropy) == 0 for _ in range(n)) / n
+        chosen = sum(choice(epsilon) == 0 for _ in range(n)) / n
         assert abs(chosen - chance(epsilon)) < 4.0 * math.sqrt(0.1 / n)
         assert (chosen > middle) == (epsilon > 2.0)
 
 
 def test_choices_and_tries_take_no_more_than_their_budget():
-    """Two columns at three quantiles have a sixth each; tries of a geometric number a third. 15% more would be noticed.
+    """Six quantiles have epsilon together or a sixth of rho each; tries a third of epsilon. 15% more would be noticed.
 
     One choice takes an epsilon; at rho, epsilon^2 / 8 of bounded range and epsilon tanh(epsilon / 2) of permute-and-flip.
     """
@@ -393,8 +398,10 @@ def test_choices_and_tries_take_no_more_than_their_budget():
     assert flip * math.tanh(flip / 2.0) == pytest.approx(0.5, rel=1e-6)
     best = search.PrivateSearchCV(LogisticRegression(1.0, classes=[0, 1]), {"alpha": [0.1, 1.0]}, score_share=0.25)
     assert best.set_params(method="exponential").plan(3000, 3).selection.epsilon == pytest.approx(0.75, rel=1e-6)
-    plan = QuantilesPlan.of([[0.0, 1.0], [0.0, 1.0]], [0.25, 0.5, 0.75], PURE, REPLACE)
-    assert plan.selection.epsilon == pytest.approx(1.0 / 6.0, rel=1e-6)
+    facts = [[0.0, 1.0]] * 2, [[1, 1]] * 2, [0.25, 0.5, 0.75]
+    assert QuantilesPlan.of(*facts, PURE, REPLACE).selection.epsilon == pytest.approx(1.0, rel=1e-6)
+    apart = QuantilesPlan.of(*facts, CONCENTRATED, REPLACE).selection.epsilon
+    assert apart == pytest.approx(math.sqrt(8.0 * 0.5 / 6.0), rel=1e-6)
     assert Repetition(1, Repetition.of_mean(1, 4.0).stop).pure_base(1.0) == pytest.approx(1.0 / 3.0, rel=1e-6)
 
 

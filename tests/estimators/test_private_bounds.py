@@ -139,7 +139,7 @@ def test_quantiles_0_and_1_are_the_outer_bounds_and_cost_nothing():
     """All of the budget goes to the others; further quantiles come along."""
     found = bounds(quantiles=(0, 0.99))
     assert [column.low for column in found.columns] == [0, 0]
-    assert found.plan.selection.epsilon == pytest.approx(0.5, rel=1e-9)
+    assert len(found.plan.quantiles) == 1
     assert bounds(quantiles=(0.5, 1)).columns[1].high == 1e7
     more = bounds(budget=100.0, quantiles=(0.1, 0.5, 0.9)).quantiles["age"]
     assert list(more) == [0.1, 0.5, 0.9]
@@ -151,7 +151,7 @@ def test_equal_quantiles_become_neighbouring_candidates(value):
     """At either end of the candidates and in between: low stays below high whatever is drawn."""
     rows = pd.DataFrame({"a": np.full(100, value)})
     (column,) = private_bounds(rows, {"a": (0, 10)}, budget=1e6).columns
-    assert (column.low, column.high) == pytest.approx({0.0: (0, 0.01), 3.0: (3.0, 3.01), 10.0: (9.99, 10.0)}[value])
+    assert (column.low, column.high) == pytest.approx({0.0: (0, 0.001), 3.0: (3.0, 3.001), 10.0: (9.999, 10.0)}[value])
 
 
 def test_rows_of_persons_are_drawn_by_the_schema():
@@ -174,7 +174,7 @@ def test_rows_of_persons_are_drawn_by_the_schema():
         ({"y": (0, 1)}, {"schema": SCHEMA}, "is the target of the schema"),
         (["age", "age"], {"schema": SCHEMA}, "each column once"),
         ({"y": {"categories": ["no"]}}, {}, "columns of numbers"),
-        ({"age": {"low": 0, "high": 150, "knots": [50]}}, {}, "knots at fixed places"),
+        ({"age": {"low": 0, "high": 150, "knots": [50]}}, {}, "knots or atoms at fixed places"),
         ({"age": {"low": 1e15, "high": 1e15 + 1, "knots": 9}}, {}, "too close to each other"),
         (OUTER, {"quantiles": (0.9, 0.1)}, "rising order"),
         (OUTER, {"quantiles": (0.5,)}, "two or more numbers"),

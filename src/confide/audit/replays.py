@@ -183,6 +183,7 @@ def running(tape: Tape) -> Iterator[None]:
         (LatticeNoise, "integers", lambda old, own, n, entropy: tape.hidden(grid, (own, n), lambda: old(own, n, entropy))),
         (LatticeNoise, "release", partial(_release, tape)),
         (Selection, "choose", partial(_choose, tape)),
+        (Selection, "choose_together", partial(_choose, tape)),
         (Repetition, "draw", lambda old, own, entropy: tape.hidden("number of tries", own, lambda: old(own, entropy))),
         (Entropy, "permutation", partial(_permutation, tape)),
         (Entropy, "below", lambda old, own, n: tape.hidden("random number", n, lambda: old(own, n))),
@@ -275,14 +276,14 @@ def _release(
     return tape.meet("noise on a grid", facts, data, lambda: old(lattice, weights, entropy, drawn), compare)
 
 
-def _choose(tape: Tape, old: Callable[..., Any], selection: Selection, mistakes: Any, entropy: Entropy) -> Any:
-    """A private choice: the numbers of mistakes of two runs differ by at most 1."""
-    exact = [float(mistake) for mistake in mistakes]
+def _choose(tape: Tape, old: Callable[..., Any], selection: Selection, mistakes: Any, *given: Any) -> Any:
+    """A private choice: the numbers of mistakes of two runs differ by at most 1. Several lists are chosen from together."""
+    exact = np.hstack(mistakes).astype(float).tolist()
 
     def compare(recorded: list[float]) -> list[Step]:
         return [Step("numbers of mistakes", _distance(np.subtract(exact, recorded), "max"), float(tape.rows_changed))]
 
-    return tape.meet("a private choice", (selection, len(exact)), exact, lambda: old(selection, mistakes, entropy), compare)
+    return tape.meet("a private choice", (selection, len(exact)), exact, lambda: old(selection, mistakes, *given), compare)
 
 
 def _distance(apart: Any, norm: str) -> float:

@@ -20,7 +20,7 @@ from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError, is_list, is_number
 from confide.expected_noise import sentence_of_waste
 from confide.features.checks import BoundsRelease
-from confide.features.columns import Column, NumberColumn, candidates_of, columns_of, shown_number
+from confide.features.columns import Column, NumberColumn, candidates_of, columns_of, shown_number, weights_of
 from confide.features.schema import Schema
 from confide.features.toml_form import toml_text
 from confide.known_words import suggest_keywords_of
@@ -95,8 +95,8 @@ class PrivateBounds:
     def rows_off(self, level: float = 0.95) -> float:
         """How many rows off the released quantiles are at most, with this probability: a public fact.
 
-        A number is so many rows off if so many would have to change for it to be the quantile. The candidates are finitely
-        many, so that the best of them may be off too; that is not counted here.
+        A number is so many rows off if so many would have to change for the quantile to lie between it and the next
+        candidate. What lies between two neighbouring candidates is not counted here.
         """
         return rows_off(self.plan, level)
 
@@ -156,8 +156,8 @@ def private_bounds(
         are round numbers between the outer bounds, even on the column's scale; "log" suits long tails from 0 on, and "log10"
         incomes and other positive numbers.
     budget : float, PureDP, ApproxDP or ZCDP
-        What all quantiles of all columns cost together; it must be given, and each gets an equal part. A number is an
-        epsilon. A delta buys nothing here; a rho buys more than an epsilon where there are many quantiles.
+        What all quantiles of all columns cost together; it must be given. A number is an epsilon. A delta helps where
+        there are many quantiles.
     quantiles : two or more numbers, default (0.01, 0.99)
         From 0 to 1, in rising order. The first becomes low, and the last high. 0 keeps the outer low and 1 the outer high;
         they cost nothing, so (0, 0.99) suits a column whose low is known.
@@ -216,14 +216,15 @@ def private_bounds(
     described = _described(columns, schema)
     shares, grids = _checked_quantiles(quantiles), tuple(map(candidates_of, described))
     inner = [Fraction(str(q)) for q in shares if 0.0 < q < 1.0]
-    plan = QuantilesPlan.of(grids, inner, asked.budget, asked.neighbours, asked.most_rows)
-    void = asked.void("the bounds may reveal any row")
-    release = _release(plan, shares, asked.most_rows, described, asked.charge.ledger, void)
-    _refuse_unusable(described, grids, schema, release)
+    weights = tuple(map(weights_of, described))
     person = None if schema is None else schema.person
     read, n_given = checked_columns(rows, Schema(described, person=person), asked.persons)
     public = asked.public_number(n_given, schema)
     n_rows = math.inf if public is None else public
+    plan = QuantilesPlan.of(grids, weights, inner, asked.budget, asked.neighbours, asked.most_rows, n_rows)
+    void = asked.void("the bounds may reveal any row")
+    release = _release(plan, shares, asked.most_rows, described, asked.charge.ledger, void)
+    _refuse_unusable(described, grids, schema, release)
     waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
     whom = (asked.budget, asked.neighbours, asked.most_rows, person, n_rows)
     asked = asked.decided_by(plan.event, described, grids, inner, *whom)
@@ -335,7 +336,9 @@ def _refuse_unusable(
                 f"number of knots, such as knots = 6, or none, and add atoms afterwards."
             )
         try:
-            made = [replace(column, low=low, high=high) for low, high in pairwise(grid)]
+            # Without knots any two candidates are bounds that a column can have.
+            pairs = pairwise(grid) if column.knots else [min(pairwise(grid), key=lambda pair: pair[1] - pair[0])]
+            made = [replace(column, low=low, high=high) for low, high in pairs]
         except SchemaError:
             raise ParameterError(
                 f'column "{column.name}": its outer bounds are too close to each other for their size, or it has too many '
@@ -347,7 +350,7 @@ def _refuse_unusable(
 
 def _chosen(plan: QuantilesPlan, read: ReadColumns, entropy: Entropy) -> tuple[tuple[float, ...], ...]:
     """Count the rows by their places among the candidates, and choose. Counts are integers, in whatever order rows come."""
-    counts = [np.zeros(2 * len(grid) + 1, dtype=np.int64) for grid in plan.candidates]
+    counts = [np.zeros(len(grid), dtype=np.int64) for grid in plan.candidates]
     for piece in read():
         for of_column, grid, values in zip(counts, plan.candidates, piece, strict=True):
             of_column += places(grid, values)

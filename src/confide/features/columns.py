@@ -463,11 +463,11 @@ def shown_number(number: float) -> int | float:
 
 # The public numbers among which a bound of a column is chosen: round ones between its outer bounds, on its scale.
 
-MOST_STEPS = 1000
-"""More candidates are closer to each other, and a private choice among them errs by a few rows more."""
+MOST_STEPS = 10_000
+"""Steps of the finest candidates. Those of every tenth and of every hundredth of so many are rounder, and count more."""
 
 
-def candidates_of(column: NumberColumn) -> tuple[float, ...]:
+def candidates_of(column: NumberColumn, steps: int = MOST_STEPS) -> tuple[float, ...]:
     """Numbers from low to high of a column, both among them, in rising order. They depend on the description alone.
 
     On the linear scale they are the multiples of 1, 2 or 5 times a power of ten. On the log scale their distances from low
@@ -477,33 +477,44 @@ def candidates_of(column: NumberColumn) -> tuple[float, ...]:
     Parameters
     ----------
     column : describes the outer bounds, low and high, and the scale
+    steps : the largest number of steps from low to high
 
     Returns
     -------
     tuple of float
-        At least two, and at most `MOST_STEPS` + 2.
+        At least two, and at most `steps` + 2.
 
     Examples
     --------
     >>> candidates_of(NumberColumn("age", 0, 150))[:4]
-    (0.0, 0.2, 0.4, 0.6)
+    (0.0, 0.02, 0.04, 0.06)
     >>> candidates_of(NumberColumn("gain", 0, 1e7, scale="log"))[-3:]
-    (9680000.0, 9840000.0, 10000000.0)
+    (9970000.0, 9980000.0, 10000000.0)
     """
-    inner = _even_in_logarithm(column) if column.is_log else _multiples(column)
+    inner = _even_in_logarithm(column, steps) if column.is_log else _multiples(column, steps)
     return (column.low, *sorted({knot for knot in inner if column.low < knot < column.high}), column.high)
 
 
-def _multiples(column: NumberColumn) -> list[float]:
+def weights_of(column: NumberColumn) -> tuple[int, ...]:
+    """How many times each candidate of a column counts in a private choice: 1, and 10 or 100 for the rounder ones.
+
+    The three grids then weigh about the same: values that many rows share are round, and others lie close to a fine
+    candidate (benchmarks/quantiles.py).
+    """
+    round_ones, rounder = (set(candidates_of(column, MOST_STEPS // times)) for times in (10, 100))
+    return tuple(100 if c in rounder else 10 if c in round_ones else 1 for c in candidates_of(column))
+
+
+def _multiples(column: NumberColumn, steps: int) -> list[float]:
     low, high = Fraction(column.low), Fraction(column.high)
-    least = (high - low) / MOST_STEPS
+    least = (high - low) / steps
     power = Fraction(10) ** (math.floor(math.log10(least.numerator) - math.log10(least.denominator)) - 1)
     step = next(factor * power for factor in (1, 2, 5, 10, 20, 50, 100, 200) if factor * power >= least)
     return [float(k * step) for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _even_in_logarithm(column: NumberColumn) -> list[float]:
+def _even_in_logarithm(column: NumberColumn, steps: int) -> list[float]:
     if column.scale == "log10":
-        return [float(f"{number:.2e}") for number in column.numbers_at(np.arange(1, MOST_STEPS) / MOST_STEPS).tolist()]
+        return [float(f"{number:.2e}") for number in column.numbers_at(np.arange(1, steps) / steps).tolist()]
     length = math.log1p(column.high - column.low)
-    return [column.low + float(f"{math.expm1(length * k / MOST_STEPS):.2e}") for k in range(1, MOST_STEPS)]
+    return [column.low + float(f"{math.expm1(length * k / steps):.2e}") for k in range(1, steps)]

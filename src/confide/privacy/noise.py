@@ -89,11 +89,11 @@ def _section(entropy: Entropy, shape: Linked) -> list[Array]:
 
 def _cells(entropy: Entropy, levels: tuple[int, ...]) -> list[int]:
     """For each linked group, how many levels after the first have positive noise: first the total, then its parts."""
-    total = _choice(entropy, cell_weights(levels))
+    total = drawn_by(entropy, cell_weights(levels))
     cells: list[int] = []
     for n, counts in zip(reversed(levels), cell_counts(levels)[-2::-1], strict=True):
         left, at = total - sum(cells), dict(enumerate(counts))
-        cells.append(_choice(entropy, [square * at.get(left - j, 0) for j, square in enumerate(binomial_squares(n))]))
+        cells.append(drawn_by(entropy, [square * at.get(left - j, 0) for j, square in enumerate(binomial_squares(n))]))
     return cells[::-1]
 
 
@@ -115,7 +115,7 @@ def _simplex(entropy: Entropy, n: int) -> Array:
     return parts / math.fsum(parts)
 
 
-def _choice(entropy: Entropy, weights: Sequence[int]) -> int:
+def drawn_by(entropy: Entropy, weights: Sequence[int]) -> int:
     """A position, with probability exactly proportional to its weight."""
     sums = list(itertools.accumulate(weights))
     return bisect.bisect_right(sums, entropy.below(sums[-1]))

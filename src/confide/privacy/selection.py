@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Self
 
@@ -16,18 +17,17 @@ from numpy.typing import NDArray
 
 from confide.errors import ParameterError
 from confide.privacy.budgets import (
-    ZCDP,
     Budget,
     Neighbours,
-    PureDP,
     budget_of_row,
     concentrated_epsilon,
+    concentrated_limit,
     pure_within,
 )
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.lattice import bernoulli_exp
 from confide.privacy.mechanism import ANOTHERS
-from confide.privacy.noise import Entropy
+from confide.privacy.noise import Entropy, drawn_by
 
 _DOWNWARDS = 1.0 - 2.0**-38
 _STOP_DENOMINATOR = 2**40
@@ -61,7 +61,7 @@ class Selection:
             law = "permute-and-flip" if flip >= exponential else "exponential"
         return cls(law, exponential if law == "exponential" else flip)
 
-    def choose(self, mistakes: Sequence[int] | Sequence[Fraction], entropy: Entropy) -> int:
+    def choose(self, mistakes: Sequence[int], entropy: Entropy) -> int:
         """The position of the chosen candidate."""
         left, least = list(range(len(mistakes))), min(mistakes)
         rate = Fraction(self.epsilon) / 2
@@ -71,6 +71,51 @@ class Selection:
             candidate = left[position] if self.law == "exponential" else left.pop(position)
             if bernoulli_exp(rate * (mistakes[candidate] - least), entropy):
                 return candidate
+
+    def choose_together(
+        self, mistakes: Sequence[NDArray[np.int64]], weights: Sequence[NDArray[np.int64]], entropy: Entropy
+    ) -> list[int]:
+        """A position in each of several lists of candidates, all by one exponential choice.
+
+        The probability of the positions is proportional to the product of their weights times exp(-epsilon M / 2), where M
+        is the largest of their numbers of mistakes, capped at a public number: proofs/quantiles.md, theorem 2.
+
+        Parameters
+        ----------
+        mistakes : for each list the numbers of mistakes of its candidates, of which one row changes each by at most 1
+        weights : for each list the weights of its candidates, whole numbers of at least 1; public
+        """
+        # Beyond the cap all positions together have a probability below exp(-60). Where one mistake takes more than that, a
+        # smaller epsilon does as well.
+        enough = math.ceil(60.0 + sum(math.log(float(sum(of_list))) for of_list in weights))
+        rate = min(Fraction(self.epsilon) / 2, Fraction(enough))
+        cap = math.ceil(enough / rate)
+        capped = [np.minimum(of_list, cap) for of_list in mistakes]
+        least = max(int(of_list.min()) for of_list in capped)
+        levels = np.unique(np.concatenate(capped))
+        levels = levels[levels >= least]
+        # The product, over the lists, of the weight of candidates with no more mistakes than each level.
+        reached = np.ones(levels.size, dtype=object)
+        for of_list, own in zip(capped, weights, strict=True):
+            order = np.argsort(of_list, kind="stable")
+            sums = np.cumsum(own[order])
+            reached *= sums[np.searchsorted(of_list[order], levels, side="right") - 1].astype(object)
+        odds = _exponentials(rate, (levels - least).tolist())
+        # A vector of positions is taken at every level from its own on, so what falls from level to level adds up.
+        falls = np.array(odds, dtype=object) - np.array([*odds[1:], 0], dtype=object)
+        level = levels[drawn_by(entropy, (reached * falls).tolist())]
+        return [
+            drawn_by(entropy, np.where(of_list <= level, own, 0).tolist())
+            for of_list, own in zip(capped, weights, strict=True)
+        ]
+
+
+def _exponentials(rate: Fraction, levels: list[int]) -> list[int]:
+    """exp(-rate level), times one power of two, as whole numbers with relative errors below 2^-128; levels rise from 0."""
+    bits = math.ceil(float(rate) * levels[-1] * 1.4427) + 160
+    with localcontext(Context(prec=math.ceil(0.302 * bits) + 20, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+        unit, one = Decimal(2) ** bits, Decimal(-rate.numerator) / Decimal(rate.denominator)
+        return [int(unit * (one * level).exp()) for level in levels]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +191,13 @@ class Repetition:
         return (concentrated_epsilon(rho, delta / self.mean * _DOWNWARDS) + extra) / _DOWNWARDS
 
 
-# Quantiles of columns, each chosen from a public list of candidates by an exact private choice. Proof: proofs/quantiles.md.
+_ROWS_OF_A_LIST = 8.0
+"""Over epsilon: rows that each list must have beyond its outermost quantile, so that all are chosen together."""
+
+# Quantiles of columns, chosen privately from public lists of candidates. Proof: proofs/quantiles.md.
 #
 # A candidate is worse the further, in rows, it is from being the quantile. Those distances are made of counts of rows, so
 # they are exact and depend on no order of the rows.
-
-_DOWN = 1.0 - 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +208,14 @@ class QuantilesPlan:
     ----------
     candidates : tuple of tuples of float
         For each column the numbers of which one is chosen, in rising order.
+    weights : tuple of tuples of int
+        For each column how many times each candidate counts.
     quantiles : tuple of Fraction
         Between 0 and 1, in rising order; the same for all columns.
     selection : Selection
-        How each quantile of each column is chosen.
+        How all quantiles are chosen together, or each of them by itself.
+    together : bool
+        Whether one choice finds all of them.
     budget : Budget
         What all choices cost together; charged once, before a row is used.
     neighbours : Neighbours
@@ -174,8 +224,10 @@ class QuantilesPlan:
     """
 
     candidates: tuple[tuple[float, ...], ...]
+    weights: tuple[tuple[int, ...], ...]
     quantiles: tuple[Fraction, ...]
     selection: Selection
+    together: bool
     budget: Budget
     neighbours: Neighbours
     event: Event
@@ -184,83 +236,93 @@ class QuantilesPlan:
     def of(
         cls,
         candidates: Sequence[Sequence[float]],
+        weights: Sequence[Sequence[int]],
         quantiles: Sequence[Fraction],
         budget: Budget,
         neighbours: Neighbours,
         rows_per_person: int = 1,
+        n_rows: float = math.inf,
     ) -> Self:
-        """The plan that gives each quantile of each column an equal part of the budget. No data is used."""
+        """The plan with the smaller expected error. No data is used: `n_rows` is infinite unless it is public."""
         if not budget.is_private:
             raise ParameterError("budget must be finite: quantiles are released with privacy alone.")
-        grids, shares = tuple(map(tuple, candidates)), tuple(map(Fraction, quantiles))
+        grids, counts, shares = tuple(map(tuple, candidates)), tuple(map(tuple, weights)), tuple(map(Fraction, quantiles))
         if not grids or not shares or any(len(grid) < 2 or not (np.diff(grid) > 0.0).all() for grid in grids):
             raise ParameterError("quantiles need a column, and two or more candidates in rising order.")
+        if list(map(len, counts)) != list(map(len, grids)) or min(map(min, counts)) < 1:
+            raise ParameterError("each candidate of a quantile needs a weight of at least 1.")
         if list(shares) != sorted(set(shares)) or not 0 < shares[0] <= shares[-1] < 1:
             raise ParameterError("quantiles must lie strictly between 0 and 1, in rising order.")
-        # Theorem 2: each choice costs an equal part, and the parts add up to no more than the budget of a row.
-        part = _equal_part(budget_of_row(budget, rows_per_person), len(grids) * len(shares))
-        selection = Selection.of_budget("auto", part)
-        # A delta buys nothing here, so an approximate budget pays for choices that are purely private.
-        pure = PureMechanism(budget.amount) if budget.is_approximate and rows_per_person == 1 else None
+        # Theorem 3: k choices cost k times epsilon, or k epsilon^2 / 8 of concentrated privacy.
+        row, k = budget_of_row(budget, rows_per_person), len(grids) * len(shares)
+        whole = 0.0 if row.is_concentrated else row.amount * _DOWNWARDS
+        limit = row.amount if row.is_concentrated else 0.0 if row.is_pure else concentrated_limit(row.amount, row.slack)[0]
+        part = max(whole / k, math.sqrt(8.0 * limit / k) * _DOWNWARDS)
+        # Where candidates are many, an error is 2 / part on average, or (k + 1) / whole. Beyond the outermost quantile lie
+        # so few rows that one choice of very many lists may lose all of them (benchmarks/quantiles.py).
+        outside = min(min(q, 1 - q) for q in shares)
+        together = (k + 1) * part <= 2.0 * whole and _ROWS_OF_A_LIST * k <= whole * float(outside) * n_rows
+        # A choice at a part of epsilon uses no delta.
+        is_pure = budget.is_approximate and rows_per_person == 1 and (together or part == whole / k)
+        pure = PureMechanism(row.amount) if is_pure else None
         event = Event(budget, pure, rows_per_person, neighbours)
-        return cls(grids, shares, selection, budget, neighbours, event)
+        selection = Selection("exponential", whole if together else part)
+        return cls(grids, counts, shares, selection, together, budget, neighbours, event)
 
     def release(self, counts: Sequence[NDArray[np.int64]], entropy: Entropy) -> tuple[tuple[float, ...], ...]:
         """The chosen quantiles of each column, in rising order. The event was charged before this call.
 
         Parameters
         ----------
-        counts : for each column the numbers of its cells by `places`, (2 m + 1,) for m candidates; missing cells nowhere
+        counts : for each column the numbers of its cells by `places`, (m,) for m candidates; missing cells nowhere
         entropy : where random bits come from
         """
         if type(self) is not QuantilesPlan:
             raise ParameterError(ANOTHERS)
-        positions = []
-        for grid, of_column in zip(self.candidates, counts, strict=True):
-            chosen = [
-                grid[self.selection.choose(mistakes(of_column, quantile, self.neighbours), entropy)]
-                for quantile in self.quantiles
-            ]
-            positions.append(tuple(sorted(chosen)))
-        return tuple(positions)
+        columns = list(zip(counts, self.weights, strict=True))
+        scores = [mistakes(of_column, q, self.neighbours) for of_column, _ in columns for q in self.quantiles]
+        weights = [np.array(own) for _, own in columns for _ in self.quantiles]
+        size = len(scores) if self.together else 1
+        chosen = [
+            position
+            for at in range(0, len(scores), size)
+            for position in self.selection.choose_together(scores[at : at + size], weights[at : at + size], entropy)
+        ]
+        of_columns = zip(*[iter(chosen)] * len(self.quantiles), strict=True)
+        return tuple(tuple(grid[i] for i in sorted(own)) for grid, own in zip(self.candidates, of_columns, strict=True))
 
 
 def places(candidates: Sequence[float], values: NDArray[Any]) -> NDArray[np.int64]:
-    """How many values lie at each place among the candidates c_0 < ... < c_(m-1), as counts (2 m + 1,).
+    """How many values lie from each candidate on, below the next one, as counts (m,).
 
-    Place 2 j + 1 is the candidate c_j itself, and place 2 j lies below it, above c_(j-1). NaN is a missing value, which
-    counts nowhere.
+    What lies below the first candidate counts as the first. NaN is a missing value, which counts nowhere.
     """
     grid, present = np.asarray(candidates), values[~np.isnan(values)].astype(np.float64)
-    positions = np.searchsorted(grid, present, side="left") + np.searchsorted(grid, present, side="right")
-    return np.bincount(positions, minlength=2 * grid.size + 1).astype(np.int64)
+    positions = np.maximum(np.searchsorted(grid, present, side="right") - 1, 0)
+    return np.bincount(positions, minlength=grid.size).astype(np.int64)
 
 
-def mistakes(counts: NDArray[np.int64], quantile: Fraction, neighbours: Neighbours) -> list[Fraction]:
-    """How far each candidate is from being the quantile, in a unit of which one row changes it by at most 1."""
-    below, up_to = np.cumsum(counts)[0:-1:2].tolist(), np.cumsum(counts)[1::2].tolist()
+def mistakes(counts: NDArray[np.int64], quantile: Fraction, neighbours: Neighbours) -> NDArray[np.int64]:
+    """How far each candidate is from being the quantile, in a unit of which one row changes it by at most 1.
+
+    A candidate stands for all numbers from it on, below the next one. Distances are rounded up to whole units.
+    """
+    up_to = np.cumsum(counts)
     total, wanted, whole = int(counts.sum()), quantile.numerator, quantile.denominator
     # Theorem 1: a replaced row changes the distance by at most 1, and one that is added or removed by max(q, 1 - q).
-    unit = 1 if neighbours is Neighbours.REPLACE_ONE else max(quantile, 1 - quantile)
-    return [
-        Fraction(max(0, whole * less - wanted * total, wanted * total - whole * most), whole) / unit
-        for less, most in zip(below, up_to, strict=True)
+    unit = whole if neighbours is Neighbours.REPLACE_ONE else max(wanted, whole - wanted)
+    distances = [
+        max(0, whole * (most - own) - wanted * total, wanted * total - whole * most)
+        for own, most in zip(counts.tolist(), up_to.tolist(), strict=True)
     ]
+    return np.array([-(-distance // unit) for distance in distances], dtype=np.int64)
 
 
 def rows_off(plan: QuantilesPlan, level: float) -> float:
-    """With this probability no chosen candidate is further from its quantile than the best one by more rows than this."""
-    # Theorem 3, with a union over all choices.
-    choices = len(plan.candidates) * len(plan.quantiles)
-    most = max(map(len, plan.candidates))
+    """With this probability no chosen candidate is further from its quantile, by rank, than so many rows."""
+    # Theorem 4, with a union over the choices.
+    sums = [math.log(float(sum(of_column))) for of_column in plan.weights for _ in plan.quantiles]
+    choices, doubt = (1, sum(sums)) if plan.together else (len(sums), max(sums))
     replace = plan.neighbours is Neighbours.REPLACE_ONE
     unit = 1.0 if replace else float(max(max(q, 1 - q) for q in plan.quantiles))
-    return 2.0 * unit / plan.selection.epsilon * math.log(choices * most / (1.0 - level))
-
-
-def _equal_part(budget: Budget, n: int) -> Budget:
-    """One of n equal parts of a budget, rounded downwards."""
-    try:
-        return (ZCDP if budget.is_concentrated else PureDP)(budget.amount / n * _DOWN)
-    except ParameterError:
-        raise ParameterError(f"this budget is too small to be shared by {n} quantiles.") from None
+    return unit * 2.0 / plan.selection.epsilon * (doubt + math.log(choices / (1.0 - level)))
