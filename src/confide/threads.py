@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -280,7 +281,7 @@ def begun(make: Callable[[], Made], n_threads: int) -> Iterator[Callable[[], Mad
         return
     pool = ThreadPoolExecutor(1, "confide-beside")
     try:
-        yield pool.submit(copy_context().run, make).result
+        yield _begun_in(pool, make)
     finally:
         # After an error or an interrupt nobody waits for it.
         pool.shutdown(wait=False, cancel_futures=True)
@@ -297,15 +298,37 @@ def mapped_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threa
 def _by_threads(
     make: Callable[[Item], Made], items: Iterable[Item], pool: ThreadPoolExecutor, n_threads: int
 ) -> Generator[Made, None, None]:
-    ahead: deque[Future[Made]] = deque()
+    ahead: deque[Callable[[], Made]] = deque()
     try:
         for item in items:
-            # Some settings of libraries, such as how NumPy writes numbers as text, are known to the calling thread alone.
-            ahead.append(pool.submit(copy_context().run, make, item))
+            ahead.append(_begun_in(pool, partial(make, item)))
             if len(ahead) > n_threads:
-                yield ahead.popleft().result()
+                yield ahead.popleft()()
         while ahead:
-            yield ahead.popleft().result()
+            yield ahead.popleft()()
     finally:
         # After an interrupt, running calls are finished, which takes a fraction of a second, and no more are begun.
         pool.shutdown(cancel_futures=True)
+
+
+def _begun_in(pool: ThreadPoolExecutor, make: Callable[[], Made]) -> Callable[[], Made]:
+    """Begin work in a thread of the pool, or do it here if none can be started; what is returned gives its result.
+
+    No thread can be started where the system has none left, or where the program is about to end.
+    """
+    made: Future[Made] = Future()
+
+    def work() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            made.set_exception(error)
+
+    try:
+        # Some settings of libraries, such as how NumPy writes numbers as text, are known to the calling thread alone.
+        pool.submit(copy_context().run, work)
+    except RuntimeError:
+        pool.shutdown()  # threads that were started before finish what they were given, and this work may be among it
+        if not made.done():
+            work()
+    return made.result

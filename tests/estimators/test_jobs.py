@@ -136,3 +136,21 @@ def test_an_interrupt_ends_the_fit_and_its_threads_and_leaves_the_charge(tmp_pat
     assert not hasattr(model, "coef_")
     assert len(ledger.entries()) == 1
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_fit_is_not_lost_where_no_thread_can_be_started_after_its_charge(used, monkeypatch):
+    """As where other programs took the last thread of a container. The weights are the same to the bit."""
+    expected = LogisticRegression(1.0, random_state=0, n_jobs=2).fit(X, Y)
+    charge, ledger = Ledger.charge, Ledger(limit=1.0)
+
+    def fails(thread):
+        raise RuntimeError("can't start new thread")
+
+    def charging(*given, **named):
+        charge(*given, **named)
+        monkeypatch.setattr(threading.Thread, "start", fails)
+
+    monkeypatch.setattr(Ledger, "charge", charging)
+    model = LogisticRegression(1.0, random_state=0, n_jobs=2, ledger=ledger).fit(X, Y)
+    assert max(used) == 2
+    assert np.array_equal(model.coef_, expected.coef_)
