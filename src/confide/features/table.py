@@ -132,9 +132,11 @@ def spelling_of(identity: str) -> str:
         if identity.isalnum():
             return identity.lower()
     else:
-        visible = "".join(letter for letter in identity if unicodedata.category(letter) != "Cf")
-        identity = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
-        identity = "".join(map(_plain, identity))
+        # Invisible letters first: between a letter and its accent, one would keep them apart.
+        visible = "".join(letter for letter in _UNSEEN.sub("", identity) if unicodedata.category(letter) != "Cf")
+        # By capitals: those of i and of i without a dot are one, and a capital I may have its dot.
+        folded = unicodedata.normalize("NFKC", visible).upper().casefold().replace("i\u0307", "i")
+        identity = "".join(map(_plain, unicodedata.normalize("NFKC", folded)))
     identity = " ".join(_UNSEEN.sub("", identity.lower()).split())
     is_number = len(identity) <= _LONGEST_NUMBER and _NUMBER.fullmatch(identity)
     return str(Fraction(identity)) if is_number else identity
