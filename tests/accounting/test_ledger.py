@@ -115,6 +115,29 @@ def test_charges_that_are_no_budget_are_refused(new_ledger, budget):
         new_ledger(limit=1.0).charge(budget)
 
 
+@pytest.mark.parametrize("limit", [ZCDP(1.0), ApproxDP(1.0, 1e-6)])
+@pytest.mark.parametrize("deviation", [math.inf, 1e300, 1e-300, np.float64(1e200), 0.0, math.nan])
+def test_an_event_of_no_size_is_refused_and_leaves_the_ledger_readable(new_ledger, limit, deviation):
+    """A record that could not be read again would close the ledger for good."""
+    ledger = new_ledger(limit=limit)
+    with pytest.raises(ParameterError, match="cannot be counted here"):
+        ledger.charge(dp_accounting.GaussianDpEvent(deviation))
+    ledger.charge(dp_accounting.GaussianDpEvent(np.float32(50.0)))
+    assert ledger.verify() == 1
+
+
+@pytest.mark.parametrize("time", ["yesterday", "2026-01-01T00:00:00+02:00"])
+def test_a_charge_that_could_not_be_read_again_is_refused(new_ledger, time):
+    """Whatever made it so, here a time that is none."""
+    ledger = new_ledger(limit=1.0)
+    ledger.dated_like = time
+    with pytest.raises(ParameterError, match="no ledger holds"):
+        ledger.charge(0.1)
+    ledger.dated_like = None
+    ledger.charge(0.1)
+    assert ledger.verify() == 1
+
+
 @pytest.mark.parametrize("limit", [math.inf, ZCDP(math.inf), ApproxDP(math.inf, 1e-6), 0, -1, "1", True])
 def test_limits_that_limit_nothing_are_refused(new_ledger, limit):
     """They are no finite budget."""

@@ -255,3 +255,11 @@ def test_a_whole_budget_and_an_infinite_one_are_not_made_smaller():
     """A share of 1 is the budget itself; without privacy there is nothing to share."""
     assert share_of(PureDP(0.3), 1.0) == PureDP(0.3)
     assert share_of(PureDP(math.inf), 0.3) == PureDP(math.inf)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_amount_of_few_digits_is_compared_without_a_warning():
+    """The ends of its range are no numbers of its type."""
+    assert PureDP(np.float16(0.5)) == PureDP(0.5)
+    with pytest.raises(ParameterError, match="epsilon must be a number"):
+        PureDP(np.float16(0.0))

@@ -31,6 +31,7 @@ from confide.accounting.records import (
     checked_purpose,
     note_text,
     now,
+    text_of_charge,
 )
 from confide.errors import LedgerError, ParameterError, checked_flag
 from confide.known_words import words_of
@@ -414,7 +415,7 @@ class Ledger(Shared):
                 text = mark_text(number, attempt, ended=False)
             else:
                 accounting, number, attempt = self._refuse_excess(events), len(self._entries) + 1, 1
-                text = Entry(number, self.dated_like or now(), said, accounting, events, details or {}).text
+                text = text_of_charge(Entry(number, self.dated_like or now(), said, accounting, events, details or {}))
             self._add(session, text)
         self._of_thread.last_charge, self._of_thread.last_attempt = number, attempt
 

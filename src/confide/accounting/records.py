@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
@@ -146,6 +146,15 @@ class Entry:
             raise ValueError
         facts["purpose"].encode()  # text, and without half a surrogate pair
         return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"])), "details": details})
+
+
+def text_of_charge(entry: Entry) -> str:
+    """The text of a charge, refused unless it can be read again: a record that cannot would close its ledger for good."""
+    with suppress(ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        text = entry.text
+        if Entry.from_text(text).text == text:
+            return text
+    raise ParameterError("this charge has an amount or a time that no ledger holds. Charge a budget. Nothing was charged.")
 
 
 def note_text(charge: int, details: Mapping[str, str]) -> str:

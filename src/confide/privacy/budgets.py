@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, as_float
 from confide.known_words import words_of
 
 # Conversions from concentrated to approximate privacy, as functions of numbers. Proof: proofs/gaussian.md, section 8.
@@ -86,11 +86,11 @@ class _Amounts:
 
     def __post_init__(self) -> None:
         for name, (low, high) in self.ranges.items():
-            real = isinstance(value := getattr(self, name), Real) and not isinstance(value, bool)
-            if not (real and (low <= value <= high or (name != "delta" and value == math.inf))):
+            value = as_float(getattr(self, name))
+            if not (low <= value <= high or (name != "delta" and value == math.inf)):
                 also = "" if name == "delta" else " (float('inf') for a model without privacy)"
                 raise ParameterError(f"{name} must be a number from {low:g} to {high:g}{also}.")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of_sum(cls, *amounts: float) -> Self:

@@ -169,8 +169,8 @@ def _translated(value: Any) -> tuple[Event, ...]:
             return ()
         case dp.ZCDpEvent(xi=0):
             return (Event(ZCDP(value.rho)),)
-        case dp.GaussianDpEvent(noise_multiplier=deviation) if deviation > 0.0:
-            return (Event(ZCDP(max(0.5 / deviation**2, 1e-12)), GaussianMechanism(1.0 / deviation)),)
+        case dp.GaussianDpEvent(noise_multiplier=deviation) if 1e-100 < float(deviation) < 1e100:
+            return (Event(ZCDP(max(0.5 / float(deviation) ** 2, 1e-12)), GaussianMechanism(1.0 / float(deviation))),)
         case dp.LaplaceDpEvent(noise_multiplier=scale) if scale > 0.0:
             return (Event(PureDP(1.0 / scale)),)
         case dp.ComposedDpEvent():
@@ -182,5 +182,5 @@ def _translated(value: Any) -> tuple[Event, ...]:
             return parts * count
     raise ParameterError(
         f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
-        f"event of dp_accounting, with noise."
+        f"event of dp_accounting, with noise of a finite size."
     )
