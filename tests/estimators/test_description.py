@@ -167,6 +167,12 @@ def test_no_number_of_a_few_rows_is_exact_where_their_number_is_private():
         assert all(rate.value is None or rate.low < rate.high for rate in counts)
 
 
+def test_columns_may_be_named_one_after_the_other(frame):
+    """By a generator, which gives its names once."""
+    found = confide.describe(frame, SCHEMA, budget=1.0, columns=(name for name in ("colour", "sick")))
+    assert [category.name for category in found.categories] == ["colour", "sick"]
+
+
 def test_fewer_columns_have_less_noise():
     """Noise grows with the number of tables; the plan says so before a row is read."""
     one = plan_of_description(SCHEMA, confide.PureDP(1.0), columns=["colour"])

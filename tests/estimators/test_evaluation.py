@@ -167,6 +167,30 @@ def test_only_fitted_models_are_evaluated():
             confide.evaluate(other, np.zeros((3, 3)), [0, 1, 0], budget=1.0)
 
 
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("coef_", np.ones((3, 7))),
+        ("coef_", "text"),
+        ("coef_", np.full((1, 3), np.nan)),
+        ("intercept_", np.ones(3)),
+        ("intercept_", [np.inf]),
+        ("classes_", np.array([0, 1, 2])),
+    ],
+)
+@pytest.mark.parametrize("is_other", [False, True])
+def test_a_model_whose_attributes_were_changed_is_refused_before_the_charge(attribute, value, is_other):
+    """A user may set them, and what cannot score a row would fail when the budget is spent."""
+    X, y = population(400, 1)
+    good = LogisticRegression(float("inf"), classes=[0, 1]).fit(X, y)
+    changed, ledger = LogisticRegression(float("inf"), classes=[0, 1]).fit(X, y), Ledger(limit=1.0)
+    setattr(changed, attribute, value)
+    pair = {"model": good, "other": changed} if is_other else {"model": changed}
+    with pytest.raises(ParameterError, match="were changed"):
+        confide.evaluate(**pair, X=X, y=y, budget=1.0, ledger=ledger)
+    assert len(ledger.entries()) == 0
+
+
 def test_a_model_of_opened_rows_is_judged_by_the_schemas_positive_class(tmp_path):
     """Also where that class sorts first: the rows brought the schema, and the estimator had none."""
     X, y = population(1500, 3)

@@ -53,6 +53,12 @@ def test_bounds_lie_near_the_quantiles_and_are_charged_once():
     assert 0 <= low < 25 < 80 < high <= 150
 
 
+def test_columns_may_be_named_one_after_the_other():
+    """By a generator, which gives its names once."""
+    found = private_bounds(FRAME, (name for name in ("age",)), schema=Schema({"age": {"low": 0, "high": 150}}), budget=1.0)
+    assert [column.name for column in found.columns] == ["age"]
+
+
 def test_the_schema_says_what_its_bounds_cost_and_fits(tmp_path):
     """Written, read again, and named in the statement of a model; the other facts of the schema stay."""
     ledger = Ledger(limit=5.0)

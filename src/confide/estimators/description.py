@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError, is_list
-from confide.estimators.evaluation import levels_shown
+from confide.estimators.evaluation import levels_shown, refuse_many_cells
 from confide.expected_noise import sentence_of_waste
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
@@ -31,8 +31,6 @@ from confide.training.charge import OwnRelease, keeps_released
 N_BINS = 64
 """Bins of a column of numbers, even on its scale. Within a bin, 1.6% of the range, a quantile is interpolated. More bins add
 noise to the number of rows below an edge (benchmarks/description.py)."""
-_MOST_CELLS = 1_000_000
-"""The largest number of cells of all tables together. More would be a mistake, and take the memory of a machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,7 @@ class _Layout:
         """The numbers of cells of all tables, and how many columns are numbers."""
         single = [table.n_cells for table in self.tables]
         sizes = (*single, *(single[first] * single[second] for first, second in self.cross))
-        if sum(sizes) > _MOST_CELLS:
-            raise ParameterError(
-                f"the tables have {sum(sizes):,} cells together, more than {_MOST_CELLS:,}; describe fewer columns or cross "
-                f"tables."
-            )
+        refuse_many_cells(sizes, "describe fewer columns or cross tables")
         return Tables(sizes, sum(line is not None for line in self.lines), neighbours, persons)
 
 
@@ -185,15 +179,14 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
         known[target.column] = NumberColumn(target.column, *target.bounds, unit=target.unit)
     elif target is not None:
         known[target.column] = CategoryColumn(target.column, target.labels)
-    names = list(known) if columns is None else columns
-    if not is_list(names) or not all(isinstance(name, str) for name in names):
+    names: list[Any] = list(known) if columns is None else list(columns) if is_list(columns) else [None]
+    if not all(isinstance(name, str) for name in names):
         raise ParameterError("columns must list names of columns of the schema, or its target.")
     if unknown := [name for name in names if name not in known]:
         raise ParameterError(
             f"columns must list names of columns of the schema, or its target, and {listed_unknown(unknown[:1], known)} is "
             f"none."
         )
-    names = list(names)
     if not names or len(set(names)) < len(names):
         raise ParameterError("columns must name at least one column, and each once.")
     chosen = tuple(known[name] for name in names)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -135,9 +136,14 @@ def planned_evaluation(
         bins = _bins_of_tables(n_bins, is_pair=other is not None, has_groups=groups is not None)
         layout = _layout(models, scorers, bins, len(chosen.names), limit)
         query = Tables(sizes_of(layout), 0, neighbours, rows_per_person)
-    if sum(sizes_of(layout)) > _MOST_CELLS:
-        raise ParameterError(f"the tables would have more than {_MOST_CELLS:,} cells; take fewer bins or groups.")
+    refuse_many_cells(sizes_of(layout), "take fewer bins or groups")
     return PlannedEvaluation(models, SumPlan.of(query, budget), layout, bins, chosen, scorers)
+
+
+def refuse_many_cells(sizes: Sequence[int], advice: str) -> None:
+    """Refuse tables of so many cells that nobody means them: they would take the memory of a machine."""
+    if sum(sizes) > _MOST_CELLS:
+        raise ParameterError(f"the tables would have {sum(sizes):,} cells, more than {_MOST_CELLS:,}; {advice}.")
 
 
 def _reading(scorer: Scorer) -> tuple[Encoder | None, RowMap | None, int]:
@@ -212,7 +218,13 @@ def _checked_model(model: Any) -> PrivateLinearModel:
         raise ParameterError(
             "evaluate needs a model of confide, such as LogisticRegression or Ridge, that is fitted or loaded."
         )
-    return model
+    known = released_model(model)
+    n_scores = len(known.domain) if len(known.domain) > 2 else 1
+    with suppress(TypeError, ValueError):  # text, or another number of rows
+        weights = np.column_stack([known.scoring.coef, known.scoring.intercept])
+        if weights.shape == (n_scores, len(known.coefficient_names) + 1) and np.isfinite(weights).all():
+            return model
+    raise ParameterError("coef_, intercept_ or classes_ of the model were changed, and fit each other no more. Fit it anew.")
 
 
 def _checked_pair(model: Any, other: Any) -> tuple[PrivateLinearModel, ...]:
@@ -461,8 +473,7 @@ def _result_of(planned: PlannedEvaluation) -> Callable[..., Evaluated]:
     layout, model, known = planned.layout, planned.models[0], released_model(planned.models[0])
     classes, target = tuple(map(str, known.domain)), "" if known.domain else predicted_number(known)
     if isinstance(layout, ScoreTable):
-        has_probabilities = hasattr(model, "predict_proba")
-        return partial(Evaluation, outcome=str(ShownClass.of(known)), has_probabilities=has_probabilities)
+        return partial(Evaluation, outcome=str(ShownClass.of(known)), has_probabilities=hasattr(model, "predict_proba"))
     if isinstance(layout, ClassTables):
         return partial(ClassEvaluation, layout=layout, classes=classes)
     if isinstance(layout, NumberTables):

@@ -240,8 +240,9 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
         given = {name: _one_described(name, outer, of_schema.get(name)) for name, outer in columns.items()}
         columns_found: tuple[Any, ...] = columns_of(given)
     elif is_list(columns):
-        columns_found = tuple(of_schema.get(name) if isinstance(name, str) else name for name in columns)
-        unknown = [name for name, column in zip(columns, columns_found, strict=True) if column is None]
+        named = tuple(columns)
+        columns_found = tuple(of_schema.get(name) if isinstance(name, str) else name for name in named)
+        unknown = [name for name, column in zip(named, columns_found, strict=True) if column is None]
         if unknown:
             raise ParameterError(
                 f'column "{unknown[0]}" has no outer bounds: give them as {{"{unknown[0]}": (low, high)}}, from public '
