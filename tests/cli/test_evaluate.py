@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import confide
 from confide import Ledger
 from confide.errors import LedgerError
 from tests.cli.commands import PRICES, SENTINEL, fit, refused, rows_of, run, spoil, write_prices, write_rows
@@ -56,6 +60,21 @@ def test_a_ledger_that_cannot_be_read_afterwards_loses_no_rates(model, monkeypat
     assert "the disk is gone. Charged epsilon = 1 to held_out.db. The evaluation is above." in " ".join(
         result.stderr.split()
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no file that is always full")
+@pytest.mark.parametrize(("options", "place"), [((), "rescued-evaluation.json"), (("--out", "rates.json"), "rates.json")])
+def test_rates_that_standard_output_does_not_take_are_not_lost(model, options, place):
+    """As where it is a file on a disk that is full: they are in a file, and the error says in which one."""
+    command = (sys.executable, "-m", "confide", *EVALUATE, "--ledger", "held_out.db", "--format", "json", *options)
+    environment = os.environ | {"PYTHONPATH": str(Path(confide.__file__).parents[1])}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    assert done.returncode == 4
+    assert f"Charged epsilon = 1 to held_out.db. The evaluation is in {place}" in done.stderr.replace(f"{Path.cwd()}/", "")
+    assert done.stderr.count("\n") == 1
+    written = json.loads(Path(place).read_text(encoding="utf-8"))
+    assert (written["n_rows"], written["charge"]["ledger"]) == (300, "held_out.db")
 
 
 def test_a_seed_makes_an_evaluation_void(model):

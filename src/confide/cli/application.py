@@ -35,12 +35,17 @@ from confide.cli.verify import inspect, verify
 
 
 class _OpenEnded(io.FileIO):
-    """A descriptor that takes all that is written to it, also if nobody reads it any more."""
+    """A descriptor that takes all that is written to it, also if nobody reads it any more, or once a write has failed."""
+
+    has_failed = False
 
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data) or 0
-        except BrokenPipeError:
+        except OSError as error:
+            if not (self.has_failed or isinstance(error, BrokenPipeError)):
+                self.has_failed = True
+                raise
             return len(data)
 
 

@@ -14,6 +14,8 @@ from confide.cli.options import Format, NeighboursName, Spending, exit_if_void, 
 from confide.errors import FileError
 
 if TYPE_CHECKING:
+    from confide.cli.charges import Charges
+    from confide.cli.output import Screen
     from confide.inference.rates import Rate
 
 _BAR_WIDTH = 20
@@ -59,7 +61,7 @@ def evaluate(
     from confide.data.files import files_of
     from confide.estimators import evaluation
     from confide.estimators.evaluation import group_column, planned_evaluation
-    from confide.files import sha256_of, write_text
+    from confide.files import sha256_of
     from confide.intake.rows import open_rows
     from confide.privacy.budgets import Neighbours
     from confide.report.ledger_facts import same_rows_note
@@ -84,17 +86,32 @@ def evaluate(
                 max_rows_per_person=max_rows_per_person, allow_hidden=allow_hidden, random_state=seed, **asked,
             )  # fmt: skip
         document = {"model": str(model_file), **({} if other is None else {"other": str(other)}), **result.to_dict()}
-        # It is paid for: a full disk must not lose it, nor a ledger that cannot be read again.
-        paid: dict[str, Any] = {}
-        try:
-            paid = {"charge": charges.document()}
-        finally:
-            output.Screen(output_format).answer(lambda: document | paid, blocks_of_rates(result))
-            charges.kept("above")
-        output.Screen(output_format).show([text(charges.closing_sentence())])
-    if out is not None:
-        write_text(out, output.json_text(document | paid), overwrite=force)
+        _kept(document, result, charges, output.Screen(output_format), out, force=force)
     exit_if_void(result.void)
+
+
+def _kept(document: dict[str, Any], result: Any, charges: Charges, screen: Screen, out: Path | None, *, force: bool) -> None:
+    """Write what was released to the file, if there is one, and show it.
+
+    It is paid for: a full disk must not lose it, nor a ledger that cannot be read again.
+    """
+    from confide.cli.output import json_text
+    from confide.files import write_text
+
+    paid: dict[str, Any] = {}
+    try:
+        paid = {"charge": charges.document()}
+    finally:
+        written = json_text(document | paid)
+        with charges.rescued_on_failure(written, out or Path("evaluation.json"), "evaluation"):
+            if out is None:
+                screen.answer(lambda: document | paid, blocks_of_rates(result))
+            else:
+                write_text(out, written, overwrite=force)
+        charges.kept("above" if out is None else f"in {out}")
+        if out is not None:
+            screen.answer(lambda: document | paid, blocks_of_rates(result))
+    screen.show([text(charges.closing_sentence())])
 
 
 def _model(path: Path) -> Any:
