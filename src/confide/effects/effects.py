@@ -685,8 +685,7 @@ def in_original_units(encoder: Encoder, weights: Array, intercepts: Array) -> tu
 
     def part_of(name: str, keeps: bool, effects: Array, axis: int) -> Array:
         base, contrasts, _ = axes[name]
-        map_ = contrasts if keeps else base[None]
-        return np.moveaxis(np.tensordot(map_, effects, axes=(1, axis)), 0, axis)
+        return np.moveaxis(np.tensordot(contrasts if keeps else base[None], effects, axes=(1, axis)), 0, axis)
 
     start = np.asarray(intercepts, dtype=np.float64)
     constant, parts = _parts_by_columns(encoder, points, weights, start, part_of)

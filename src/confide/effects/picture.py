@@ -55,8 +55,7 @@ def number_text(number: float) -> str:
     """A number for an axis, in few characters: 10k for 10,000."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= unit:
-            size = number / (1e3 if letter == "k" else unit)
-            return f"{shown_number(round(size, 3))}{letter}"
+            return f"{shown_number(round(number / (1e3 if letter == 'k' else unit), 3))}{letter}"
     return str(shown_number(round(number, 6)))
 
 

@@ -471,8 +471,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        scores = self.decision_function(X)
-        return self._link.log_probabilities(scores)
+        return self._link.log_probabilities(self.decision_function(X))
 
 
 @estimator

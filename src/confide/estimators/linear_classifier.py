@@ -139,8 +139,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        blocks = self._blocks_to_score(X)
-        return LinearModel(self.coef_, self.intercept_, self._row_bound).scores(blocks)
+        return LinearModel(self.coef_, self.intercept_, self._row_bound).scores(self._blocks_to_score(X))
 
     def _scores_at(self, probabilities: Array) -> Array:
         """The scores (n,) of two classes at which `classes_[1]` has these probabilities, as if scores were log-odds."""
@@ -165,8 +164,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        positions = favoured(self.decision_function(X))
-        return self.classes_[positions]
+        return self.classes_[favoured(self.decision_function(X))]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the accuracy on the given rows; labels are read as in `fit`.

@@ -71,9 +71,8 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         """
         blocks = self._blocks_to_score(X)
         scores = np.empty(blocks.n_rows)
-        step = blocks.rows_in_block
-        for start in range(0, blocks.n_rows, step):
-            stop = min(start + step, blocks.n_rows)
+        for start in range(0, blocks.n_rows, blocks.rows_in_block):
+            stop = min(start + blocks.rows_in_block, blocks.n_rows)
             scores[start:stop] = dense(self._row_bound.clip(blocks.block(start, stop))) @ self.coef_
         return self._link.mean(scores + self.intercept_)
 

@@ -137,5 +137,4 @@ def effects_of(model: Any) -> Effects:
     ParameterError
         If it has no schema.
     """
-    released = released_model(model)
-    return Effects(released, unit_of_scores(model), depends_on_differences(model))
+    return Effects(released_model(model), unit_of_scores(model), depends_on_differences(model))

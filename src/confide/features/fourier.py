@@ -405,8 +405,7 @@ class CurvesAndFeatures:
             raise ParameterError(
                 f"rows with their features are described by exactly these keys: {', '.join(sorted(_KEYS))}."
             )
-        features = FourierMap.from_dict(value["features"])
-        return cls(features, value["feature_norm"], value["row_norm"])
+        return cls(FourierMap.from_dict(value["features"]), value["feature_norm"], value["row_norm"])
 
 
 # Random features that a schema asks for: a function of all columns together, beside the effects of single columns.

@@ -50,8 +50,7 @@ def with_total(counts: Array, total: float) -> Array:
 def common_total(tables: Sequence[Array]) -> float:
     """The number of rows, from tables in which each row lies in one cell; the fewer cells, the less noise in a total."""
     weights = np.array([1.0 / table.size for table in tables])
-    totals = np.array([table.sum() for table in tables])
-    return max(0.0, float(weights @ totals / weights.sum()))
+    return max(0.0, float(weights @ np.array([table.sum() for table in tables]) / weights.sum()))
 
 
 def with_margins(counts: Array, rows: Array, columns: Array) -> Array:

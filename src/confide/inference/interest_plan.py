@@ -132,8 +132,7 @@ class InterestPlan:
     @property
     def releases(self) -> tuple[SumPlan[Any], ...]:
         """All that is released besides the weights, in order."""
-        of_risks = () if self.risks is None else (self.risks,)
-        return (self.spreads, *self.curvatures, self.sums, *of_risks)
+        return (self.spreads, *self.curvatures, self.sums, *(() if self.risks is None else (self.risks,)))
 
     def released(self, _: Plan, minimiser: Weights, source: RowSource, entropy: Entropy) -> tuple[None, InterestEvidence]:
         """Release the frame of the rows, and curvature and slopes in it: at released weights (1, D), and where they lead to.

@@ -579,8 +579,7 @@ def of_all_scores(uncertainties: list[JointUncertainty], *, released_together: b
         for one in uncertainties
     ]
     together = [np.concatenate(arrays, axis=-1) for arrays in zip(*scores, strict=True)]
-    is_joint = released_together or len(uncertainties) == 1
-    return JointUncertainty(*together) if is_joint else Uncertainty(*together[:3])
+    return JointUncertainty(*together) if released_together or len(uncertainties) == 1 else Uncertainty(*together[:3])
 
 
 def known_scores(evidence: Evidence) -> NDArray[np.bool_]:

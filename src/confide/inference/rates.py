@@ -518,8 +518,7 @@ class Evaluation:
 
 def _area(counts: Array) -> float:
     negative, positive = counts
-    below = np.cumsum(negative) - 0.5 * negative
-    return float(positive @ below / (positive.sum() * negative.sum()))
+    return float(positive @ (np.cumsum(negative) - 0.5 * negative) / (positive.sum() * negative.sum()))
 
 
 # The ROC curve of a classifier from one noisy histogram of scores by class: post-processing of what was released.

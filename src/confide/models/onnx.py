@@ -199,8 +199,7 @@ def _number(graph: OnnxGraph, numbers: str, encoding: NumberEncoding) -> str:
         block = stretched
     if not column.missing:
         return block
-    block = graph.node("Where", absent, 0.0, block)
-    return graph.node("Concat", block, graph.cast(absent, "double"), axis=1)
+    return graph.node("Concat", graph.node("Where", absent, 0.0, block), graph.cast(absent, "double"), axis=1)
 
 
 def _atoms(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:

@@ -217,8 +217,7 @@ def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
         f"Effect of {effect.title}: least {least.effect:+.2f} at {texts[least.value]}, largest "
         f"{most.effect:+.2f} at {texts[most.value]}."
     )
-    size = f'viewBox="0 0 {_WIDTH} {height:g}"'
-    return f'<svg role="img" {size}><title>{escape(title)}</title>{"".join(marks)}</svg>'
+    return f'<svg role="img" viewBox="0 0 {_WIDTH} {height:g}"><title>{escape(title)}</title>{"".join(marks)}</svg>'
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:

@@ -314,5 +314,4 @@ def _fingerprints_of_rows(piece: Batch, columns: tuple[str, ...], persons: Finge
         hashes = pd.util.hash_pandas_object(frame, index=False)
     except TypeError:  # lists and the like
         hashes = pd.util.hash_pandas_object(frame.astype(str), index=False)
-    hashed = np.asarray(hashes, dtype=np.uint64)
-    return hashed ^ (persons * np.uint64(0x9E3779B97F4A7C15))
+    return np.asarray(hashes, dtype=np.uint64) ^ (persons * np.uint64(0x9E3779B97F4A7C15))
