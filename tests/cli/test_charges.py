@@ -251,6 +251,14 @@ def test_every_release_that_was_interrupted_is_finished_under_its_charge(monkeyp
     assert "nothing to be finished" in line_of(*again, code=2)
 
 
+def test_a_run_that_is_stopped_again_does_not_say_that_it_finished_a_charge(monkeypatch):
+    """It took the charge up, and another run can."""
+    monkeypatch.setattr(Ledger, "end", interrupt)
+    line_of(*FIT, code=130)
+    stopped = line_of(*FIT, "--finish", code=130)
+    assert "Took up a charge of epsilon = 0.5 to study.db; nothing was charged anew. No model was written." in stopped
+
+
 def test_a_fit_ends_with_what_was_charged_and_what_is_left():
     """For people and for machines, with intervals too."""
     assert "Charged epsilon = 0.5 to study.db (epsilon = 1.5 left)." in run(*FIT).stdout

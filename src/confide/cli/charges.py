@@ -243,7 +243,8 @@ class Charges:
         if self.ledger.charged is None:
             return "Nothing was charged."
         if self.ledger.is_certain and self.ledger.finish:
-            return f"Finished a charge of {shown_amounts(self.ledger.charged)} to {self._place}; nothing was charged anew."
+            done, amounts = "Finished" if self._is_fitted else "Took up", shown_amounts(self.ledger.charged)
+            return f"{done} a charge of {amounts} to {self._place}; nothing was charged anew."
         if self.ledger.is_certain:
             return f"Charged {shown_amounts(self.ledger.charged)} to {self._place}."
         amounts = shown_amounts(self.ledger.charged)
