@@ -38,6 +38,7 @@ GROUPS = {
             "family",
             "intervals_from_parts",
             "load",
+            "private_atoms",
             "private_bounds",
             "progress",
         ],

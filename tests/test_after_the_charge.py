@@ -128,9 +128,12 @@ HOLDING = {
     },
     "confide.inference.rates": {"NoisyTable.of"},
     "confide.estimators.private_bounds": {"private_bounds", "_chosen"},
+    "confide.estimators.private_atoms": {"private_atoms", "_counts", "_found"},
+    # No outcome is refused: tests/features/test_atoms.py.
+    "confide.features.atoms": {"cells_of", "n_cells", "atoms_of", "_background"},
     "confide.estimators.description": {"describe", "_sums", "_cells"},
     "confide.features.cells": {"positions_of"},
-    "confide.features.columns": {"NumberColumn.stretched", "NumberColumn.is_log"},
+    "confide.features.columns": {"NumberColumn.stretched", "NumberColumn.is_log", "NumberColumn.bounds"},
     "confide.inference.intervals": {"Evidence.of", "WeightsEvidence.of_rows"},
     "confide.inference.forecast": {"IntervalsPlan"},
     "confide.inference.interest_plan": {"InterestPlan"},
@@ -182,6 +185,7 @@ SCHEMA = Schema(
     target={"column": "y", "negative": 0, "positive": 1},
 )
 SCHEMA_OF_COLUMNS = Schema(SCHEMA.columns)
+WITH_LOG = Schema(columns={"a": {"low": -3, "high": 3, "scale": "log"}})
 RICH = ApproxDP(50.0, 1e-6)
 
 
@@ -260,6 +264,8 @@ def entries(folder):
             described, open_rows(path, SCHEMA), other=curved, budget=2.0, ledger=ledger
         ),
         "bounds": lambda ledger: confide.private_bounds(FRAME, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
+        "atoms": lambda ledger: confide.private_atoms(FRAME, WITH_LOG, budget=1.0, ledger=ledger),
+        "atoms of a file": lambda ledger: confide.private_atoms(path, WITH_LOG, budget=1.0, ledger=ledger),
         "description": lambda ledger: confide.describe(FRAME, SCHEMA_OF_COLUMNS, budget=1.0, ledger=ledger),
         "description of a file": lambda ledger: confide.describe(path, SCHEMA, budget=1.0, ledger=ledger),
         "bounds of a file": lambda ledger: confide.private_bounds(path, {"a": (-1, 1)}, budget=1.0, ledger=ledger),

@@ -126,6 +126,7 @@ NOT_PROVEN = {
     "the reading of cells, checks before the charge, and names of columns and classes": (
         "features.cells.labels_of",
         "features.cells.entries_at",
+        "features.checks.AtomsRelease.__post_init__",
         "features.schema.Schema.__init__",
         "features.table.RawTable.of",
         "models.model.ShownClass.of",

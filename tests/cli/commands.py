@@ -33,6 +33,7 @@ COMMANDS = [
     "verify",
     "family",
     "run",
+    "atoms",
     "bounds",
     "describe",
     "audit",

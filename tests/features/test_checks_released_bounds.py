@@ -23,7 +23,14 @@ def test_it_survives_files_and_copies(tmp_path):
     path.write_text(schema(ledger="abc", max_rows_per_person=3, attempts=2).to_toml())
     again = Schema.from_toml(path)
     assert again.columns[0].released == BoundsRelease(
-        (0.01, 0.99), (0.0, 10.0), ("a", "b"), "replace-one", 0.5, max_rows_per_person=3, attempts=2, ledger="abc"
+        ("a", "b"),
+        "replace-one",
+        0.5,
+        quantiles=(0.01, 0.99),
+        outer=(0.0, 10.0),
+        max_rows_per_person=3,
+        attempts=2,
+        ledger="abc",
     )
     assert again.to_toml() == path.read_text()
     assert "released bounds" in str(again)

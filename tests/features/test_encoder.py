@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from confide.erm.coded_rows import dense
 from confide.errors import InputError, ParameterError
-from confide.features.codes import encoding_of
+from confide.features.codes import encodings_of
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -109,8 +109,8 @@ def test_blocks_in_single_precision_are_the_same_to_six_digits(table, dtype):
         codes = replace(
             codes,
             columns=tuple(
-                cells.astype(dtype) if encoding_of(column).is_kept_as_is else cells
-                for column, cells in zip(schema.columns, codes.columns, strict=True)
+                cells.astype(dtype) if encoding.is_kept_as_is else cells
+                for encoding, cells in zip(encodings_of(schema), codes.columns, strict=True)
             ),
         )
     rows = encoder.block(codes, 0, codes.n_rows, np.float32)

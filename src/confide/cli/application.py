@@ -11,6 +11,7 @@ import typer
 from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]  # not marked as public
 
 from confide._version import __version__
+from confide.cli.atoms import atoms
 from confide.cli.audit import audit
 from confide.cli.bounds import bounds
 from confide.cli.check import check
@@ -150,6 +151,7 @@ _EXAMPLES: dict[Any, str] = {
     verify: "verify model.json --ledger study.db --schema adult.toml",
     family: "family first.json second.json --columns treatment",
     run: "run study.toml --dry-run",
+    atoms: "atoms a.csv --schema a.toml --epsilon 0.1 --ledger study.db",
     bounds: "bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db",
     describe: "describe a.csv --schema a.toml --rho 0.01 --cross sex:income",
     audit: "audit --model logistic --epsilon 1",

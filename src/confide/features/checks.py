@@ -9,8 +9,8 @@ import dataclasses
 import datetime as dt
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -108,11 +108,11 @@ def check_fields(where: str, description: Mapping[Any, Any], kind: type[Any], gi
     kind : the dataclass
     given : fields that do not come from the mapping
     """
-    expected = [field for field in fields(kind) if field.init and field.name not in given]
-    check_keys(where, description, tuple(field.name for field in expected))
-    for field in expected:
-        if field.default is dataclasses.MISSING and field.name not in description:
-            raise SchemaError(f'{where}: the key "{field.name}" is missing; add it.')
+    expected = [each for each in fields(kind) if each.init and each.name not in given]
+    check_keys(where, description, tuple(each.name for each in expected))
+    for each in expected:
+        if each.default is dataclasses.MISSING and each.name not in description:
+            raise SchemaError(f'{where}: the key "{each.name}" is missing; add it.')
 
 
 def made_of(kind: type[Described], where: str, described: object, shape: str) -> Described | None:
@@ -138,7 +138,7 @@ def made_of(kind: type[Described], where: str, described: object, shape: str) ->
     return kind(**described)
 
 
-# What a schema says of bounds that were released from rows: how, and at which price.
+# What a schema says of bounds and atoms that were released from rows: how, and at which price.
 
 
 def which_attempt(attempts: int) -> str:
@@ -150,14 +150,12 @@ def which_attempt(attempts: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsRelease:
-    """The release from which the bounds of a column came, as its schema keeps it. It holds public facts alone.
+class AtomsRelease:
+    """The release from which the atoms of a column came, as its schema keeps it. It holds public facts alone.
 
     Parameters
     ----------
-    quantiles : the quantiles of the column that became low and high, between 0 and 1
-    outer : the public bounds between which they were looked for
-    columns : all columns whose bounds were released together; the price is for all of them
+    columns : all columns of which facts were released together; the price is for all of them
     neighbours : the relation under which the release is private
     epsilon, delta, rho : the price of the release, as epsilon, epsilon and delta, or rho
     max_rows_per_person : the release protects a person with at most so many rows
@@ -171,8 +169,8 @@ class BoundsRelease:
         If a value is of the wrong kind.
     """
 
-    quantiles: tuple[float, ...]
-    outer: tuple[float, ...]
+    what: ClassVar[str] = "atoms"
+    key: ClassVar[str] = "released_atoms"
     columns: tuple[str, ...]
     neighbours: str
     epsilon: float | None = None
@@ -184,16 +182,14 @@ class BoundsRelease:
     void: str | None = None
 
     def __post_init__(self) -> None:
-        text = optional(reader("text", is_text, refusal=SchemaError))
+        where, text = f"{self.key}: ", optional(reader("text", is_text, refusal=SchemaError))
         amount = optional(reader("a positive number", lambda value: 0.0 < as_float(value) < math.inf, refusal=SchemaError))
         count = reader("a whole number of at least 1", lambda value: type(value) is int and value > 0, refusal=SchemaError)
-        pair = listed_by(finite_number, "a list of two numbers", size=2)
         name = reader("a list of names", is_text, refusal=SchemaError)
-        keep(self, "released: ", quantiles=pair, outer=pair, columns=listed_by(name, "a list of names"))
-        keep(self, "released: ", epsilon=amount, delta=amount, rho=amount)
+        keep(self, where, columns=listed_by(name, "a list of names"), epsilon=amount, delta=amount, rho=amount)
         if (self.epsilon is None) == (self.rho is None):
-            raise SchemaError("released: give its price, as epsilon or as rho.")
-        keep(self, "released: ", max_rows_per_person=count, attempts=count, neighbours=text, ledger=text, void=text)
+            raise SchemaError(f"{where}give its price, as epsilon or as rho.")
+        keep(self, where, max_rows_per_person=count, attempts=count, neighbours=text, ledger=text, void=text)
 
     @property
     def price(self) -> str:
@@ -204,22 +200,45 @@ class BoundsRelease:
         return f"{named} ({self.neighbours}{several})"
 
     def sentences(self, ledger: str | None) -> tuple[str, ...]:
-        """What a statement says of these bounds, for a fit that is charged to the ledger with this identity.
+        """What a statement says of these facts, for a fit that is charged to the ledger with this identity.
 
         The first sentence depends on the release alone.
         """
         names = " and ".join(f'"{name}"' for name in self.columns)
-        bounds = f"The bounds of {names} were not declared"
+        facts = f"The {self.what} of {names} were not declared"
         if self.void is not None:
-            return (f"{bounds}; they came from rows by a release without a guarantee, which may reveal these rows.",)
-        released = f"{bounds}; they came from rows by a private release that cost {self.price}{which_attempt(self.attempts)}"
+            return (f"{facts}; they came from rows by a release without a guarantee, which may reveal these rows.",)
+        released = f"{facts}; they came from rows by a private release that cost {self.price}{which_attempt(self.attempts)}"
         if ledger is not None and self.ledger == ledger:
-            return released, "The release of these bounds was charged to the same ledger."
+            return released, f"The release of these {self.what} was charged to the same ledger."
         uncovered = "is not covered here: where it used some of these rows, its cost adds to that of this release."
-        return released, f"The release of these bounds {uncovered}"
+        return released, f"The release of these {self.what} {uncovered}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, as in a TOML file, without what has its default value."""
-        facts = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        # What a kind of release has of its own comes first.
+        ordered = sorted(fields(self), key=lambda each: not each.kw_only)
+        facts = {each.name: (getattr(self, each.name), each.default) for each in ordered}
         named = {name: fact for name, (fact, default) in facts.items() if fact != default}
         return {name: list(fact) if type(fact) is tuple else fact for name, fact in named.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsRelease(AtomsRelease):
+    """The release from which the bounds of a column came. It also says what every release of facts says.
+
+    Parameters
+    ----------
+    quantiles : the quantiles of the column that became low and high, between 0 and 1
+    outer : the public bounds between which they were looked for
+    """
+
+    what: ClassVar[str] = "bounds"
+    key: ClassVar[str] = "released"
+    quantiles: tuple[float, ...] = field(kw_only=True)
+    outer: tuple[float, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        pair = listed_by(finite_number, "a list of two numbers", size=2)
+        keep(self, "released: ", quantiles=pair, outer=pair)
+        AtomsRelease.__post_init__(self)

@@ -16,6 +16,7 @@ from confide.features.canonical_labels import Label, canonical_label
 from confide.features.cells import CellNumbers, Levels
 from confide.features.checks import (
     UNIT,
+    AtomsRelease,
     BoundsRelease,
     check_fields,
     check_keys,
@@ -54,6 +55,7 @@ class NumberColumn:
         own, beside that of the line or the curve
     released : the private release from which the bounds came, as `confide bounds` writes it; None for bounds that are public
         knowledge. How the column is encoded does not depend on it, so it is not compared
+    released_atoms : the private release from which the atoms came, as `confide atoms` writes it, likewise
     unit : the unit of the numbers, such as "USD", shown wherever units are shown; None says nothing. It changes no number,
         and is not compared
 
@@ -73,6 +75,7 @@ class NumberColumn:
     knots: tuple[float, ...] | int = ()
     atoms: tuple[float, ...] = ()
     released: BoundsRelease | None = field(default=None, compare=False)
+    released_atoms: AtomsRelease | None = field(default=None, compare=False)
     unit: str | None = field(default=None, compare=False)
     missing_codes: tuple[float, ...] = field(init=False, compare=False, repr=False)
     """Numbers that stand for missing cells."""
@@ -95,7 +98,8 @@ class NumberColumn:
         object.__setattr__(self, "knots", _checked_knots(where, self.knots))
         read_atoms = listed_by(finite_number, "a list of numbers", "each of the atoms")
         object.__setattr__(self, "atoms", read_atoms(f"{where}: atoms", self.atoms))
-        object.__setattr__(self, "released", _release_of(where, self.released))
+        for kind in (BoundsRelease, AtomsRelease):
+            object.__setattr__(self, kind.key, _release_of(where, kind, getattr(self, kind.key)))
         inner: Any = self.knots
         if self.has_even_knots:
             inner = tuple(self.numbers_at(np.arange(1, inner + 1) / (inner + 1)).tolist())
@@ -108,10 +112,6 @@ class NumberColumn:
                 f"{where}: some knots are too close to each other, to low or to high; in double precision they are the same "
                 f"number on the scale of the column. Leave some of them out."
             )
-
-        self._check_atoms(where)
-
-    def _check_atoms(self, where: str) -> None:
         if len(self.atoms) > MOST_ATOMS:
             raise SchemaError(f"{where}: there are more than {MOST_ATOMS} atoms; leave some of them out.")
         rising = sorted({*self.atoms})
@@ -219,7 +219,9 @@ class NumberColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
-        return described_fields(self, "low", "high", "unit", "scale", "knots", "atoms", "missing", "released")
+        return described_fields(
+            self, "low", "high", "unit", "scale", "knots", "atoms", "missing", "released", "released_atoms"
+        )
 
     def __str__(self) -> str:
         log = f", {self.scale} scale" if self.is_log else ""
@@ -229,13 +231,18 @@ class NumberColumn:
         elif self.knots:
             knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.interior_knots)}"
         atoms = f", atoms at {listed_codes(self.atoms)}" if self.atoms else ""
-        released = ", released bounds" if self.released is not None else ""
+        released = "".join(f", released {release.what}" for release in self.releases)
         ends = f"from {shown_number(self.low)} to {self.shown(self.high)}"
         return f"number {ends}{log}{knots}{atoms}{_shown_gaps(self)}{released}"
 
     def shown(self, number: float) -> str:
         """A number as people write it, with the unit if there is one: "17 years"."""
         return with_unit(str(shown_number(number)), self.unit)
+
+    @property
+    def releases(self) -> tuple[AtomsRelease, ...]:
+        """The private releases from which facts about the column came."""
+        return tuple(filter(None, (self.released, self.released_atoms)))
 
     @property
     def title(self) -> str:
@@ -384,10 +391,10 @@ def _checked_knots(where: str, knots: Any) -> tuple[float, ...] | int:
     return listed
 
 
-def _release_of(where: str, described: object) -> BoundsRelease | None:
+def _release_of(where: str, kind: type[AtomsRelease], described: object) -> AtomsRelease | None:
     """The release that a schema describes, or None."""
     try:
-        return made_of(BoundsRelease, "released", described, "released must be a table, as `confide bounds` writes it.")
+        return made_of(kind, kind.key, described, f"{kind.key} must be a table, as `confide {kind.what}` writes it.")
     except SchemaError as error:
         raise SchemaError(f"{where}, {error}") from None
 
@@ -424,7 +431,19 @@ def _column(name: Any, description: object) -> Column:
         check_keys(
             where,
             description,
-            ("low", "high", "scale", "knots", "atoms", "categories", "other", "missing", "released", "unit"),
+            (
+                "low",
+                "high",
+                "scale",
+                "knots",
+                "atoms",
+                "categories",
+                "other",
+                "missing",
+                "released",
+                "released_atoms",
+                "unit",
+            ),
         )
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
     kind = NumberColumn if is_number else CategoryColumn
@@ -444,7 +463,7 @@ def _plain(value: Any) -> Any:
     match value:
         case tuple():
             return [_plain(entry) for entry in value]
-        case BoundsRelease():
+        case AtomsRelease():
             return value.to_dict()
         case float():
             return shown_number(value)

@@ -32,7 +32,8 @@ A column is either a number with bounds or a category with a list of values.
 - `missing = true` says that cells of the column may be missing. `missing = [999, -9]` says so too, and that these codes
   stand for missing cells: for numbers a list of numbers, for categories a list of labels.
 - `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
-  release whose price it states. `confide bounds` writes it, and statements of models name it.
+  release whose price it states. `confide bounds` writes it, and statements of models name it. `released_atoms` says the same
+  of atoms, and `confide atoms` writes it.
 - `other = true` gives all categories that are not listed one level of their own. `other = "Other"` counts them as that
   listed category. In both cases every row has exactly one level. This is public knowledge, and it makes the noise smaller.
 
@@ -588,7 +589,10 @@ class Schema:
 
     def without_curves(self) -> Schema:
         """The schema without knots, atoms, interactions and random features: what decides how a table is read."""
-        columns = (replace(column, knots=(), atoms=()) if column.is_number else column for column in self.columns)
+        columns = (
+            replace(column, knots=(), atoms=(), released_atoms=None) if column.is_number else column
+            for column in self.columns
+        )
         return replace(self, columns=tuple(columns), interact=(), random_features=None)
 
     @property

@@ -99,20 +99,24 @@ def guarantee_of(
     """
     problem, ledger, is_private = plan.problem, circumstances.ledger, plan.budget.is_private
     void = void_because(is_private, 0 if circumstances.seeded else None, "the model may reveal any row")
-    person, of_bounds, of_codes = None, dict[str, None](), tuple[str, ...]()
+    person, of_columns, of_codes = None, dict[str, str](), tuple[str, ...]()
+    without_guarantee: dict[str, list[str]] = {}
     if encoder is not None:
-        columns, person, without_guarantee = encoder.schema.columns, encoder.schema.person, list[str]()
+        columns, person = encoder.schema.columns, encoder.schema.person
         of_codes = codes_sentence(columns)
         for column in columns:
-            if column.is_number and column.released is not None:
-                of_bounds |= dict.fromkeys(column.released.sentences(None if ledger is None else ledger.identity))
-                without_guarantee += [] if column.released.void is None else [f'"{column.name}"']
+            for release in column.releases if column.is_number else ():
+                identity = None if ledger is None else ledger.identity
+                of_columns |= dict.fromkeys(release.sentences(identity), release.what)
+                if release.void is not None:
+                    without_guarantee.setdefault(release.what, []).append(f'"{column.name}"')
         if void is None and without_guarantee:
-            names = " and ".join(without_guarantee)
-            void = f"The bounds of {names} came from a release without a guarantee, which may reveal rows."
-    said = [*_of_persons_and_bounds(problem, person, is_private=is_private, were_released=bool(of_bounds))]
+            facts = " and the ".join(f"{what} of {' and '.join(names)}" for what, names in without_guarantee.items())
+            void = f"The {facts} came from a release without a guarantee, which may reveal rows."
+    released = " and ".join(dict.fromkeys(of_columns.values()))
+    said = [*_of_persons_and_bounds(problem, person, is_private=is_private, released=released)]
     said += [steps_sentence(circumstances.learned_steps)] if is_private else []
-    said += [*of_bounds, *of_codes, *of_rows, *_of_loss_and_penalty(plan)]
+    said += [*of_columns, *of_codes, *of_rows, *_of_loss_and_penalty(plan)]
     said += [] if plan.intervals is None else [plan.intervals.sentence(is_private=is_private)]
     for part in plan.parts:
         said.append(part.query.sentence(part))
@@ -122,9 +126,7 @@ def guarantee_of(
     return Guarantee(plan.event.budget, problem.neighbours, plan.mechanism, sentences, void, rows, circumstances)
 
 
-def _of_persons_and_bounds(
-    problem: Any, person_column: str | None, *, is_private: bool, were_released: bool
-) -> Iterator[str]:
+def _of_persons_and_bounds(problem: Any, person_column: str | None, *, is_private: bool, released: str) -> Iterator[str]:
     """What is assumed about persons, the number of rows, and the bound on a row."""
     rows = problem.rows_per_person
     if person_column is not None:
@@ -143,7 +145,7 @@ def _of_persons_and_bounds(
             f"{problem.n_rows_high:,}, which were not learned from the rows."
         )
     chosen = "; bounds, categories and parameters were chosen without looking at the rows"
-    chosen += ", apart from the bounds that were released." if were_released else "."
+    chosen += f", apart from the {released} that were released." if released else "."
     with_intercept = " with the intercept" if problem.intercept > 0.0 else ""
     # Nobody declared the norm 1: it holds where no bound is given.
     which = "default" if problem.row_bound == BallBound(1.0) else "declared"
