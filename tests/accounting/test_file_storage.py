@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import hashlib
 import json
@@ -832,7 +833,7 @@ def test_each_charge_is_synced_before_it_returns(path, monkeypatch):
     from confide.accounting import file_storage
 
     Ledger(path, limit=1.0)
-    with file_storage._connection(path, "rw") as connection:
+    with contextlib.closing(file_storage._connection(path, "rw")) as connection:
         settings = {
             name: connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint")
@@ -1011,9 +1012,61 @@ def test_a_connection_that_cannot_be_set_up_is_closed(path, monkeypatch):
 
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *place, **options: connect(*place, factory=Connection, **options))
-    with pytest.raises(sqlite3.OperationalError, match="no pragma"), file_storage._connection(path, "rw"):
-        pass
+    with pytest.raises(LedgerError, match="Nothing was used"):
+        Ledger(path).spent()
     assert len(closed) == 1
+
+
+def test_an_interrupt_before_a_session_is_closed_loses_no_charge(path, monkeypatch):
+    """Its lock is held until the connection is closed, by the next session of the process, in whichever thread that is.
+
+    A connection that is left without its lock goes on in a log that another process deletes.
+    """
+    monkeypatch.setattr(file_storage, "_PATIENCE", 0.2)
+    ledger, turns = Ledger(path, limit=10.0), file_storage.one_at_a_time
+
+    def interrupt(self):
+        if self.endings:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(turns), "end", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.charge(1.0, purpose="interrupted")
+    assert len(turns.endings) == 2
+    elsewhere = concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    elsewhere.submit(patience_of, 0.2).result()
+    with elsewhere, pytest.raises(LedgerError, match="held by another process"):
+        elsewhere.submit(charge_once, path, "too early").result()
+    with concurrent.futures.ThreadPoolExecutor(1) as another:
+        another.submit(ledger.charge, 1.0, purpose="after it").result()
+    assert turns.endings == []
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
+        elsewhere.submit(charge_once, path, "elsewhere").result()
+    ledger.charge(1.0, purpose="at the end")
+    assert list(Ledger(path).entries().purpose) == ["interrupted", "after it", "elsewhere", "at the end"]
+
+
+def test_a_fork_ends_what_an_interrupt_left_open(path, monkeypatch):
+    """The child has neither the connection nor the file."""
+    ledger, turns = Ledger(path, limit=10.0), file_storage.one_at_a_time
+    with monkeypatch.context() as patch:
+        patch.setattr(type(turns), "end", lambda self: None)
+        ledger.charge(1.0)
+    child = FORK.Process(target=lambda: os._exit(len(turns.endings)))
+    child.start()
+    child.join()
+    assert (child.exitcode, turns.endings) == (0, [])
+
+
+def patience_of(seconds):
+    """In another process: wait so long for others."""
+    file_storage._PATIENCE = seconds
+
+
+def charge_once(path, purpose):
+    """In another process."""
+    Ledger(path).charge(1.0, purpose=purpose)
 
 
 @pytest.mark.parametrize("statement", ["DROP TRIGGER tip_is_not_deleted", "CREATE INDEX more ON records (hash)"])

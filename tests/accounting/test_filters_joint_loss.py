@@ -10,6 +10,8 @@ from dp_accounting.pld import PLDAccountant, common, privacy_loss_distribution
 
 from confide.accounting import filters
 from confide.accounting.filters import _dominating, cost, filter_for, joint_epsilon, joint_events
+from confide.accounting.ledger import Ledger
+from confide.errors import BudgetExceeded
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, concentrated_epsilon
 from confide.privacy.events import Event, PureMechanism, as_events
 from confide.privacy.gaussian import GaussianMechanism
@@ -138,3 +140,20 @@ def test_the_answer_of_the_distributions_is_rounded_up(monkeypatch):
 
     monkeypatch.setattr(privacy_loss_distribution.PrivacyLossDistribution, "get_epsilon_for_delta", answer)
     assert joint_epsilon((GAUSSIAN,), 1e-6) == 0.75 * (1.0 + 2.0**-40)
+
+
+def test_a_plan_that_has_no_finite_epsilon_is_refused():
+    """A concentrated guarantee has none beside an approximate one that takes all of delta."""
+    ledger = Ledger(limit=ApproxDP(10.0, 1e-6))
+    for batch in ([ZCDP(0.001), ApproxDP(0.1, 1e-8)], [ApproxDP(0.1, 1e-8), ZCDP(0.001)]):
+        with pytest.raises(BudgetExceeded):
+            ledger.plan(batch, delta=1e-8)
+
+
+@pytest.mark.parametrize("limit", [ZCDP(1.0), ApproxDP(1.0, 1e-6)])
+@pytest.mark.parametrize("accounting", ["auto", "renyi"])
+def test_an_event_of_infinite_rho_is_refused(limit, accounting):
+    """A curve that was written by hand may say so."""
+    ledger = Ledger(limit=limit) if limit == ZCDP(1.0) else Ledger(limit=limit, accounting=accounting)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(Event(PureDP(2.0), PureMechanism(math.inf)))

@@ -162,12 +162,13 @@ class RecordsInDatabase:
     def _connected(self) -> Iterator[None]:
         with one_at_a_time:
             with _explained(self.path):
-                self._session = self._engine.connect()
+                self._session = connection = self._engine.connect()
+            # To invalidate it closes it, and the server rolls back what was not committed.
+            one_at_a_time.endings += [connection.close, connection.invalidate]
             try:
                 yield
             finally:
-                self._session.invalidate()  # closes it, and the server rolls back what was not committed
-                self._session.close()
+                one_at_a_time.end()
 
     def _run(self, statement: str, values: dict[str, Any] | None = None) -> list[Row[Any]]:
         """The rows of a statement. What fails here fails before COMMIT was sent, so nothing was charged."""

@@ -12,7 +12,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -122,24 +122,20 @@ class RecordsInFile:
             )
         new = self.path.with_name(f".{self.path.name}.{name}.part")
         try:
-            with one_at_a_time, _explained(self.path), _connection(new, "rwc") as connection:
-                for statement in (f"PRAGMA application_id = {_APPLICATION_ID}", f"PRAGMA user_version = {FORMAT_VERSION}"):
-                    connection.execute(statement)
-                connection.execute("BEGIN")
-                for table in _SCHEMA[:2]:
-                    connection.execute(table)
-                first = Record.after(None, header)
-                connection.execute("INSERT INTO records VALUES (?, ?, ?)", first)
-                connection.execute("INSERT INTO tip VALUES (?, ?)", (first.number, first.hash))
-                for trigger in _SCHEMA[2:]:
-                    connection.execute(trigger)
-                connection.execute("COMMIT")
-                connection.execute("PRAGMA journal_mode = WAL")
+            with _explained(self.path), one_at_a_time:
+                try:
+                    _write_new(_connection(new, "rwc"), Record.after(None, header))
+                finally:
+                    one_at_a_time.end()
             # Whoever finds the file has to wait for its lock until it has one name.
-            with one_at_a_time, _locked(new):
-                with suppress(FileExistsError):  # another process was faster
-                    self.path.hardlink_to(new)
-                new.unlink()
+            with one_at_a_time:
+                try:
+                    _lock(new)
+                    with suppress(FileExistsError):  # another process was faster
+                        self.path.hardlink_to(new)
+                    new.unlink()
+                finally:
+                    one_at_a_time.end()
             _sync_folder(self.path.parent)
         except OSError as error:
             raise LedgerError(f"{self.path} cannot be created: {error.strerror}. Use a folder on a local disk.") from None
@@ -160,14 +156,19 @@ class RecordsInFile:
         if status.st_size == 0:
             raise damaged(self.path, "it is empty")
         before, mode = self._content(), "rw" if writing else self._mode_of_reading()
-        alone = _locked(self.path) if mode == "rw" else nullcontext()
-        with one_at_a_time, _explained(self.path), alone, self._opened(mode) as connection:
-            self._refuse_second_name()
-            connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-            self._check_kind(connection)
-            yield self
-            if connection.in_transaction:  # nothing was appended
-                connection.execute("COMMIT")
+        with _explained(self.path), one_at_a_time, TemporaryDirectory() if mode == _COPIED else nullcontext() as folder:
+            try:
+                if mode == "rw":
+                    _lock(self.path)
+                self._session = connection = _connection(self._place(folder), mode)
+                self._refuse_second_name()
+                connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                self._check_kind(connection)
+                yield self
+                if connection.in_transaction:  # nothing was appended
+                    connection.execute("COMMIT")
+            finally:
+                one_at_a_time.end()
         if mode in (_ALONE, _COPIED) and self._content() != before:
             raise LedgerError(f"{self.path} was charged by another user while it was read. Try again.")
 
@@ -199,15 +200,12 @@ class RecordsInFile:
         statuses = [self._status(ending) for ending in ("", "-wal")]
         return [(status.st_ino, status.st_mtime_ns, status.st_size) for status in statuses if status and status.st_size > 0]
 
-    @contextmanager
-    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+    def _place(self, folder: str | None) -> Path:
+        """The file that is opened: that of the ledger, or its copy in a folder, together with that of its log."""
         place = self.path
-        with TemporaryDirectory() if mode == _COPIED else nullcontext() as folder:
-            for ending in ("-wal", "") if folder else ():
-                place = Path(shutil.copyfile(f"{self.path}{ending}", f"{folder}/ledger{ending}"))
-            # One session of this process at a time has a turn, so this is the only one.
-            with _connection(place, mode) as self._session:
-                yield self._session
+        for ending in ("-wal", "") if folder else ():
+            place = Path(shutil.copyfile(f"{self.path}{ending}", f"{folder}/ledger{ending}"))
+        return place
 
     def _status(self, ending: str = "") -> os.stat_result | None:
         try:
@@ -242,43 +240,31 @@ class RecordsInFile:
         self._session.execute("COMMIT")
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Lock a file for this process, by whatever name others open it.
+def _lock(path: Path) -> None:
+    """Lock a file for this process until its turn ends, by whatever name others open it.
 
     It is taken before SQLite opens the file. The system drops it, with SQLite's own, as soon as this process closes the
     file anywhere: SQLite does that last of all, when its log is in the file.
     """
-    handle = _handle_with_lock(path)
-    try:
-        if os.fstat(handle).st_nlink > 1:
-            # A process that died while it created the ledger left the name under which it had begun.
-            for part in path.parent.glob(f".{escape(path.name)}.*.part"):
-                if os.path.samestat(part.stat(), os.fstat(handle)):
-                    part.unlink()
-        yield
-    finally:
-        os.close(handle)
-
-
-def _handle_with_lock(path: Path) -> int:
     deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        file = path.open("r+b", buffering=0)
+        one_at_a_time.endings.append(file.close)
         try:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
-            if os.path.samestat(os.fstat(handle), path.stat()):
-                return handle
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                break
         except (BlockingIOError, PermissionError):  # both words are in use for a lock that another process holds
             if time.monotonic() > deadline:
-                os.close(handle)
                 raise LedgerError(f"{path} {_CAUSES[_BUSY]}. Nothing was used.") from None
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
+        one_at_a_time.end()
         time.sleep(pause)
         pause = min(1.5 * pause, 5.0 * _PAUSE)
+    if os.fstat(file.fileno()).st_nlink > 1:
+        # A process that died while it created the ledger left the name under which it had begun.
+        for part in path.parent.glob(f".{escape(path.name)}.*.part"):
+            if os.path.samestat(part.stat(), os.fstat(file.fileno())):
+                part.unlink()
 
 
 def _is_mount(path: Path) -> bool:
@@ -292,16 +278,32 @@ def _is_mount(path: Path) -> bool:
     return name in mounts and any(mount.split(b" ")[4] == name for mount in mounts.splitlines())
 
 
-@contextmanager
-def _connection(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+def _connection(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection until the turn of this process ends. What an interrupt leaves open, another thread may have to close."""
     import sqlite3
 
     # As a URI, because the plain form would create a missing file.
-    opened = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None)
-    with closing(opened) as connection:
-        for pragma in _PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}")
-        yield connection
+    place = f"{path.as_uri()}?mode={mode}"
+    connection = sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    one_at_a_time.endings.append(connection.close)
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _write_new(connection: sqlite3.Connection, first: Record) -> None:
+    """Write the tables of a ledger and its first record."""
+    for statement in (f"PRAGMA application_id = {_APPLICATION_ID}", f"PRAGMA user_version = {FORMAT_VERSION}"):
+        connection.execute(statement)
+    connection.execute("BEGIN")
+    for table in _SCHEMA[:2]:
+        connection.execute(table)
+    connection.execute("INSERT INTO records VALUES (?, ?, ?)", first)
+    connection.execute("INSERT INTO tip VALUES (?, ?)", (first.number, first.hash))
+    for trigger in _SCHEMA[2:]:
+        connection.execute(trigger)
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -95,7 +95,7 @@ class ConcentratedFilter:
     limit: Budget
 
     def amount(self, event: Event) -> Amount:
-        counts = event.budget.is_private and not event.slack
+        counts = event.budget.is_private and not event.slack and event.rho < math.inf
         return Amount(math.inf, NOTHING, exact(event.rho) if counts else math.inf)
 
     def admits(self, total: Amount) -> bool:
@@ -128,7 +128,8 @@ class RenyiFilter:
             return Amount(math.inf, NOTHING, math.inf)
         is_bare = budget.is_concentrated and event.curve is None
         rho = event.rho if is_bare else event.renyi(order) / order * (1.0 + 2.0**-50)
-        return Amount(exact(budget.amount) if budget.is_pure else math.inf, NOTHING, exact(rho), exact(event.slack))
+        pure = exact(budget.amount) if budget.is_pure else math.inf
+        return Amount(pure, NOTHING, exact(rho) if rho < math.inf else math.inf, exact(event.slack))
 
     def admits(self, total: Amount) -> bool:
         if total.epsilon <= exact(self.limit.amount):
@@ -245,7 +246,7 @@ def joint_events(limit: Budget, events: tuple[Event, ...], delta: float) -> tupl
         joint = min(joint, concentrated_epsilon(math.fsum(event.rho for event in events), left))
     alone = cost(SumFilter(limit), events)
     # A joint account that saves less than a hundredth is not worth its delta.
-    if alone.epsilon <= 1.01 * joint and alone.delta <= exact(delta):
+    if alone.epsilon < math.inf and alone.epsilon <= 1.01 * joint and alone.delta <= exact(delta):
         return events
     return (Event(ApproxDP(max(joint, 1e-9), delta), None, least_rows(events)),)
 

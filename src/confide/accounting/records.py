@@ -12,7 +12,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -46,10 +46,29 @@ class _Turns(_Reentrant):  # type: ignore[misc]  # a class that is written in C
     With a plain lock, a thread that asks again at once is served before those that wait, for minutes. An interrupt, such as
     Ctrl-C, is raised where a function of Python begins or after it called another. So the end of a `with` block must be no
     function of Python: `__exit__` is that of the class in C, and the thread that holds a lock of this class is known.
+
+    Attributes
+    ----------
+    endings : what must be called at the end of the session that has its turn, the last first; to call it twice does no harm
     """
 
     def __init__(self) -> None:
         self._next = threading.Lock()
+        self.endings: list[Callable[[], object]] = []
+
+    def end(self) -> None:
+        """End what the session opened. If an interrupt comes between, the next turn, or a fork, does the rest first.
+
+        A connection that stayed open after the lock of its file was dropped could write over what others charged since.
+        """
+        while self.endings:
+            self.endings[-1]()
+            self.endings.pop()
+
+    def before_fork(self) -> None:
+        """Wait until no session goes on, and end what an interrupted one left."""
+        self.acquire()
+        self.end()
 
     def forget(self) -> None:
         """Be free again, as in a process that was forked, which has none of the threads that held it or waited."""
@@ -66,6 +85,7 @@ class _Turns(_Reentrant):  # type: ignore[misc]  # a class that is written in C
         try:
             with self._next:
                 self.acquire()
+            self.end()
         except BaseException:
             if self._is_owned():
                 self.release()
@@ -77,7 +97,7 @@ one_at_a_time = _Turns()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=one_at_a_time.acquire, after_in_parent=one_at_a_time.release, after_in_child=one_at_a_time.forget
+        before=one_at_a_time.before_fork, after_in_parent=one_at_a_time.release, after_in_child=one_at_a_time.forget
     )
 
 
