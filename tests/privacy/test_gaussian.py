@@ -9,7 +9,7 @@ import pytest
 from scipy.special import log_ndtr
 
 from confide.privacy.budgets import ZCDP, ApproxDP
-from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, largest_mu, mu_within
+from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, ideal_mu, largest_mu, mu_within
 
 
 def exact_delta(epsilon, mu):
@@ -90,3 +90,9 @@ def test_what_a_curve_adds_for_its_rounding_grows_with_the_logarithm_that_it_sub
         difference = 1 - mpmath.exp(second - first)
         added = gaussian_delta(epsilon, mu) / mpmath.exp(first) - difference * (1 + mpmath.mpf(10) ** -9)
         assert 0.5 * 2.0**-48 * (1 - first) < added < 1.5 * 2.0**-48 * (1 - first)
+
+
+def test_an_allowance_is_taken_from_delta_or_from_rho():
+    """Rounded down, either one costs less."""
+    assert ideal_mu(ApproxDP(1.0, 1e-5), 0.5) == largest_mu(1.0, 0.5e-5)
+    assert ideal_mu(ZCDP(0.1), 0.5) == math.sqrt(0.1)

@@ -11,7 +11,7 @@ import pytest
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
-from confide.erm.row_bounds import BallBound
+from confide.erm.row_bounds import BallBound, Centred
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
@@ -115,6 +115,12 @@ def test_facts_have_no_prior_no_weights_of_rows_and_nothing_beside_unless_they_s
     assert pulled.linear.tolist() == [[0.5 - 3.0, -1.0 - 6.0]]
     assert replace(facts, prior=(3.0, 4.0)).rounding(3.0).prior_norm == 5.0
     assert zero_weights(facts).tolist() == [[0.0, 0.0]]
+
+
+def test_gradients_of_rows_that_are_moved_lose_more_digits():
+    """Whether rows are moved is asked of their bound."""
+    moved = problem(d=2, intercept=1.0, row_bound=Centred(BallBound(1.0), (0.1, 0.2), 0.7))
+    assert (moved.rounding(3.0).centred, problem(d=2).rounding(3.0).centred) == (True, False)
 
 
 @pytest.mark.parametrize("budget", [PureDP(0.7), ApproxDP(3.0, 1e-6), ZCDP(0.5)], ids=lambda budget: budget.kind)

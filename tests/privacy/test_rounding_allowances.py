@@ -82,7 +82,7 @@ def allowances():
 def test_every_allowance_is_far_more_than_a_formula_loses_and_far_less_than_noise_shows():
     """A formula of twenty operations loses less than 2^-48; the allowances are 2^-33 to 2^-48, each as its module states."""
     found = allowances()
-    assert len(found) >= 34
+    assert len(found) >= 33
     for module, name in found:
         stem = module.__name__.rpartition(".")[2]
         digits = DIGITS.get(f"{stem} {name}", DIGITS.get(stem, 40))

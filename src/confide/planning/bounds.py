@@ -417,7 +417,8 @@ def _tail_mean(dimension: int, law: str, failure: float) -> float:
         return float((mass * radius ** (2 * power)) @ _squared_cosine_beyond((q / radius) ** 2, dimension, power))
 
     quantile = _least(lambda q: beyond(q, 0) - chance, 0.0, longest)
-    return min(longest, math.sqrt(beyond(quantile, 1) / chance))
+    # The quantile is found within a margin, so less may lie beyond it.
+    return min(longest, math.sqrt(beyond(quantile, 1) / min(chance, beyond(quantile, 0))))
 
 
 def _norm_of_exponentials(dimension: int, failure: float) -> float:
