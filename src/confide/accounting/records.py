@@ -66,9 +66,11 @@ class _Turns(_Reentrant):  # type: ignore[misc]  # a class that is written in C
             self.endings.pop()
 
     def before_fork(self) -> None:
-        """Wait until no session goes on, and end what an interrupted one left."""
+        """Wait until no session of another thread goes on, and end what an interrupted one left."""
+        goes_on = self._is_owned()
         self.acquire()
-        self.end()
+        if not goes_on:
+            self.end()
 
     def forget(self) -> None:
         """Be free again, as in a process that was forked, which has none of the threads that held it or waited."""
