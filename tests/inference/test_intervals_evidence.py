@@ -15,6 +15,7 @@ from confide import (
 )
 from confide.inference.intervals import Evidence, WeightNoise, symmetric_of, triangle_of
 from confide.privacy.bundles import Bundles
+from confide.privacy.shapes import Linked
 from tests.inference.test_intervals import sample
 
 
@@ -59,6 +60,14 @@ def test_parts_that_do_not_fit_are_refused(path, value):
     """A file cannot make intervals of something else."""
     with pytest.raises((ParameterError, ValueError, TypeError)):
         Evidence.from_dict(changed(path, value))
+
+
+def test_noise_of_more_groups_than_weights_is_refused_before_it_is_measured(monkeypatch):
+    """Its norm takes memory that grows with the square of a number in a file."""
+    monkeypatch.setattr(Linked, "laplace_norm", lambda *_: pytest.fail("the norm was asked for"))
+    linked = {"shape": "linked", "law": "laplace", "sizes": [3000, 3000, 1], "scales": [1.0] * 3, "linked": [True] * 3}
+    with pytest.raises(ParameterError, match="do not fit each other"):
+        Evidence.from_dict(changed(["noises", 0], linked | {"scale": 1.0, "in_objective": True}))
 
 
 def test_noise_in_bundles_is_read_as_it_was_written():

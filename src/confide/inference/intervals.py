@@ -70,6 +70,9 @@ class CheckedEvidence(ABC):
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
+        # The norm of noise on many more groups than there are weights would fill the memory.
+        if any(sum(part["sizes"]) > len(value["weights"]) for part in value.get("noises", ())):
+            raise ParameterError(_NO_FIT)
         evidence = cls(**read_fields(cls, value))
         for name in cls._matrices:
             widths = [block.stop - block.start for block in evidence.blocks]
@@ -90,7 +93,7 @@ class CheckedEvidence(ABC):
         are_finite = all(np.isfinite(part).all() for part in parts if isinstance(part, float | np.ndarray))
         are_symmetric = all(np.array_equal(matrix, matrix.T) for matrix in map(partial(getattr, self), self._matrices))
         if not (are_finite and are_symmetric and self._fits()):
-            raise ParameterError("the data for intervals do not fit each other: the file is damaged or was changed.")
+            raise ParameterError(_NO_FIT)
         return self
 
     @abstractmethod
@@ -155,6 +158,9 @@ class WeightsEvidence(CheckedEvidence):
         list of JointUncertainty
             One for each score. A score that the noise hides has infinite errors.
         """
+
+
+_NO_FIT = "the data for intervals do not fit each other: the file is damaged or was changed."
 
 
 @dataclass(frozen=True, slots=True)

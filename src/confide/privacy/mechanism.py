@@ -237,18 +237,18 @@ class Noise:
         1 / scale deviations long
     scale : rate of the Laplace law, or scale of the Gaussian one
     in_objective : whether it is added to the summed objective, whose curvature damps it; otherwise to weights or sums
+    norm : root mean square of the L2 norm
     """
 
     shape: Shape
     law: str
     scale: float
     in_objective: bool = False
+    norm: float = field(init=False, compare=False, repr=False)
 
-    @property
-    def norm(self) -> float:
-        """The root mean square of the L2 norm."""
+    def __post_init__(self) -> None:
         norm = self.shape.laplace_norm if self.law == "laplace" else self.shape.gaussian_norm
-        return norm(self.scale)
+        object.__setattr__(self, "norm", norm(self.scale))
 
     def bound(self, log_failure: float) -> float:
         """An L2 norm that a draw exceeds with probability at most exp(log_failure)."""
