@@ -78,10 +78,10 @@ def test_a_fit_over_parties_is_the_fit_on_all_their_rows(tmp_path):
     assert max(len(message) for connection in connections for message in connection.received) < 8 * (width**2 + width) + 2000
 
 
-def request(row_sum, weights, joint=(0.5,), order=1):
+def request(row_sum, weights, joint=(0.5,), order=1, scales=()):
     agreed = np.array(digest_of_sum(row_sum))
     joints = np.array(joint, dtype=np.float64)
-    rest = {"limit": np.zeros(0), "centre": np.zeros(0), "radius": np.zeros(())}
+    rest = {"limit": np.zeros(0), "centre": np.zeros(0), "radius": np.zeros(()), "scales": np.array(scales)}
     return packed(number=np.array(7), order=np.array(order), weights=weights, agreed=agreed, joint=joints, **rest)
 
 
@@ -99,6 +99,7 @@ def request(row_sum, weights, joint=(0.5,), order=1):
         lambda row_sum, start: request(row_sum, start.astype(np.float32)),
         lambda row_sum, start: request(row_sum, start, joint=()),
         lambda row_sum, start: request(row_sum, start, joint=(-1.0,)),
+        lambda row_sum, start: request(row_sum, start, scales=(1.0,)),
     ],
 )
 def test_a_party_sends_no_other_sum_than_was_agreed(ask):

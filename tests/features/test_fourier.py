@@ -358,3 +358,18 @@ def test_machines_on_the_databases_of_the_lower_bound_differ_as_much_in_the_mapp
     assert closest[0] == pytest.approx(least, abs=1e-4)
     assert closest[0] >= C / (2 * n)
     assert closest[1] == pytest.approx(closest[0], abs=0.1 * C / n)
+
+
+def test_scales_make_a_kernel_whose_length_differs_by_column():
+    """The kernel at two columns apart; the norm stays, files keep them, and files without them are read."""
+    fourier_map = FourierMap(2, 8192, length_scale=2.0, scales=(4.0, 0.5))
+    rows = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    mapped = fourier_map.transform(rows)
+    expected = [math.exp(-((4.0 / 2.0) ** 2) / 2.0), math.exp(-((0.5 / 2.0) ** 2) / 2.0)]
+    np.testing.assert_allclose(mapped[1:] @ mapped[0], expected, atol=0.05)
+    np.testing.assert_allclose(np.linalg.norm(mapped, axis=1), 1.0, rtol=1e-8)
+    assert FourierMap.from_dict(fourier_map.to_dict()) == fourier_map
+    assert "scales" not in FourierMap(2, 4).to_dict()
+    for wrong in ((1.0,), (1.0, 2.0, 3.0), (1.0, 0.0), (1.0, math.nan), "12", 3.0):
+        with pytest.raises(ParameterError, match="scale"):
+            FourierMap(2, 4, scales=wrong)

@@ -23,6 +23,11 @@ BAD = {
     "a norm that is not a number": ({"number": 2, "length_scale": 1, "norm": math.nan}, "norm must be a number from"),
     "a norm that is text": ({"number": 2, "length_scale": 1, "norm": "2"}, "norm must be a number from"),
     "a seed below 0": ({"number": 2, "length_scale": 1, "seed": -1}, "seed must be a whole number from 0"),
+    "a scale of 0": (
+        {"number": 2, "length_scale": 1, "scales": [1, 0]},
+        "each of random_features: scales must be a number from",
+    ),
+    "one scale for all": ({"number": 2, "length_scale": 1, "scales": 2}, "scales must be a list with a number for each"),
     "an unknown key": ({"number": 2, "length_scale": 1, "lenght": 1}, "unknown key"),
     "a number": (1000, "must be a table"),
 }
@@ -70,3 +75,26 @@ def test_too_many_columns_for_so_many_features_are_refused():
     columns = {f"x{i}": {"low": 0, "high": 1} for i in range(600)}
     with pytest.raises(SchemaError, match="random_features: the map is too large"):
         Encoder(Schema(columns, random_features={"number": 2**16, "length_scale": 1}))
+
+
+def test_scales_multiply_the_frequencies_of_their_columns(tmp_path):
+    """Each has one number for all encoded columns of a column, atoms and interactions included; none may be left out."""
+    schema = Schema(COLUMNS, random_features={"number": 8, "length_scale": 0.5, "scales": [2, 0.25]})
+    plain = Encoder(Schema(COLUMNS, random_features={"number": 8, "length_scale": 0.5})).appended.features
+    encoder = Encoder(schema)
+    features = encoder.appended.features
+    assert features.scales == (2.0,) * 5 + (0.25,) * 4
+    np.testing.assert_allclose(features.frequencies, plain.frequencies * features.scales, atol=2.0**-13 * 4)
+    assert features != plain
+    path = tmp_path / "table.toml"
+    path.write_text(schema.to_toml())
+    assert Schema.from_toml(path) == schema
+    assert str(schema).endswith("length scale 0.5 over a scale for each column, norm 1")
+    with pytest.raises(SchemaError, match="there are 1 scales; give 2"):
+        Encoder(Schema(COLUMNS, random_features={"number": 8, "length_scale": 0.5, "scales": [2]}))
+    atoms = {"age": COLUMNS["age"] | {"atoms": [0]}, "job": COLUMNS["job"]}
+    more = Schema(atoms, interact=[["age", "job"]], random_features={"number": 2, "length_scale": 1, "scales": [1, 2, 3, 4]})
+    encoder = Encoder(more)
+    assert encoder.signed == (False, False, True, False)
+    sizes = [group.size for group in encoder.groups]
+    assert encoder.appended.features.scales == tuple(np.repeat([1.0, 2.0, 3.0, 4.0], sizes))

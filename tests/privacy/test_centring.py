@@ -57,7 +57,7 @@ def centred_plan(neighbours=REPLACE, budget=BUDGETS["approximate"], mechanism=OB
 def with_centre(plan, rows, entropy):
     """The plan with the centre that its part releases."""
     (part,) = plan.parts
-    return part.query.before(part, plan, rows, entropy)
+    return part.query.before(part, plan, rows, entropy)[0]
 
 
 def exact_sum(plan, rows, row_weights=None):

@@ -110,7 +110,7 @@ def test_all_noise_of_a_release_is_on_one_grid_or_on_two():
 def test_a_plan_with_intervals_releases_what_they_are_made_of():
     """A plan without them does not."""
     plan = make_plan(settings(budget=RICH, inference_share=0.3), 2, 3000)
-    _, evidence, _ = fit.released(plan, source(3000), Entropy.seeded(0))
+    _, evidence, *_ = fit.released(plan, source(3000), Entropy.seeded(0))
     assert isinstance(evidence, Evidence)
     plain = make_plan(settings(), 2, 300)
     assert fit.released(plain, source(), Entropy.seeded(0))[1] is None

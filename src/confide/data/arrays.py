@@ -46,6 +46,9 @@ PLACES = {
 """What a guarantee assumes about each place where rows can lie; nothing where this process reads the rows itself."""
 
 
+RowMapChange: TypeAlias = Callable[[Any], RowMap | None]
+
+
 class CheckedSource(SummableRows, Protocol):
     """A source whose rows were checked before the budget is charged.
 
@@ -78,6 +81,10 @@ class CheckedSource(SummableRows, Protocol):
 
     def taken(self, positions: Indices) -> CheckedSource:
         """A source of the rows at these positions."""
+        raise InputTypeError(_ROWS_NOT_READ_HERE)
+
+    def remapped(self, change: RowMapChange) -> CheckedSource:
+        """The same rows by another map than their own: `change` makes it, or None for encoded rows, in blocks as long."""
         raise InputTypeError(_ROWS_NOT_READ_HERE)
 
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
@@ -586,6 +593,13 @@ class MemorySource(CheckedSource):
         row_weights = None if self.row_weights is None else self.row_weights[positions]
         return MemorySource(blocks, self.labels[positions], row_weights, self.n_threads)
 
+    def remapped(self, change: RowMapChange) -> MemorySource:
+        mapped: Any = self.blocks
+        made = change(mapped.fourier_map)
+        if made is not None:
+            return replace(self, blocks=MappedBlocks(mapped.blocks, made))
+        return replace(self, blocks=replace(mapped.blocks, rows_in_block=mapped.rows_in_block))
+
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
         yield self
 
@@ -694,7 +708,8 @@ class EncodedBlocks(Blocks):
 
     def __post_init__(self) -> None:
         width, coded = self.encoder.n_features, self.encoder.codes_rows
-        self._hold((self.codes.n_rows, width), rows_in_sparse_block(width) if coded else rows_in_block(width))
+        usual = rows_in_sparse_block(width) if coded else rows_in_block(width)
+        self._hold((self.codes.n_rows, width), self.rows_in_block or usual)
 
     def gains_by_threads(self, order: int) -> bool:
         # Coded rows are made and summed up by short calls of NumPy.

@@ -28,14 +28,14 @@ import numpy as np
 from numpy.lib import format as npy
 
 from confide.array_types import Weights
-from confide.data.arrays import CheckedPass, CheckedSource
+from confide.data.arrays import CheckedPass, CheckedSource, RowMapChange
 from confide.data.partitions import NO_MOMENTS, SUMS, NumericReading, OpenedRows, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.streams import Reading
-from confide.erm.linear_sums import SumOfRows
+from confide.erm.linear_sums import SumOfRows, finds_scales
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import Centred, before_moving, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
-from confide.erm.source import BlockwiseSum, LentSource, RowSource
+from confide.erm.source import BlockwiseSum, LentSource
 from confide.erm.transformed_losses import asked
 from confide.errors import InputError, ParameterError
 from confide.features.schema import Schema
@@ -147,7 +147,7 @@ def _array(stream: io.BytesIO) -> Any:
 
 
 _HIGHEST_ORDER = 2
-_NAMES = ("number", "order", "weights", "agreed", "joint", "limit", "centre", "radius")
+_NAMES = ("number", "order", "weights", "agreed", "joint", "limit", "centre", "radius", "scales")
 """The arrays of a request. Its number comes back with the answer."""
 _MORE_THAN_ROUNDING = 1.001
 _MOST_PROBLEMS = 100
@@ -205,7 +205,8 @@ class FederatedRows(OpenedRows):
                 passing.used(n_rows[-1])
             if not n_rows or min(n_rows) < 1:
                 raise InputError("there must be at least one party, and every party must hold at least one row.")
-            source = FederatedSource(self.connections, reading.n_features, tuple(n_rows), frozenset.intersection(*agreed))
+            digests, fourier = frozenset.intersection(*agreed), reading.fourier
+            source = FederatedSource(self.connections, reading.n_features, tuple(n_rows), digests, fourier)
             yield source, source.n_rows
         finally:
             for connection in self.connections:
@@ -231,14 +232,18 @@ class FederatedSource(CheckedSource):
     n_features : number of columns of a row
     n_rows_of_parties : number of rows of each party
     agreed : digests of the sums that all parties agree to, see `digest_of_sum`
+    fourier : the public map that is applied to rows, or None
+    scales : the scales of columns in random features, where they were found since the rows were checked
     """
 
     connections: tuple[Connection, ...] = field(repr=False)
     n_features: int = field()  # without `field`, the property of the protocol would become the default value
     n_rows_of_parties: tuple[int, ...]
     agreed: frozenset[str]
-    _one_at_a_time: Lock = field(init=False, repr=False, default_factory=Lock)
-    _numbers: Iterator[int] = field(init=False, repr=False, default_factory=itertools.count)
+    fourier: Any = None
+    scales: tuple[float, ...] = ()
+    _one_at_a_time: Lock = field(repr=False, default_factory=Lock)
+    _numbers: Iterator[int] = field(repr=False, default_factory=itertools.count)
 
     @property
     def n_rows(self) -> int:
@@ -264,6 +269,13 @@ class FederatedSource(CheckedSource):
                 "a party agrees to other sums than this fit asks for. All sides need the same version of confide and the "
                 "same parameters; only budget, ledger and alpha may differ."
             )
+
+    def remapped(self, change: RowMapChange) -> FederatedSource:
+        # Parties make the map again from its scales, and take none for sums of encoded rows.
+        made: Any = change(self.fourier)
+        if made is None:
+            return replace(self, n_features=self.fourier.n_inputs)
+        return replace(self, fourier=made, scales=made.features.scales)
 
     def lent(self) -> LentSource:
         # A party never hands out rows, so there is no memory to protect, and the wrapper `lent` is not needed.
@@ -291,6 +303,7 @@ class FederatedSource(CheckedSource):
                 limit=np.array([] if loss.slope_limit is None else [loss.slope_limit]),
                 centre=np.array(moved[0]),
                 radius=np.array(moved[1]),
+                scales=np.array(self.scales),
             )
             for connection in self.connections:
                 send(connection, request)
@@ -339,7 +352,7 @@ def _refuse_what_rows_cannot_sum_to(totals: Totals, start: Totals, row_sum: RowS
         )
 
 
-def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]) -> None:
+def answer(connection: Connection, source: CheckedSource, row_sums: Sequence[RowSum]) -> None:
     """Answer the coordinator with sums over this party's rows until it ends. The party clips its rows by its own bounds.
 
     Parameters
@@ -357,20 +370,29 @@ def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]
     send(connection, packed(n_rows=np.array(source.n_rows), agreed=np.array(list(agreed))))
     widest = max((row_sum.n_weights(source.n_features) for row_sum in row_sums), default=0)
     while True:
-        request = received(connection, *_NAMES, n_numbers=_MOST_PROBLEMS * widest + source.n_features)
+        request = received(connection, *_NAMES, n_numbers=_MOST_PROBLEMS * widest + 2 * source.n_features)
         if not request:
             return
         row_sum = _requested_sum(agreed, request)
-        weights = request["weights"]
-        width = None if row_sum is None else row_sum.n_weights(source.n_features)
+        weights, rows = request["weights"], source
+        if row_sum is not None and (request["scales"].size or finds_scales(row_sum)):
+            rows = _remapped(source, row_sum, tuple(request["scales"].tolist()))
+        width = None if row_sum is None else row_sum.n_weights(rows.n_features)
         understood = weights.dtype == np.float64 and weights.ndim == 2 and 1 <= len(weights) <= _MOST_PROBLEMS
         if row_sum is None or not understood or weights.shape[1] != width:
             raise InputError(
                 "the coordinator asks for another sum than was agreed. Both sides need the same version of confide and the "
                 "same parameters."
             )
-        totals = source.sum_over_rows(row_sum, weights)
+        totals = rows.sum_over_rows(row_sum, weights)
         send(connection, packed(number=np.array(_int(request["number"])), **dict(zip(SUMS, totals, strict=True))))
+
+
+def _remapped(source: Any, row_sum: RowSum, scales: tuple[float, ...]) -> Any:
+    """The rows without their map, for the sums by which scales are found, and otherwise with these scales."""
+    if finds_scales(row_sum):
+        return source.remapped(lambda _: None)
+    return source.remapped(lambda features: features.scaled(scales))
 
 
 def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:
@@ -378,6 +400,9 @@ def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> 
     row_sum, order, joint = agreed.get(str(request["agreed"])), _int(request["order"]), request["joint"]
     centre, radius, limit = request["centre"], request["radius"], request["limit"]
     if row_sum is None or not 0 <= order <= row_sum.order:
+        return None
+    # A party that agrees to the sums by which scales are found agrees to all scales: rows keep their bound with them.
+    if request["scales"].ndim != 1 or (request["scales"].size and not any(map(finds_scales, agreed.values()))):
         return None
     expected = ((joint, _has_joint(row_sum.loss)), (limit, row_sum.loss.constants.slope_limit is not None))
     for numbers, is_there in expected:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Indices, Weights
-from confide.data.arrays import CheckedPass, CheckedSource, MemorySource, most_in_sample
+from confide.data.arrays import CheckedPass, CheckedSource, MemorySource, RowMapChange, most_in_sample
 from confide.data.files import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.partitions import NumericReading, OpenedRows
 from confide.data.streams import (
@@ -252,6 +252,9 @@ class StampedSource(CheckedSource):
         taken = self.source.taken(positions)
         self._check_stamps()
         return taken
+
+    def remapped(self, change: RowMapChange) -> StampedSource:
+        return StampedSource(self.source.remapped(change), self.stamps)
 
     def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
         yield from self.source.in_memory(purpose)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from confide.data.arrays import (
     CheckedSource,
     Group,
     MemorySource,
+    RowMapChange,
     most_in_sample,
     sample_stride,
     sampled_positions,
@@ -374,6 +375,10 @@ class PartitionedSource(CheckedSource):
         sample = self._outcome(Task(self.reading, stride=stride), "training", lambda outcome: outcome.sample)
         rows, labels, counts = sample
         return MemorySource(ArrayBlocks(rows, are_copies=True), labels, counts if counts.size else None)
+
+    def remapped(self, change: RowMapChange) -> PartitionedSource:
+        reading: Any = self.reading
+        return replace(self, reading=reading.remapped(change))
 
     def _outcome(self, task: Task, purpose: str, wanted: Callable[[Outcome], Result | None]) -> Result:
         """What is wanted of the outcome of a task over the same rows as in the check."""

@@ -33,6 +33,7 @@ from confide.data.arrays import (
     EncodedBlocks,
     MappedBlocks,
     MemorySource,
+    RowMapChange,
     most_in_sample,
     rows_in_block,
     rows_in_group,
@@ -113,6 +114,7 @@ class Reading:
     weighs : whether rows count by the weight of the schema, which it must have then
     single : whether blocks of rows are made in single precision, as in `EncodedBlocks`
     stored : whether blocks are for the compiled kernel
+    block_rows : rows of one block; 0 for the usual number
     """
 
     encoder: Encoder
@@ -123,6 +125,12 @@ class Reading:
     weighs: bool = False
     single: bool = False
     stored: bool = False
+    block_rows: int = 0
+
+    def remapped(self, change: RowMapChange) -> Reading:
+        """The same with another map, or with None and blocks of as many rows."""
+        made = change(self.fourier)
+        return replace(self, fourier=made, block_rows=self.rows_in_block if made is None else 0)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,7 +152,7 @@ class Reading:
     def rows_in_block(self) -> int:
         """Rows of one block."""
         is_coded = self.fourier is None and self.encoder.codes_rows
-        return (rows_in_sparse_block if is_coded else rows_in_block)(self.n_features)
+        return self.block_rows or (rows_in_sparse_block if is_coded else rows_in_block)(self.n_features)
 
     @property
     def rows_in_piece(self) -> int:
@@ -191,7 +199,7 @@ class Reading:
         row_weights = weights_by_class(piece.labels, self.class_weights)
         if piece.weights is not None:
             row_weights = piece.weights if row_weights is None else row_weights * piece.weights
-        encoded = EncodedBlocks(self.encoder, piece.codes, self.single)
+        encoded = EncodedBlocks(self.encoder, piece.codes, self.single, rows_in_block=self.block_rows)
         blocks = (encoded.as_stored(shortened=False) if self.stored else None) or encoded
         return memory_source(blocks, piece.labels, row_weights, self.fourier)
 
@@ -262,6 +270,9 @@ class StreamedSource(CheckedSource):
         for piece in pieces():
             kept.add(piece)
         return replace(self, pieces=pieces, n_rows=positions.size, kept=kept)
+
+    def remapped(self, change: RowMapChange) -> StreamedSource:
+        return replace(self, reading=self.reading.remapped(change))
 
     def in_single_precision(self) -> StreamedSource | None:
         """The same rows, encoded in single precision; None if they are coded or a public map makes doubles of them."""

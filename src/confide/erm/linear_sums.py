@@ -1,6 +1,6 @@
-"""Losses for the sake of their gradients: sums of rows, of their probabilities and of the rates of these.
+"""Losses for the sake of their gradients: sums of rows, of two parts of them, of their probabilities and of their rates.
 
-Both are losses for the sake of these sums alone. They look at no label, and nothing minimises them.
+They are losses for the sake of these sums alone, and nothing minimises them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.array_types import Array, Targets
 from confide.erm.losses import LogisticLoss, Loss, LossConstants, Terms
+from confide.erm.row_sums import RowSum
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +78,37 @@ class SumOfRows(Loss):
         if order == 0:
             return Terms(value=scores)
         return Terms(slope=np.ones_like(scores), curvature=np.zeros_like(scores) if order >= 2 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class SumsOfTwoParts(Loss):
+    """Two scores of a row, the first times p and the second times 1 - p: so the gradient has a sum over each of two parts.
+
+    Of two classes, p is 1 for the second class and 0 for the first. Of a number, p is (1 + t / b) / 2, t the number clipped
+    to [-b, b]. It is a loss for the sake of these sums alone.
+
+    Parameters
+    ----------
+    target_bound : b, at least 2^-300; None for two classes
+    """
+
+    target_bound: float | None = None
+
+    constants: ClassVar[LossConstants] = LossConstants(
+        # p^2 + (1 - p)^2 <= 1. Both numbers are within 4 units in the last place: a quotient, a sum, a half, a difference.
+        name="sums of two parts", lipschitz=1.0, smoothness=0.0, trace=0.0, value_at_zero=0.0, rounding=4.0, n_outputs=2
+    )  # fmt: skip
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        bound = 1.0 if self.target_bound is None else self.target_bound
+        # In this order, so that what is not a number counts as -b.
+        first = 0.5 * (1.0 + np.fmin(np.fmax(targets, -bound), bound) / bound)
+        parts = np.tile(np.column_stack([first, 1.0 - first]), scores.shape[1] // 2)
+        if order == 0:
+            return Terms(value=(parts * scores).reshape(len(scores), -1, 2).sum(axis=2))
+        return Terms(slope=parts, curvature=np.zeros_like(parts) if order >= 2 else None)
+
+
+def finds_scales(row_sum: RowSum) -> bool:
+    """Whether this is the sum of two parts, over encoded rows without features, from which scales of columns follow."""
+    return isinstance(row_sum.loss, SumsOfTwoParts)

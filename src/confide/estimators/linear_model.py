@@ -40,6 +40,7 @@ from confide.estimators.parameters import ModelParameters
 from confide.estimators.pipelines import pipeline_of
 from confide.features.encoder import Encoder
 from confide.features.forms import PublicMap, QuadraticForm
+from confide.features.fourier import has_found_scales
 from confide.features.schema import Schema
 from confide.files import document_text, write_text
 from confide.first_use import done_above
@@ -449,7 +450,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
             match_mean=hasattr(self, "match_mean") and given["match_mean"] == "auto",
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             has_curves=encoder is not None and has_curves(encoder),
-            appends_features=encoder is not None and encoder.appended is not None,
+            appending=encoder if encoder is not None and encoder.appended is not None else None,
             prior=prior,
             l1_ratio=given["l1_ratio"],
             has_schema=encoder is not None,
@@ -642,7 +643,10 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
 
     def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
         """The public map for rows with this number of columns, or None if rows are not mapped."""
-        return None if encoder is None else encoder.appended
+        prior, appended = self._given_prior(), None if encoder is None else encoder.appended
+        fitted = None if prior is None or prior.fitted_to is None else prior.fitted_to.fourier
+        # Columns have the scales that were found for the prior.
+        return fitted if has_found_scales(fitted, appended) else appended
 
     @property
     def _repr_html_(self) -> Callable[[], str]:

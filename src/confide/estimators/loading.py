@@ -12,6 +12,7 @@ from confide.errors import FileError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model
 from confide.estimators.linear_regressor import LinearRegressor
+from confide.features.fourier import has_found_scales
 from confide.files import read_document
 from confide.models.files import DO_NOT_FIT, NOT_PARAMETERS_OF_THE_FILE, WRONG_KIND, check_keys, released_of, understood
 from confide.privacy.budgets import budget_from_dict
@@ -97,7 +98,8 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     fourier, encoder = released.fourier, released.encoder
     n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
     # What was chosen from public facts may have been chosen by the rule of another version.
-    has_map = fourier == model._with_features_of(fourier)._fourier_map(n_inputs, encoder)
+    own = model._with_features_of(fourier)._fourier_map(n_inputs, encoder)
+    has_map = fourier == own or has_found_scales(fourier, own)
     if not has_map or (fourier is not None and not fourier.may_have(released.scoring.row_bound)):
         raise FileError(DO_NOT_FIT)
     model._hold(released)

@@ -115,7 +115,7 @@ class Encoder:
             "feature_names": names,
             "groups": groups,
             "row_bound": row_bound,
-            "appended": features and features.appended_to(n_features, row_bound.l2_norm),
+            "appended": features and features.appended_to(row_bound),
             "_encodings": encodings,
             "_plain": PlainNumbers(plain),
             "_others": tuple(
@@ -132,6 +132,15 @@ class Encoder:
         """For each group, the encodings that are multiplied: one for a column or its atoms, several for an interaction."""
         alone = ((encoding,) for encoding in self._encodings)
         return (*alone, *(tuple(member.factor for member in product.members) for product in self._products))
+
+    @property
+    def signed(self) -> tuple[bool, ...]:
+        """For each group, whether its entries are no cells in which rows lie: straight lines, signs, and atoms."""
+
+        def is_signed(factor: ColumnEncoding) -> bool:
+            return not factor.n_hats if factor.is_number else len(factor.names) == 1 or factor.number is not None
+
+        return tuple(any(map(is_signed, factors)) for factors in self.factors)
 
     def read(
         self, frame: Any, rows_per_person: RowsPerPerson | None = None, *, refuse: bool = True, n_threads: int = 1

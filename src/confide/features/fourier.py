@@ -29,9 +29,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from hashlib import shake_256
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from confide.array_types import Array, Rows
+from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import (
     InputError,
@@ -47,6 +49,7 @@ from confide.errors import (
     checked_flag,
     checked_number,
     checked_whole,
+    is_list,
     is_mapping,
     is_text,
     keep,
@@ -94,6 +97,8 @@ class FourierMap:
     length_scale : s, between 2^-300 and 2^300
     seed : public whole number from 0 to 2^64 - 1
     orthogonal : only for "rbf": make the directions of every n_inputs frequencies orthogonal, which gives a smaller error
+    scales : one number for each column, which multiplies its frequencies: a column with a scale of 2 has half the length
+        scale. Each lies between 2^-20 and 2^20. Empty where all columns have the same length scale
 
     Attributes
     ----------
@@ -118,12 +123,14 @@ class FourierMap:
     length_scale: float = 1.0
     seed: int = 0
     orthogonal: bool = False
+    scales: tuple[float, ...] = ()
     frequencies: Array = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         keep(
             self,
             "",
+            scales=_checked_scales,
             n_inputs=lambda _, n: checked_whole("the number of columns of a row", n, 1, _MOST_COORDINATES),
             n_features=lambda _, n: checked_whole("the number of features", n, 2, 2 * _MOST_COORDINATES),
             length_scale=lambda _, s: checked_number("length_scale", s, SMALLEST_BOUND, LARGEST_BOUND, "2^-300 to 2^300"),
@@ -140,6 +147,10 @@ class FourierMap:
             raise ParameterError(
                 "orthogonal features are only for the kernel 'rbf'; the densities of other kernels depend on the direction."
             )
+        if self.scales and len(self.scales) != self.n_inputs:
+            raise ParameterError(
+                f"there are {len(self.scales)} scales, and rows have {self.n_inputs} columns; give as many."
+            )
         object.__setattr__(self, "frequencies", self._draw())
 
     def _draw(self) -> Array:
@@ -151,6 +162,8 @@ class FourierMap:
         if self.orthogonal:
             blocks = range(0, n_frequencies, self.n_inputs)
             frequencies = np.concatenate([_orthogonalised(frequencies[i : i + self.n_inputs]) for i in blocks])
+        if self.scales:
+            frequencies = frequencies * self.scales
         frequencies = on_grid(frequencies / self.length_scale, _FREQUENCY_BITS)
         frequencies.setflags(write=False)
         return frequencies
@@ -167,9 +180,10 @@ class FourierMap:
 
     def __str__(self) -> str:
         directions = ", orthogonal" if self.orthogonal else ""
+        apart = " over a scale for each column" if self.scales else ""
         return (
-            f"{self.n_features:,} random features of the kernel {self.kernel!r} with length scale {self.length_scale:g} "
-            f"(public seed {self.seed}{directions})"
+            f"{self.n_features:,} random features of the kernel {self.kernel!r} with length scale {self.length_scale:g}"
+            f"{apart} (public seed {self.seed}{directions})"
         )
 
     def may_have(self, row_bound: RowBound) -> bool:
@@ -227,8 +241,8 @@ class FourierMap:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`. It holds the seed and not the frequencies."""
-        parameters = {name: getattr(self, name) for name in _PARAMETERS}
-        return {"kind": "fourier", "stream": _STREAM} | parameters
+        scales = {"scales": list(self.scales)} if self.scales else {}
+        return {"kind": "fourier", "stream": _STREAM} | {name: getattr(self, name) for name in _PARAMETERS} | scales
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> FourierMap:
@@ -240,14 +254,22 @@ class FourierMap:
             If parts are missing, unknown or outside their ranges.
         """
         known = {"kind", "stream", *_PARAMETERS}
-        if not is_mapping(value) or set(value) != known:
+        if not is_mapping(value) or not known <= set(value) <= known | {"scales"}:
             raise ParameterError(f"a Fourier map is described by exactly these keys: {', '.join(sorted(known))}.")
         if value["kind"] != "fourier" or value["stream"] != _STREAM:
             raise ParameterError("the map is of a kind that this version of confide does not understand.")
-        return cls(**{name: value[name] for name in _PARAMETERS})
+        return cls(**{name: value[name] for name in _PARAMETERS}, scales=value.get("scales", ()))
 
 
-_PARAMETERS = tuple(part.name for part in fields(FourierMap) if part.init)
+_PARAMETERS = tuple(part.name for part in fields(FourierMap) if part.init and part.name != "scales")
+
+
+def _checked_scales(what: str, value: object, refusal: type[ParameterError] = ParameterError) -> tuple[float, ...]:
+    """The scales of columns as floats."""
+    if not is_list(value):
+        raise refusal(f"{what} must be a list with a number for each column.")
+    low, high, shown = _SMALLEST_NORM, _LARGEST_NORM, "2^-20 to 2^20"
+    return tuple(checked_number(f"each of {what}", scale, low, high, shown, refusal) for scale in value)
 
 
 def _norm(n_features: int) -> float:
@@ -353,6 +375,10 @@ class CurvesAndFeatures:
         """A ball that holds every row with its features."""
         return self.bound_for(self.row_norm)
 
+    def scaled(self, scales: tuple[float, ...]) -> CurvesAndFeatures:
+        """The same map with these scales of the columns. Rows keep their bound, and features their norm."""
+        return replace(self, features=replace(self.features, scales=scales))
+
     def bound_for(self, norm: float) -> BallBound:
         """A ball that holds every row with its features whose norm was at most this before they were appended."""
         # Rounded upwards, so that rows at the bound are not clipped for rounding alone.
@@ -408,6 +434,13 @@ class CurvesAndFeatures:
         return cls(FourierMap.from_dict(value["features"]), value["feature_norm"], value["row_norm"])
 
 
+def has_found_scales(fourier: object, known: object) -> bool:
+    """Whether a map has scales, and is without them the map `known`, which has none."""
+    if not (isinstance(fourier, CurvesAndFeatures) and isinstance(known, CurvesAndFeatures)) or known.features.scales:
+        return False
+    return bool(fourier.features.scales) and fourier == known.scaled(fourier.features.scales)
+
+
 # Random features that a schema asks for: a function of all columns together, beside the effects of single columns.
 
 _MOST_FEATURES = 2**16
@@ -425,6 +458,9 @@ class RandomFeatures:
     norm : the L2 norm of the features of a row. The encoded columns of a row have at most the root of their number of
         groups; with a larger norm more of the model is a function of all columns together, and less a sum of effects
     seed : the public seed of the features
+    scales : one number for each column of the schema, in its order, for the atoms of each that has some, and for each
+        interaction, between 2^-20 and 2^20: a column with a scale of 2 has half the length scale. Without them all columns
+        have the same length scale, but where a fit may find scales with a part of its budget
 
     Raises
     ------
@@ -436,35 +472,50 @@ class RandomFeatures:
     length_scale: float
     norm: float = 1.0
     seed: int = 0
+    scales: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         number = partial(checked_whole, low=2, high=_MOST_FEATURES, refusal=SchemaError)
         seed = partial(checked_whole, low=0, high=_LARGEST_SEED, refusal=SchemaError)
         size = partial(checked_number, low=2.0**-10, high=2.0**10, shown="2^-10 to 2^10", refusal=SchemaError)
-        keep(self, "random_features: ", number=number, length_scale=size, norm=size, seed=seed)
+        scales = partial(_checked_scales, refusal=SchemaError)
+        keep(self, "random_features: ", number=number, length_scale=size, norm=size, seed=seed, scales=scales)
         if self.number % 2:
             raise SchemaError("random_features: number must be even, because each frequency gives a cosine and a sine.")
 
-    def appended_to(self, n_inputs: int, row_norm: float) -> CurvesAndFeatures:
-        """The map that appends the features to rows of so many columns, whose L2 norm is at most `row_norm`.
+    def appended_to(self, bound: GroupBound) -> CurvesAndFeatures:
+        """The map that appends the features to rows of these groups of columns.
 
         Raises
         ------
         SchemaError
-            If there are too many columns for so many features.
+            If there are too many columns for so many features, or not as many scales as groups.
         """
+        if self.scales and len(self.scales) != len(bound.sizes):
+            raise SchemaError(
+                f"random_features: there are {len(self.scales)} scales; give {len(bound.sizes)}, one for each column, for "
+                f"the atoms of each column that has some, and for each interaction."
+            )
         try:
-            features = FourierMap(n_inputs, self.number, "rbf", self.length_scale, self.seed, orthogonal=True)
+            scales = of_columns(self.scales, bound)
+            features = FourierMap(
+                sum(bound.sizes), self.number, "rbf", self.length_scale, self.seed, orthogonal=True, scales=scales
+            )
         except ParameterError as error:
             raise SchemaError(f"random_features: {error}") from None
-        return CurvesAndFeatures(features, self.norm, row_norm)
+        return CurvesAndFeatures(features, self.norm, bound.l2_norm)
 
     def to_dict(self) -> dict[str, Any]:
         """The form that a schema in JSON or TOML has."""
-        return described_fields(self, "number", "length_scale", "norm", "seed")
+        return described_fields(self, "number", "length_scale", "norm", "seed", "scales")
 
     def __str__(self) -> str:
         return (
-            f"{self.number} random features of all columns, length scale {shown_number(self.length_scale)}, "
-            f"norm {shown_number(self.norm)}"
+            f"{self.number} random features of all columns, length scale {shown_number(self.length_scale)}"
+            f"{' over a scale for each column' if self.scales else ''}, norm {shown_number(self.norm)}"
         )
+
+
+def of_columns(scales: Sequence[float], bound: GroupBound) -> tuple[float, ...]:
+    """The scale of each encoded column, from those of the groups of columns; none where there are none."""
+    return tuple(chain.from_iterable(repeat(scale, size) for scale, size in zip(scales, bound.sizes, strict=False)))

@@ -32,7 +32,7 @@ from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem
 from confide.privacy.noise import Entropy
-from confide.privacy.noisy_sum import SumPlan, SumQuery, computed_distances
+from confide.privacy.noisy_sum import Before, SumPlan, SumQuery, computed_distances
 
 _COUNT_SCALE = 0.3
 """The constant that counts rows, as a share of the norm of a row. Of 0.15, 0.3, 0.6 and 1 this one puts the centre closest
@@ -100,7 +100,7 @@ class CentreOfRows(SumQuery):
         """The bound on rows with the centre that follows."""
         return centred_by(plan, sums)
 
-    def before(self, part: Any, plan: Plan, rows: RowSource, entropy: Entropy) -> Plan:
+    def before(self, part: Any, plan: Plan, rows: Any, entropy: Entropy) -> Before:
         """Release the centre, and give the plan of the weights with it. The event of the plan was charged before this."""
         problem = plan.problem
         if type(part) is not SumPlan or part not in plan.parts or not problem.is_centred:
@@ -109,7 +109,7 @@ class CentreOfRows(SumQuery):
         if part.lattice != again.lattice or not again.mu <= problem.beside_mu:
             raise ParameterError(ANOTHERS)
         problem.check_source(rows)
-        return replace(plan, problem=replace(problem, row_bound=again.release(rows, entropy)))
+        return replace(plan, problem=replace(problem, row_bound=again.release(rows, entropy))), rows, ()
 
 
 def centring_plan(problem: Problem, budget: Budget, share: float) -> SumPlan[CentreOfRows]:

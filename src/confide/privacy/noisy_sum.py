@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from confide import expected_noise
 from confide.array_types import Array, Weights
@@ -26,6 +26,11 @@ _LARGEST_INFLATION = 0.1
 """The largest part of a row's effect by which rounding may raise the noise."""
 _UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
+
+
+Before: TypeAlias = tuple[Plan, Any, tuple[float, ...]]
+"""What follows from a sum that was released before the weights: their plan, their rows, and the scales of columns in random
+features, if it was released to find them."""
 
 
 class SumQuery(ABC):
@@ -61,9 +66,9 @@ class SumQuery(ABC):
         """What the noisy sums (N,) of a plan mean. It uses no row."""
         return sums
 
-    def before(self, part: Any, plan: Plan, rows: RowSource, entropy: Entropy) -> Plan:
-        """As a part of a plan of weights: what is released before them, and the plan that follows."""
-        return plan
+    def before(self, part: Any, plan: Plan, rows: Any, entropy: Entropy) -> Before:
+        """As a part of a plan of weights: what is released before them, and what follows from it."""
+        return plan, rows, ()
 
     def after(self, part: Any, plan: Plan, weights: Weights, rows: RowSource, entropy: Entropy) -> Weights:
         """As such a part: what is released after the weights (1, D), and the weights that follow."""

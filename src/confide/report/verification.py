@@ -23,6 +23,7 @@ from confide.errors import ConfideError
 from confide.estimators.linear_model import form_of_model, released_model, said_of_target, settings_of_model
 from confide.estimators.search import plans_of_chosen, sentences_of_search
 from confide.features.forms import ShortenedInNorm
+from confide.features.fourier import has_found_scales
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
 from confide.inference.debiased import InterestEvidence, RisksEvidence, points_of_risks
@@ -239,6 +240,7 @@ def _differences(model: Any, plan: AnyPlan, expected: Guarantee) -> list[str]:
         "source of the labels": facts.labels_declared or (bool(released.domain) and not is_declared),
         "ledger of the prior": not facts.prior_in_ledger or None not in (facts.ledger, released.prior),
         "list of columns": _has_its_columns(released),
+        "map of rows to random features": _has_scales_as_planned(released, plan),
         "description of what intervals are computed from": _has_evidence_as_planned(
             released, plan, settings_of_model(model).target_shift
         ),
@@ -250,6 +252,12 @@ def _differences(model: Any, plan: AnyPlan, expected: Guarantee) -> list[str]:
         what = f'the file lacks "{lacking[0]}"' if lacking else f'the file adds "{more[0]}"' if more else "in another order"
         differing.append(f"set of assumptions: {what}")
     return differing
+
+
+def _has_scales_as_planned(released: ReleasedModel, plan: AnyPlan) -> bool:
+    """Whether the columns of random features have scales beyond those of the schema or a prior, if the plan finds some."""
+    known = None if released.encoder is None or released.prior is not None else released.encoder.appended
+    return has_found_scales(released.fourier, known) == (getattr(plan, "scaling", None) is not None)
 
 
 def _has_its_columns(released: ReleasedModel) -> bool:

@@ -129,6 +129,8 @@ _OVER_MEASURED = 2.0
 _FACTOR_BYTES, _FACTOR_SHARE = 2**27, 0.05
 """Labels with factors may take so many bytes, or this share of the memory of the rows if that is more.
 benchmarks/large_fit.py (option --rows 20000000) shows the memory and the gain for many short rows."""
+_MADE_BYTES = 2**29
+"""Rows that are made anew in each pass may take so much memory in single precision, where a solver keeps them."""
 _LONG_BLOCK_BYTES, _LONG_BLOCK_ROWS = 2**22, 8192
 """Size of a long block. The rows of a larger one would have left the cache before they are read for the second time. In
 blocks of fewer rows, threads wait for each other longer than they work (benchmarks/notes/what_do_threads_gain.md)."""
@@ -236,6 +238,9 @@ def cheaper_stages(
     kept = _with_kept_rows(objective)
     if kept is not None:
         return (Stage(kept),)
+    made = _made_once(objective)
+    if made is not None:
+        return (Stage(made, _error_of(_in_single(fewer), fewer, near, made.source.n_rows), np.float32),)
     source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
     held, ball = in_memory(source), _ball(bound)
     compiled = compiled_objective(objective, unshortened)
@@ -278,6 +283,34 @@ def _with_kept_rows(objective: Objectives) -> Objectives | None:
         return None
     kept = source.for_many_passes(RowSum(objective.loss, bound, objective.intercept, 1, objective.largest_weight))
     return None if kept is source else objective.replaced(source=kept)
+
+
+def _made_once(objective: Objectives) -> CheapObjective | None:
+    """The objectives in single precision, over dense rows that a map makes anew in each pass, made and clipped once.
+
+    None for other rows, and where they would be large.
+    """
+    source = in_memory(objective.source)
+    is_one = source is not None and objective.loss.constants.n_outputs == 1 and not objective.loss.constants.by_length
+    if source is None or not is_one or not 0 < 4 * source.n_rows * source.n_features <= _MADE_BYTES:
+        return None
+    # Arrays are not made anew, and encoded rows are soon made in single precision.
+    is_other = isinstance(source.blocks, ArrayBlocks) or source.blocks.in_single_precision() is not None
+    first = None if is_other else source.blocks.block(0, 1)
+    return _in_single(objective) if isinstance(first, np.ndarray) and first.flags.writeable else None
+
+
+def _in_single(objective: Objectives) -> CheapObjective | None:
+    """The objectives over rows that are moved and clipped once, and kept in single precision."""
+    source = in_memory(objective.source)
+    if source is None:
+        return None
+    rows, start = np.empty((source.n_rows, source.n_features), np.float32), 0
+    for block, _, _ in source.counted_blocks():
+        rows[start : start + block.shape[0]] = dense(objective.row_bound.clip(np.array(dense(block), np.float64)))
+        start += block.shape[0]
+    kept = MemorySource(ArrayBlocks(rows), source.labels, source.row_weights, source.n_threads)
+    return approximate(objective, _in_long_blocks(kept), np.float32)
 
 
 def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
@@ -339,14 +372,19 @@ def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives
     bound = BallBound(fewer.row_bound.l2_norm)
     source = in_memory(fewer.source)
     few = None if source is None else _with_factors(source, bound, unshortened, np.float32)
+    return _error_of(None if few is None else approximate(fewer, few, np.float32), fewer, near, n_rows)
+
+
+def _error_of(few: CheapObjective | None, fewer: Objectives, near: Weights, n_rows: int) -> float:
+    """The same, from objectives over a few rows in single precision."""
     if few is None or not near.any():
         # At weights of 0 all scores are exact, so no error can be measured there.
-        return _USUAL_ERROR * bound.norm * math.sqrt(n_rows)
+        return _USUAL_ERROR * fewer.row_bound.l2_norm * math.sqrt(n_rows)
     there = near.astype(np.float32).astype(np.float64)
-    errors = approximate(fewer, few, np.float32).evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
+    errors = few.evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
     # The errors of rows cancel in part, but those of the intercept do not. So the error is taken to grow with the number of
     # rows, and not with its square root.
-    return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
+    return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.source.n_rows
 
 
 def _known(unshortened: bool | None, fewer: Objectives, start: Weights) -> bool:

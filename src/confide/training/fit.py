@@ -19,6 +19,7 @@ from confide.erm.source import RowSource
 from confide.errors import AccuracyWarning
 from confide.expected_noise import wasted
 from confide.features.forms import ShortenedInNorm
+from confide.features.fourier import CurvesAndFeatures
 from confide.guarantee import Guarantee
 from confide.inference.debiased import (
     InterestEvidence,
@@ -42,8 +43,9 @@ from confide.training.plan import AnyPlan, plan_for, sums_beside
 from confide.training.settings import Settings
 from confide.training.support import with_zeros
 
-Fit: TypeAlias = tuple[LinearModel, WeightsEvidence | None, InterestEvidence | None]
-"""What one fit released: the weights, and what intervals, or those of named coefficients, are computed from."""
+Fit: TypeAlias = tuple[LinearModel, WeightsEvidence | None, InterestEvidence | None, tuple[float, ...]]
+"""What one fit released: the weights; what intervals, or those of named coefficients, are computed from; and the scales of
+encoded columns in random features, if they were found."""
 
 
 def train(given: GivenRows, specification: RowSpecification, settings: Settings, charge: Charge) -> ReleasedModel:
@@ -76,7 +78,9 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
-    weights, evidence, interest = fit
+    weights, evidence, interest, scales = fit
+    if scales and isinstance(rows.fourier, CurvesAndFeatures):
+        rows = replace(rows, fourier=rows.fourier.scaled(scales))
     if evidence is not None:
         evidence = evidence.of_rows(settings.target_shift, has_weights=rows.has_weights)
     if rows.has_weights and interest is not None:
@@ -105,11 +109,13 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     """Release by a plan whose event was charged before this call."""
     if isinstance(plan, StatisticsPlan):
         of_sums, from_sums = weights_of_sums(plan, source, entropy)
-        return LinearModel.of(of_sums[None], plan.problem), from_sums, None
+        return LinearModel.of(of_sums[None], plan.problem), from_sums, None, ()
     matching.check_parts(plan.parts)
     ready: Plan = plan
+    scales: tuple[float, ...] = ()
     for part in plan.parts:
-        ready = part.query.before(part, ready, source, entropy)
+        ready, source, found = part.query.before(part, ready, source, entropy)
+        scales = scales or found
     problem = ready.problem
     minimiser = weights = MECHANISMS[plan.mechanism].release(ready, source, NewtonThenFallback(), entropy).weights
     for part in plan.parts:
@@ -118,8 +124,8 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if problem.penalty.l1_ratio > 0.0:
         model = with_zeros(model, ready, minimiser)
     if plan.intervals is None:
-        return model, None, None
-    return model, *plan.intervals.released(ready, minimiser, source, entropy)
+        return model, None, None, scales
+    return model, *plan.intervals.released(ready, minimiser, source, entropy), ()
 
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:

@@ -23,16 +23,17 @@ from confide.expected_noise import noise_in_rows
 from confide.intake.penalties import check_penalty
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Budget, Neighbours, share_of, with_amount
-from confide.privacy.centring import CentreOfRows, centring_plan
+from confide.privacy.centring import centring_plan
 from confide.privacy.events import Event, PureMechanism
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.matching import CountsAndResiduals, matching_plan
-from confide.privacy.mechanism import NO_OBJECTIVE, Plan
+from confide.privacy.mechanism import NO_OBJECTIVE, Plan, ProblemFacts
 from confide.privacy.noisy_sum import SumPlan
+from confide.privacy.scales import SumsByTarget, scales_plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.alpha import USUAL_RADIUS, strength
 from confide.training.auto_loss import loss_at_noise
-from confide.training.auto_mechanism import mechanism_for, plan_of_weights
+from confide.training.auto_mechanism import facts_of_rows, mechanism_for, plan_of_weights
 from confide.training.budget_shares import (
     breadth,
     plan_with_interest,
@@ -64,7 +65,7 @@ class Draft:
     asked : what the user asked for
     settings : the same with what was decided since
     n_features, n_rows : as in `make_plan`
-    parts : how a centre of the rows is released before the weights; empty without one
+    parts : what is released before the weights, such as a centre of the rows
     made : the plan of several releases together, to which no step adds anything; None where the plan follows from `settings`
     said : of each step that says why it was decided so, its name and the sentence
     """
@@ -73,7 +74,7 @@ class Draft:
     settings: Settings
     n_features: int
     n_rows: int | None
-    parts: tuple[SumPlan[CentreOfRows], ...] = ()
+    parts: tuple[SumPlan[Any], ...] = ()
     made: AnyPlan | None = None
     said: tuple[tuple[str, str], ...] = ()
 
@@ -230,6 +231,28 @@ def _gains_by_centre(draft: Draft) -> bool:
     return not (_compares_gradients(draft) and strength(plan, draft.settings.usual_norm) >= _enough_for_gradients(plan))
 
 
+# Whether a part of the budget finds the length scales of random features.
+
+_SHARE_OF_SCALES = 0.02
+"""The part of the budget that finds the length scales of columns (benchmarks/automatic_interactions.py)."""
+
+
+def _with_scales(draft: Draft) -> Iterator[Draft]:
+    """The draft with noisy sums of the rows of either class, by which columns get scales of their own."""
+    settings, encoder = draft.settings, draft.settings.appending
+    if encoder is None or draft.plan.problem.loss.constants.n_outputs > 1:
+        return
+    facts = facts_of_rows(settings, encoder.n_features, draft.n_rows)
+    # Blocks have as many rows as those with features.
+    depth = draft.plan.problem.summation_depth
+    problem = ProblemFacts(**facts | {"row_bound": encoder.row_bound, "intercept": 0.0, "summation_depth": depth})
+    query = SumsByTarget(problem, encoder.signed, draft.loss.loss.constants.target_bound, settings.largest_weight)
+    with suppress(ParameterError):
+        part = scales_plan(query, draft.plan.budget, _SHARE_OF_SCALES)
+        beside = draft.having(beside_mu=math.hypot(settings.beside_mu, part.mu))
+        yield replace(beside, parts=(*draft.parts, part))
+
+
 def _with_centre(draft: Draft) -> Iterator[Draft]:
     """The draft with a centre, unless there is none, or its part of the budget costs more than shorter rows can gain."""
     plan, settings = draft.plan, draft.settings
@@ -244,7 +267,7 @@ def _with_centre(draft: Draft) -> Iterator[Draft]:
                 return
         bound = Centred.unmoved(problem.row_bound, draft.n_features)
         moved = draft.having(row_bound=bound, beside_mu=math.hypot(settings.beside_mu, centring.mu))
-        yield replace(moved, parts=(centring,))
+        yield replace(moved, parts=(*draft.parts, centring))
 
 
 def _share_of_rows(plan: Plan) -> float:
@@ -483,6 +506,13 @@ STEPS = (
         taken="Weights and intervals share the budget, in the way that gives the shortest intervals that can be trusted.",
     ),
     Step(
+        "scales",
+        None,
+        _with_scales,
+        _always,
+        taken=f"{_SHARE_OF_SCALES:.0%} of the budget finds along which columns the function of all columns changes fast.",
+    ),
+    Step(
         "centre",
         _gains_by_centre,
         _with_centre,
@@ -537,6 +567,7 @@ def _open_steps(asked: Settings, loss: ScoreLoss | None) -> dict[str, bool]:
         "loss": loss is not None and loss.if_noisy not in (None, loss.loss),
         "length of rows": loss is not None and loss.bound_if_noisy is not None and not asked.has_intervals,
         "shares of intervals": asked.has_intervals,
+        "scales": asked.may_scale and not asked.budget.is_pure and asked.budget.is_private,
         "centre": may_be_gaussian and has_intercept,
         # With random features an exact minimiser was better.
         "noisy gradients": may_be_gaussian and asked.mechanism == "auto" and asked.budget.is_private and not has_features,

@@ -24,6 +24,7 @@ from confide.parameters import PARAMETERS
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
 from confide.privacy.matching import whole_slopes
+from confide.privacy.scales import sums_by_target
 from confide.privacy.shapes import may_keep_groups
 from confide.training.alpha import usual_norm_of_rows
 
@@ -133,7 +134,7 @@ class Settings:
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
     has_curves : whether the effect of a number may be a curve, with three knots or more
     random_features : whether rows are random features of a kernel, and nothing else
-    appends_features : whether random features are appended to rows
+    appending : the encoder whose rows random features are appended to, or None
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
     rows_per_person : the largest number of rows that one person contributed
@@ -156,8 +157,10 @@ class Settings:
     interest : the coefficients for which a part of the budget is kept
     risk_differences : whether a part of it is kept for differences of risks too
     given : the checked value of each parameter by its name, for what uses it as it is (`value`)
+    appends_features : whether random features are appended to rows
     has_intervals : whether a part of the budget is kept for intervals
     may_centre : whether rows may be moved by a centre
+    may_scale : whether the columns of random features may get scales
     largest_weight : the largest weight that a row can have: its own weight times that of its class
     """
 
@@ -178,7 +181,7 @@ class Settings:
     usual_norm: float | None = None
     has_curves: bool = False
     random_features: bool = False
-    appends_features: bool = False
+    appending: Encoder | None = None
     monotone: tuple[tuple[str, str], ...] = ()
     centre: bool = False
     match_mean: bool = False
@@ -193,15 +196,23 @@ class Settings:
     interest: tuple[Combination, ...] = ()
     risk_differences: bool = False
     given: tuple[tuple[str, object], ...] = ()
+    appends_features: bool = field(init=False, repr=False, compare=False)
     has_intervals: bool = field(init=False, repr=False, compare=False)
     may_centre: bool = field(init=False, repr=False, compare=False)
+    may_scale: bool = field(init=False, repr=False, compare=False)
     largest_weight: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         of_class = max(dict(self.class_weight or ()).values(), default=1.0)
         object.__setattr__(self, "has_intervals", self.inference_share != 0.0 or bool(self.interest))
+        object.__setattr__(self, "appends_features", self.appending is not None)
         # The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
         object.__setattr__(self, "may_centre", self.centre and self.prior is None)
+        # Those of a prior are the scales of its own features, and a penalty has a map of its own.
+        features = None if self.appending is None else self.appending.schema.random_features
+        of_columns = features is not None and not features.scales and self.prior is None
+        may_scale = of_columns and self.penalty is None and self.own_penalty is None
+        object.__setattr__(self, "may_scale", may_scale)
         object.__setattr__(self, "largest_weight", self.largest_sample_weight * of_class)
 
     def value(self, name: str) -> Any:
@@ -275,6 +286,9 @@ class Settings:
             ]
         if self.match_mean and losses.loss.constants.is_count:
             sums += [replace(row_sum, loss=whole_slopes(losses.loss)) for row_sum in of_losses[:1]]
+        if self.appending is not None and self.may_scale and n_classes <= 2:
+            bound = losses.loss.constants.target_bound
+            sums.append(sums_by_target(self.appending.row_bound, bound, self.largest_weight))
         bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centre else {}
         return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))
 
