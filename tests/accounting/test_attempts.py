@@ -99,6 +99,9 @@ SCHEMA = confide.Schema(
 )
 
 
+LONG_TAIL = confide.Schema(columns={"age": {"low": 0, "high": 100, "scale": "log"}})
+
+
 @functools.cache
 def table():
     draws = np.random.default_rng(0)
@@ -128,6 +131,10 @@ def bounded(ledger, **other):
     return confide.private_bounds(table(), {"age": (0, 200)}, **options)
 
 
+def atoms_found(ledger, **other):
+    return confide.private_atoms(table(), **{"schema": LONG_TAIL, "budget": 0.5, "ledger": ledger, **other})
+
+
 def searched(ledger, **other):
     estimator, grid = LogisticRegression(schema=SCHEMA), {"alpha": [0.1, 1.0]}
     search = confide.PrivateSearchCV(estimator, grid, **{"budget": 0.5, "ledger": ledger, **other})
@@ -144,6 +151,7 @@ OTHERS = [
     (rated_by_group, {"groups": None}),
     (described, {"columns": ["sex", "age"]}),
     (bounded, {"quantiles": (0.05, 0.9)}),
+    (atoms_found, {"schema": confide.Schema(columns={"age": {"low": 0, "high": 99, "scale": "log"}})}),
     (searched, {"method": "exponential"}),
     (of_parts, {"n_parts": 6}),
 ]

@@ -95,6 +95,16 @@ def test_the_number_of_rows_stays_private(monkeypatch):
     assert private[0] == private[1]
 
 
+def test_a_private_number_of_rows_is_that_of_the_smallest_table_above_all(monkeypatch):
+    """The noise on the sum of a table grows with its size."""
+    large, small = np.zeros(5002), np.zeros(302)
+    large[777], large[-1], small[-1] = 700.0, 300.0, 4000.0
+    monkeypatch.setattr(module, "_counts", lambda *_: (large, small))
+    assert atoms(neighbours="add-or-remove-one").columns[0].atoms == (777.0,)
+    small[-1] = 1000.0
+    assert atoms(neighbours="add-or-remove-one").columns[0].atoms == ()
+
+
 def test_the_schema_says_what_its_atoms_cost_and_fits(tmp_path):
     """Written, read again, and named in the statement of a model, which says void where the atoms are."""
     ledger = Ledger(limit=9.0)

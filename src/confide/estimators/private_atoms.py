@@ -197,7 +197,9 @@ def _found(
     interrupted: tuple[str, ...],
 ) -> PrivateAtoms:
     """What follows from the released counts and from public facts alone."""
-    total = float(np.mean([table.sum() for table in counts])) if n_rows is None else float(n_rows)
+    # Each table adds up to the number of rows, and the noise on its sum grows with its size.
+    sums, inverse_sizes = [float(table.sum()) for table in counts], [1.0 / table.size for table in counts]
+    total = float(np.average(sums, weights=inverse_sizes)) if n_rows is None else float(n_rows)
     atoms = atoms_of(columns, counts, plan.deviation, total, plan.law)
     made, at_atoms = [], []
     for column, own, table in zip(columns, atoms, counts, strict=True):
