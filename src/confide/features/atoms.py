@@ -22,8 +22,8 @@ MOST_CELLS = 2**20
 _AROUND, _AT_ONCE = 15, 2**16
 """The background of a cell is the median of so many cells on either side and of itself. It is found for so many at once."""
 _LEAST_OVER_NOISE = 3.0
-_BY_CHANCE = 10.0
-"""About so many empty cells pass by noise alone, however many cells there are. Their weights cost little."""
+_BY_CHANCE = 2.0
+"""About so many empty cells pass by noise alone, however many cells there are. With ten, models err as often."""
 _OVER_BACKGROUND, _OVER_NEIGHBOURS = 3.0, 2.0
 """An atom has so many times the rows of the background, and of its two neighbours in the mean. Otherwise all numbers of a
 dense stretch, such as ages, would be atoms. Chosen on Adult, Bank, Census, KDD Cup 99 and credit data."""
