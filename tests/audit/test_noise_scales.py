@@ -36,7 +36,7 @@ from confide.privacy.selection import QuantilesPlan, Repetition, Selection
 from confide.privacy.spreads import Spreads
 from confide.privacy.standardised_sums import RiskSums
 from confide.privacy.sufficient_statistics import LeastSquares, Statistics, StatisticsPlan, plan_of_statistics
-from confide.privacy.tables import Counts, Tables
+from confide.privacy.tables import Counts, LevelsPlan, Tables
 from tests.audit.attacks import ADD, LOSS, REPLACE, facts_of, objective_attack
 from tests.privacy import (
     test_matching,
@@ -126,6 +126,8 @@ CASES = {
     "counts, pure, absent": lambda: (SumPlan.of(Counts(4, ADD), PURE), 1.0),
     "counts, approximate": lambda: (SumPlan.of(Counts(4, REPLACE), APPROXIMATE), math.sqrt(2.0) * multiplier[APPROXIMATE]),
     "counts, concentrated": lambda: (SumPlan.of(Counts(4, ADD), CONCENTRATED), 1.0),
+    "levels": lambda: (LevelsPlan.of(2, ApproxDP(1.0, 1e-6), REPLACE), 4.0),
+    "levels, absent": lambda: (LevelsPlan.of(3, ApproxDP(1.0, 1e-6), ADD), 3.0),
     "tables, pure": lambda: (SumPlan.of(Tables((3, 2), 2, REPLACE), PURE), 2 * 2.0 + 2 * 0.5 * 2.25),
     "tables, concentrated": lambda: (SumPlan.of(Tables((3, 2), 0, REPLACE), CONCENTRATED), math.sqrt(4.0)),
     "weights, Laplace": lambda: (weights_plan(PURE, REPLACE, laplace_alone=True), math.sqrt(2.0) * 2.0 * R / L2),
@@ -440,6 +442,7 @@ PLACES = {
     },
     "sufficient_statistics.Statistics.distances": {"least squares", "least squares, approximate", "least squares, Laplace"},
     "sufficient_statistics.Statistics.spherical": {"least squares, spherical"},
+    "tables.LevelsPlan.of": {"levels", "levels, absent"},
     "tables.Tables.distances": {"tables, pure", "tables, concentrated"},
 }  # fmt: skip
 LAWS = {

@@ -143,3 +143,38 @@ def test_the_number_of_rows_stays_private(folder):
     assert document == other
     assert Path("bounds.toml").exists()
     assert pd.read_csv("people.csv").shape[0] == 187
+
+
+def test_levels_and_bounds_are_one_charge(folder):
+    """Shown with noisy numbers, written into the completed schema, in JSON too; the file is one that fits take."""
+    frame = pd.read_csv("people.csv").assign(shop="north")
+    frame.loc[: len(frame) // 2, "shop"] = "south"
+    frame.loc[0, "shop"] = SENTINEL
+    frame.to_csv("shops.csv", index=False)
+    run("ledger", "init", "levels.db", "--epsilon", 500, "--delta", 1e-3)
+    priced = ("--epsilon", 200, "--delta", 1e-6, "--schema", "people.toml", "--ledger", "levels.db", "--force")
+    shown = run("bounds", "shops.csv", "--column", "age", "--levels", "shop", *priced).stdout
+    for words in ("Released bounds", "Released levels of shop", "south", "rows (noisy)", "A level is released if"):
+        assert words in shown
+    assert SENTINEL not in shown + Path("bounds.toml").read_text(encoding="utf-8")
+    shop = confide.Schema.from_toml("bounds.toml").columns[-1]
+    assert (shop.name, shop.categories, shop.other) == ("shop", ("north", "south"), True)
+    document = json.loads(run("bounds", "shops.csv", "--levels", "shop", *priced, "--format", "json").stdout)
+    assert list(document["levels"]["shop"]) == ["north", "south"]
+    assert len(confide.Ledger("levels.db").entries()) == 2
+    text = run("fit", "shops.csv", "--schema", "bounds.toml", "--epsilon", 1).stdout
+    assert 'The levels of "shop" were not declared' in " ".join(text.split())
+    assert "another set of assumptions" not in run("verify", "model.json", "--schema", "bounds.toml").output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--levels", "shop", "--epsilon", 1), "need a budget with a delta"),
+        (("--levels", "age", "--column", "age:0:150", "--epsilon", 1, "--delta", 1e-6), "name it once"),
+        (("--epsilon", 1), "--levels"),
+    ],
+)
+def test_levels_that_cannot_be_found_are_refused(folder, options, words):
+    """Without a delta, for a column named twice, and without any column."""
+    assert words in " ".join(refused("bounds", "people.csv", *options).split())

@@ -1,4 +1,4 @@
-"""`confide bounds`: private quantiles of columns as bounds of a schema, for those who have no codebook."""
+"""`confide bounds`: private quantiles of columns as bounds of a schema, and their levels, for those who have no codebook."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from confide.cli.options import (
     schema_of,
 )
 from confide.errors import ParameterError
+from confide.features.columns import PRIVATE
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
@@ -31,21 +32,24 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 @options_of_command(
     column="--column NAME[:LOW:HIGH[:SCALE]]  A column of numbers; repeat it for several. With outer bounds and a scale of "
            "its own as age:0:150 or income:0:1e7:log.",
+    levels="--levels NAME  A column of categories whose levels are to be found, because nobody can list them; repeat it for "
+           "several. Needs --delta. Levels that few rows have count as (other).",
     outer="--outer LOW HIGH  Public bounds within which the bounds are looked for, for columns that name none of their "
           "own. Choose them without looking at the rows.  [default: those of the schema]",
     quantiles="--quantiles LOW HIGH  The quantiles that become low and high. 0 keeps the outer low and 1 the outer high, "
               "and they cost nothing.",
     scale="--scale  How candidates are spaced. log: for long right tails from 0 on; log10: for incomes and the like, with "
           "an outer low above 0.  [default: as in the schema]",
-    missing="--missing  Cells of the columns may be missing; they count for no quantile.",
+    missing="--missing  Cells of the columns may be missing; they count for no quantile and no level.",
     schema="--schema FILE  Schema that the bounds are written into; its file stays as it is.",
     out="--out FILE.toml  File to write the schema with the bounds to.",
 )  # fmt: skip
 def bounds(
     data: str,
-    column: list[str],
     *,
     spending: Spending,
+    column: list[str] | None = None,
+    levels: list[str] | None = None,
     outer: tuple[float, float] | None = None,
     quantiles: tuple[float, float] = (0.01, 0.99),
     scale: Literal["linear", "log", "log10"] | None = None,
@@ -58,10 +62,11 @@ def bounds(
     force: bool = False,
     output_format: Format = "text",
 ) -> None:
-    """Release bounds of columns, where no codebook states them.
+    """Release bounds and levels of columns, where no codebook states them.
 
-    They are quantiles of the rows, chosen privately among round numbers between public outer bounds. All columns are one
-    release and one charge. Rows are read block by block, and checked before anything is charged.
+    Bounds are quantiles of the rows, chosen privately among round numbers between public outer bounds. Levels are those that
+    many rows have, with noisy counts. All columns are one release and one charge. Rows are read block by block, and checked
+    before anything is charged.
     """
     from confide.cli import output
     from confide.data.files import files_of
@@ -70,7 +75,13 @@ def bounds(
     budget, files = spending.budget, files_of(data)
     inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(spending.ledger)]
     output.check_path(out, inputs, (".toml",), overwrite=force)
-    described, columns = _described(schema, column, outer, scale, missing=missing)
+    described, columns = _described(schema, column or [], outer, scale, missing=missing)
+    for name in levels or []:
+        if name in columns:
+            raise ParameterError(f'--levels names "{name}" twice, or after --column; name it once.')
+        columns[name] = {"categories": PRIVATE, **({"missing": True} if missing else {})}
+    if not columns:
+        raise ParameterError("name a column of numbers with --column, or one of categories with --levels.")
     charges = spending.charges(out, max_rows_per_person)
     with spending.charged(charges, "schema"):
         with output.working(f"reading {data}"):
@@ -116,6 +127,7 @@ def _document(bounds: PrivateBounds) -> dict[str, Any]:
     """What was released, for programs."""
     return {
         "columns": {column.name: column.to_dict() for column in bounds.columns},
+        "levels": {name: dict(found) for name, found in bounds.levels.items()},
         "quantiles": {name: {f"{q:g}": value for q, value in values.items()} for name, values in bounds.quantiles.items()},
         "rows_off": {"level": _LEVEL, "rows": bounds.rows_off(_LEVEL)},
         "rows_needed": bounds.rows_needed,
@@ -127,18 +139,28 @@ def _document(bounds: PrivateBounds) -> dict[str, Any]:
 def _blocks(bounds: PrivateBounds, charges: Charges, out: Path) -> Iterator[Block]:
     if bounds.void is not None:
         yield text(f"NOT PRIVATE. {bounds.void}", style="bold red")
-    yield heading("Released bounds")
-    low, high = [f"quantile {share:g}" for share in bounds.release.quantiles]
-    rows = [
-        (column.name, f"{column.low:.10g}", f"{column.high:.10g}", f"{old.low:.10g} to {old.high:.10g}")
-        for column, old in zip(bounds.columns, bounds.described, strict=True)
-    ]
-    yield table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
-    yield text(
-        f"With probability {_LEVEL:g} none of them is off by more than {bounds.rows_off(_LEVEL):,.0f} rows, counted by "
-        f"rank, beside the distance between neighbouring candidates. In a table of fewer than {bounds.rows_needed:,} rows a "
-        f"bound may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
-    )
+    pairs = list(zip(bounds.columns, bounds.described, strict=True))
+    if bounds.plan is not None:
+        yield heading("Released bounds")
+        low, high = [f"quantile {share:g}" for share in bounds.release.quantiles]
+        rows = [
+            (column.name, f"{column.low:.10g}", f"{column.high:.10g}", f"{old.low:.10g} to {old.high:.10g}")
+            for column, old in pairs
+            if column.is_number and old.is_number
+        ]
+        yield table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
+        yield text(
+            f"With probability {_LEVEL:g} none of them is off by more than {bounds.rows_off(_LEVEL):,.0f} rows, counted by "
+            f"rank, beside the distance between neighbouring candidates. In a table of fewer than {bounds.rows_needed:,} "
+            f"rows a bound may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
+        )
+    for name, found in bounds.levels.items():
+        yield heading(f"Released levels of {name}")
+        yield table(("level", "rows (noisy)"), [(level, f"{rows:,.0f}") for level, rows in found.items()])
+        yield text(
+            *([] if found else ["No level has enough rows for this budget. Leave the column out."]),
+            bounds.sentence_of_levels,
+        )
     yield heading("Done")
     yield text(*bounds.interrupted, charges.closing_sentence())
     yield verbatim(f"Wrote {out}. Statements of models that are fitted with it name this release and its price.")

@@ -290,7 +290,9 @@ ReadColumns: TypeAlias = Callable[[], Iterator[tuple[CellNumbers | Levels, ...]]
 """Gives the rows in pieces: for each column its numbers, NaN where a cell is missing, or its levels, negative for none."""
 
 
-def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -> tuple[ReadColumns, int]:
+def checked_columns(
+    rows: Any, schema: Schema, rows_per_person: RowsPerPerson, labelled: Sequence[str] = ()
+) -> tuple[ReadColumns, int]:
     """Check every cell of the columns, and say how they are read after the charge.
 
     Parameters
@@ -298,6 +300,7 @@ def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -
     rows : frame, or path, pattern or list of paths of CSV, Parquet, Arrow or Feather files
     schema : describes the columns, and the column that identifies persons, if there is one
     rows_per_person : which rows of each person count
+    labelled : columns that are read as the canonical forms of their labels, None for missing ones
 
     Returns
     -------
@@ -312,7 +315,7 @@ def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -
     if not isinstance(rows, str | os.PathLike | list | tuple):
         table = RawTable.of(rows, schema, with_person=schema.person is not None)
         kept = None if schema.person is None else rows_per_person.drawn(table.persons())
-        read = tuple(cells for cells, _ in table.checked_columns(refuse=True))
+        read = table.columns_or_labels(labelled, refuse=True)
         held = read if kept is None else tuple(cells[kept] for cells in read)
         return lambda: iter([held]), table.n_rows
     kinds = kinds_read(schema)
@@ -320,11 +323,11 @@ def checked_columns(rows: Any, schema: Schema, rows_per_person: RowsPerPerson) -
     n_rows = files.count()
     counted, _ = files.of_persons(rows_per_person)
 
-    def pieces(*, refuse: bool) -> Iterator[tuple[CellNumbers | Levels, ...]]:
+    def pieces(*, refuse: bool) -> Iterator[tuple[Any, ...]]:
         for tables in cut_to_size(counted(schema.column_names, BATCH_ROWS), BATCH_ROWS):
             for table in tables:
                 raw = RawTable.of(table, schema, with_person=False)
-                yield tuple(cells for cells, _ in raw.checked_columns(refuse=refuse))
+                yield raw.columns_or_labels(labelled, refuse=refuse)
 
     for _ in pieces(refuse=True):
         pass

@@ -1,4 +1,4 @@
-"""Bounds of columns for those who have no codebook: private quantiles of the rows, between public outer bounds.
+"""Bounds and levels of columns for those who have no codebook: private quantiles, and levels that many rows have.
 
 The ledger is charged once, before a row is used. The outcome is a schema, or a part of one, that says what its bounds cost.
 """
@@ -6,8 +6,9 @@ The ledger is charged once, before a row is used. The outcome is a schema, or a 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -19,63 +20,91 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError, is_list, is_number
 from confide.expected_noise import sentence_of_waste
+from confide.features.canonical_labels import NONE_FOUND, can_be_level, canonical_label
 from confide.features.checks import BoundsRelease
-from confide.features.columns import Column, NumberColumn, candidates_of, columns_of, shown_number, weights_of
+from confide.features.columns import (
+    PRIVATE,
+    CategoryColumn,
+    Column,
+    NumberColumn,
+    candidates_of,
+    columns_of,
+    shown_number,
+    weights_of,
+)
 from confide.features.schema import Schema
 from confide.features.toml_form import toml_text
 from confide.known_words import suggest_keywords_of
-from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.budgets import Budget, Neighbours, share_of
+from confide.privacy.events import Event
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import QuantilesPlan, places, rows_off
+from confide.privacy.tables import LevelsPlan
 from confide.training.charge import OwnRelease, keeps_released
 
 
 @suggest_keywords_of
 @dataclass(frozen=True, slots=True)
 class PrivateBounds:
-    """Bounds of columns that were released from rows. Public: made of released numbers and public facts.
+    """Bounds and levels of columns that were released from rows. Public: made of released numbers and public facts.
 
     Attributes
     ----------
-    described : tuple of NumberColumn
-        The columns as they were before, with their outer bounds.
+    described : tuple of columns
+        The columns as they were before: numbers with their outer bounds, and categories without their levels.
     shares : tuple of float
         The quantiles that were asked for. 0 and 1 stand for the outer bounds.
     chosen : tuple of tuples of float
-        For each column the released quantiles, without those of 0 and 1.
-    plan : QuantilesPlan
-        The candidates, and what the release cost.
+        For each column of numbers the released quantiles, without those of 0 and 1.
+    plan : QuantilesPlan or None
+        The candidates, and what their choice cost; None without a column of numbers.
     release : BoundsRelease
         What a schema says of the release, apart from the outer bounds.
     around : Schema or None
         The schema that was given.
     interrupted : tuple of str
         What is assumed of interrupted attempts under the same charge; empty if there were none.
+    levels_plan : LevelsPlan or None
+        Noise and threshold of the levels; None without a column of categories.
+    levels : dict of dicts of float
+        For each column of categories the released levels, by name, with noisy numbers of rows. Levels that are not here
+        have few rows, and count as "(other)".
     """
 
-    described: tuple[NumberColumn, ...]
+    described: tuple[Column, ...]
     shares: tuple[float, ...]
     chosen: tuple[tuple[float, ...], ...]
-    plan: QuantilesPlan
+    plan: QuantilesPlan | None
     release: BoundsRelease
     around: Schema | None
     interrupted: tuple[str, ...] = ()
+    levels_plan: LevelsPlan | None = None
+    levels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
-    def columns(self) -> tuple[NumberColumn, ...]:
-        """The columns with their released bounds; each says what the release cost."""
-        released = zip(self.described, self.plan.candidates, self._values, strict=True)
-        return tuple(_with_bounds(column, grid, values, self.release) for column, grid, values in released)
+    def columns(self) -> tuple[Column, ...]:
+        """The columns with their released bounds or levels; each says what the release cost."""
+        numbers = zip([] if self.plan is None else self.plan.candidates, self.quantiles.values(), strict=True)
+        return tuple(
+            _with_levels(column, self.levels[column.name], self.release, self.levels_plan)
+            if isinstance(column, CategoryColumn)
+            else _with_bounds(column, (of_column := next(numbers))[0], tuple(of_column[1].values()), self.release)
+            for column in self.described
+        )
 
     @property
     def quantiles(self) -> dict[str, dict[float, float]]:
-        """For each column the released numbers, by the quantile asked for."""
-        released = zip(self.described, self._values, strict=True)
-        return {column.name: dict(zip(self.shares, values, strict=True)) for column, values in released}
+        """For each column of numbers the released numbers, by the quantile asked for."""
+        released = zip(_numbers(self.described), self.chosen, strict=True)
+        ends = self.shares[0] == 0.0, self.shares[-1] == 1.0
+        return {
+            column.name: dict(zip(self.shares, (*(column.low,) * ends[0], *values, *(column.high,) * ends[1]), strict=True))
+            for column, values in released
+        }
 
     @property
     def schema(self) -> Schema:
-        """The schema that was given, with the released bounds in it; or a schema of these columns alone."""
+        """The schema that was given, with what was released in it; or a schema of these columns alone."""
         return _schema_with(self.columns, self.around)
 
     @property
@@ -83,22 +112,13 @@ class PrivateBounds:
         """Why there is no guarantee; None if there is one."""
         return self.release.void
 
-    @property
-    def _values(self) -> tuple[tuple[float, ...], ...]:
-        """The quantiles of each column, with the outer bounds where the quantiles 0 and 1 were asked for."""
-        released = zip(self.described, self.chosen, strict=True)
-        return tuple(
-            (*((column.low,) * (self.shares[0] == 0.0)), *values, *((column.high,) * (self.shares[-1] == 1.0)))
-            for column, values in released
-        )
-
     def rows_off(self, level: float = 0.95) -> float:
         """How many rows off the released quantiles are at most, with this probability: a public fact.
 
         A number is so many rows off if so many would have to change for the quantile to lie between it and the next
-        candidate. What lies between two neighbouring candidates is not counted here.
+        candidate. What lies between two neighbouring candidates is not counted here. 0 if there are no quantiles.
         """
-        return rows_off(self.plan, level)
+        return 0.0 if self.plan is None else rows_off(self.plan, level)
 
     @property
     def rows_needed(self) -> int:
@@ -106,18 +126,42 @@ class PrivateBounds:
 
         So many rows have `rows_off()` of them beyond the outermost quantile that was asked for.
         """
-        outermost = min(min(q, 1 - q) for q in self.plan.quantiles)
-        return math.ceil(self.rows_off() / float(outermost))
+        outermost = min(min(q, 1.0 - q) for q in self.shares if 0.0 < q < 1.0)
+        return math.ceil(self.rows_off() / outermost)
+
+    @property
+    def sentence_of_levels(self) -> str:
+        """Which levels were found, from public facts alone; empty without a column of categories."""
+        if self.levels_plan is None:
+            return ""
+        plan = self.levels_plan
+        return (
+            f"A level is released if its noisy number of rows is at least {plan.threshold:,.0f}; the noise has a standard "
+            f"deviation of {plan.lattice.deviation:,.0f}. A level of {math.ceil(plan.found_from(0.95)):,} rows or more is "
+            f'found with a probability of at least 0.95. All others count as "(other)".'
+        )
 
     def to_toml(self) -> str:
         """The schema as the text of a TOML file, below a comment that says which bounds were released and at which price."""
-        names, (low, high) = ", ".join(self.release.columns), self.release.quantiles
-        lines = [
-            f"The bounds of these columns were released from rows: {names}.",
-            f"They are the quantiles {low:g} and {high:g}. Together they cost {self.release.price}.",
+        lines = []
+        if self.plan is not None:
+            low, high = self.release.quantiles
+            names = ", ".join(column.name for column in _numbers(self.described))
+            lines += [
+                f"The bounds of these columns were released from rows: {names}.",
+                f"They are the quantiles {low:g} and {high:g}.",
+            ]
+        if self.levels_plan is not None:
+            lines += [
+                f"The levels of these columns were released from rows: {', '.join(self.levels)}.",
+                self.sentence_of_levels,
+            ]
+        lines += [f'No level of "{name}" was found; leave the column out.' for name in self.levels if not self.levels[name]]
+        lines += [
+            f"Together they cost {self.release.price}.",
             "Keep the key `released`: statements of models then name this release.",
-            *self.interrupted,
         ]
+        lines += self.interrupted
         if self.void is not None:
             lines.insert(0, f"NOT PRIVATE. {self.void}")
         comment = "".join(f"# {' '.join(line.split())}\n" for line in lines)
@@ -125,10 +169,13 @@ class PrivateBounds:
 
     def __str__(self) -> str:
         lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
-        lines += [
-            f"{column.name}: from {shown_number(column.low)} to {column.shown(column.high)}" for column in self.columns
-        ]
-        return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours}).", *self.interrupted])
+        for column in self.columns:
+            if isinstance(column, NumberColumn):
+                lines.append(f"{column.name}: from {shown_number(column.low)} to {column.shown(column.high)}")
+            else:
+                found = (f"{level} ({rows:,.0f})" for level, rows in self.levels[column.name].items())
+                lines.append(f"{column.name}: {', '.join(found) or 'no level was found'}")
+        return "\n".join([*lines, f"All together: {self.release.price}.", *self.interrupted])
 
 
 @keeps_released
@@ -144,7 +191,7 @@ def private_bounds(
     max_rows_per_person: int = 1,
     random_state: int | None = None,
 ) -> PrivateBounds:
-    """Release quantiles of columns of numbers, to be the bounds of a schema where no codebook states them.
+    """Release bounds of columns of numbers and levels of columns of categories, for a schema that no codebook states.
 
     Parameters
     ----------
@@ -154,10 +201,11 @@ def private_bounds(
         For each column its public outer bounds, (low, high), or a description as in a schema: {"low": 0, "high": 1e7,
         "scale": "log", "missing": True}. With a schema, names suffice: its bounds are then the outer ones. The candidates
         are round numbers between the outer bounds, even on the column's scale; "log" suits long tails from 0 on, and "log10"
-        incomes and other positive numbers.
+        incomes and other positive numbers. {"categories": "private"} asks for the levels of a column of categories that
+        nobody can list: those that many rows have are released with noisy counts, and all others count as "(other)".
     budget : float, PureDP, ApproxDP or ZCDP
-        What all quantiles of all columns cost together; it must be given. A number is an epsilon. A delta helps where
-        there are many quantiles.
+        What is released of all columns costs together; it must be given. A number is an epsilon. A delta helps where there
+        are many quantiles; levels need one. Each column has an equal part where there are both numbers and categories.
     quantiles : two or more numbers, default (0.01, 0.99)
         From 0 to 1, in rising order. The first becomes low, and the last high. 0 keeps the outer low and 1 the outer high;
         they cost nothing, so (0, 0.99) suits a column whose low is known.
@@ -190,11 +238,12 @@ def private_bounds(
 
     Notes
     -----
-    Missing cells count for no quantile; they are refused unless they are declared, with "missing": True.
-    Where both quantiles are the same candidate, high is the next one.
+    Missing cells count for no quantile and no level; those of numbers are refused unless they are declared, with "missing":
+    True. Where both quantiles are the same candidate, high is the next one. Where no level was found, the schema has the one
+    category "(none found)". Text of more than one line or 200 characters is no level.
 
     Guarantee: the released numbers are differentially private at the budget for the stated neighbour relation. What is
-    fitted with them costs its own budget as well. Proof: confide/privacy/proofs/quantiles.md.
+    fitted with them costs its own budget as well. Proofs: confide/privacy/proofs/quantiles.md and levels.md.
 
     Examples
     --------
@@ -213,28 +262,54 @@ def private_bounds(
             "price: private_bounds(rows, {'age': (0, 150)}, budget=0.2). Nothing was charged."
         )
     asked = OwnRelease.of("private bounds", budget, neighbours, max_rows_per_person, ledger, random_state)
-    described = _described(columns, schema)
-    shares, grids = _checked_quantiles(quantiles), tuple(map(candidates_of, described))
+    described, shares = _described(columns, schema), _checked_quantiles(quantiles)
+    numbers, unlisted = _numbers(described), [column.name for column in described if not column.is_number]
+    grids, weights = tuple(map(candidates_of, numbers)), tuple(map(weights_of, numbers))
     inner = [Fraction(str(q)) for q in shares if 0.0 < q < 1.0]
-    weights = tuple(map(weights_of, described))
-    person = None if schema is None else schema.person
-    read, n_given = checked_columns(rows, Schema(described, person=person), asked.persons)
+    person, whom = None if schema is None else schema.person, (asked.neighbours, asked.most_rows)
+    of_levels = len(unlisted) / len(described)
+    levels_plan = LevelsPlan.of(len(unlisted), share_of(asked.budget, of_levels), *whom) if unlisted else None
+    read, n_given = checked_columns(rows, Schema(described, person=person), asked.persons, unlisted)
     public = asked.public_number(n_given, schema)
     n_rows = math.inf if public is None else public
-    plan = QuantilesPlan.of(grids, weights, inner, asked.budget, asked.neighbours, asked.most_rows, n_rows)
-    void = asked.void("the bounds may reveal any row")
-    release = _release(plan, shares, asked.most_rows, described, asked.charge.ledger, void)
+    plan, waste = None, None
+    if numbers:
+        plan = QuantilesPlan.of(grids, weights, inner, share_of(asked.budget, 1.0 - of_levels), *whom, n_rows)
+        waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
+    elif levels_plan is not None:
+        waste = sentence_of_waste(levels_plan.threshold / max(n_rows, 1), "no level may be found")
+    event = (
+        plan.event
+        if plan is not None and levels_plan is None
+        else Event(asked.budget, None, asked.most_rows, asked.neighbours)
+    )
+    price: dict[str, Any] = asked.budget.amounts
+    release = BoundsRelease(
+        columns=tuple(column.name for column in described),
+        neighbours=str(asked.neighbours),
+        quantiles=(shares[0], shares[-1]),
+        outer=(0.0, 0.0),
+        levels=tuple(unlisted),
+        max_rows_per_person=asked.most_rows,
+        ledger=None if asked.charge.ledger is None else asked.charge.ledger.identity,
+        void=asked.void("the bounds may reveal any row"),
+        **price,
+    )
     _refuse_unusable(described, grids, schema, release)
-    waste = sentence_of_waste(rows_off(plan, 0.5) / max(n_rows, 1), "any candidate may become a bound")
-    whom = (asked.budget, asked.neighbours, asked.most_rows, person, n_rows)
-    asked = asked.decided_by(plan.event, described, grids, inner, *whom)
+    asked = asked.decided_by(event, described, grids, inner, asked.budget, *whom, person, n_rows)
     release, interrupted = replace(release, attempts=asked.charge.attempt), asked.interrupted
-    released = asked.charged(partial(_chosen, plan, read), plan.event, wasted=waste)
-    return PrivateBounds(described, shares, released, plan, release, schema, interrupted)
+    chosen, found = asked.charged(partial(_released, plan, levels_plan, described, read), event, wasted=waste)
+    levels = dict(zip(unlisted, found, strict=True))
+    return PrivateBounds(described, shares, chosen, plan, release, schema, interrupted, levels_plan, levels)
 
 
-def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
-    """The columns with their outer bounds, and with what the schema says of them otherwise."""
+def _numbers(columns: Iterable[Column]) -> tuple[NumberColumn, ...]:
+    """The columns of numbers."""
+    return tuple(column for column in columns if isinstance(column, NumberColumn))
+
+
+def _described(columns: Any, schema: Schema | None) -> tuple[Column, ...]:
+    """The columns with their outer bounds or without levels, and with what the schema says of them otherwise."""
     of_schema: dict[str, Column] = {} if schema is None else {column.name: column for column in schema.columns}
     if isinstance(columns, Mapping):
         given = {name: _one_described(name, outer, of_schema.get(name)) for name, outer in columns.items()}
@@ -250,8 +325,8 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
             )
     else:
         raise ParameterError("columns must map names to outer bounds (low, high), or list names of columns of the schema.")
-    if not columns_found or not all(getattr(column, "is_number", False) for column in columns_found):
-        raise ParameterError("columns must name one or more columns of numbers; categories have no bounds.")
+    if not columns_found or not all(_is_looked_for(column) for column in columns_found):
+        raise ParameterError(_NO_BOUNDS)
     for column in columns_found:
         if column.released is not None:
             raise _released_before(column.name)
@@ -278,12 +353,29 @@ def _one_described(name: Any, outer: Any, known: Column | None) -> dict[str, Any
     elif known is None:
         described = {}
     else:
-        raise ParameterError("columns must name one or more columns of numbers; categories have no bounds.")
+        raise ParameterError(_NO_BOUNDS)
     if isinstance(outer, Mapping):
-        return described | dict(outer)
+        if outer.get("categories") != PRIVATE:
+            return described | dict(outer)
+        if described or outer.get("other", True) is not True:
+            raise ParameterError(
+                f'column "{name}": levels that were not found always count as "(other)"; leave out the rest.'
+            )
+        return dict(outer) | {"categories": [NONE_FOUND], "other": True}
     if not is_list(outer) or len(bounds := tuple(outer)) != 2:
         raise ParameterError(f'column "{name}": give its outer bounds as (low, high), from public knowledge alone.')
     return described | {"low": bounds[0], "high": bounds[1]}
+
+
+_NO_BOUNDS = (
+    "columns must name one or more columns of numbers; categories have no bounds. For those of a column that no schema "
+    f'lists give {{"categories": "{PRIVATE}"}}.'
+)
+
+
+def _is_looked_for(column: object) -> bool:
+    """Whether a column is one of numbers, or of categories whose levels are to be found."""
+    return isinstance(column, NumberColumn) or (isinstance(column, CategoryColumn) and column.categories == (NONE_FOUND,))
 
 
 def _released_before(name: str) -> ParameterError:
@@ -303,34 +395,12 @@ def _checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     return tuple(map(float, given))
 
 
-def _release(
-    plan: QuantilesPlan,
-    shares: tuple[float, ...],
-    persons: int,
-    described: tuple[NumberColumn, ...],
-    ledger: Ledger | Batch | None,
-    void: str | None,
-) -> BoundsRelease:
-    """What the schema will say of the release, apart from the outer bounds of each column."""
-    price: dict[str, Any] = plan.budget.amounts
-    return BoundsRelease(
-        quantiles=(shares[0], shares[-1]),
-        outer=(0.0, 0.0),
-        columns=tuple(column.name for column in described),
-        neighbours=str(plan.neighbours),
-        max_rows_per_person=persons,
-        ledger=None if ledger is None else ledger.identity,
-        void=void,
-        **price,
-    )
-
-
 def _refuse_unusable(
-    described: tuple[NumberColumn, ...], grids: tuple[tuple[float, ...], ...], schema: Schema | None, release: BoundsRelease
+    described: tuple[Column, ...], grids: tuple[tuple[float, ...], ...], schema: Schema | None, release: BoundsRelease
 ) -> None:
-    """Refuse, before the charge, a schema that some outcome would contradict."""
+    """Refuse, before the charge, a schema that some outcome would contradict. A category has one level then, or more."""
     narrowest = []
-    for column, grid in zip(described, grids, strict=True):
+    for column, grid in zip(_numbers(described), grids, strict=True):
         if (isinstance(column.knots, tuple) and column.knots) or column.atoms:
             raise ParameterError(
                 f'column "{column.name}" has knots or atoms at fixed places, and its bounds are not known yet. Give a '
@@ -346,16 +416,37 @@ def _refuse_unusable(
                 f"knots. Choose wider outer bounds, or fewer knots."
             ) from None
         narrowest.append(min(made, key=lambda interval: interval.high - interval.low))
-    _schema_with(tuple(_with_bounds(c, (c.low, c.high), (c.low, c.high), release) for c in narrowest), schema).to_toml()
+    found = [_with_bounds(c, (c.low, c.high), (c.low, c.high), release) for c in narrowest]
+    _schema_with((*found, *(column for column in described if not column.is_number)), schema).to_toml()
 
 
-def _chosen(plan: QuantilesPlan, read: ReadColumns, entropy: Entropy) -> tuple[tuple[float, ...], ...]:
-    """Count the rows by their places among the candidates, and choose. Counts are integers, in whatever order rows come."""
-    counts = [np.zeros(len(grid), dtype=np.int64) for grid in plan.candidates]
+def _released(
+    plan: QuantilesPlan | None,
+    levels_plan: LevelsPlan | None,
+    described: tuple[Column, ...],
+    read: ReadColumns,
+    entropy: Entropy,
+) -> tuple[tuple[tuple[float, ...], ...], tuple[dict[str, float], ...]]:
+    """Count the rows by candidate and by level, and release. Counts are integers, in whatever order rows come."""
+    grids = iter(() if plan is None else plan.candidates)
+    counts: list[Any] = [
+        (c := next(grids), np.zeros(len(c), dtype=np.int64)) if d.is_number else Counter() for d in described
+    ]
     for piece in read():
-        for of_column, grid, values in zip(counts, plan.candidates, piece, strict=True):
-            of_column += places(grid, values)
-    return plan.release(counts, entropy)
+        for of_column, values in zip(counts, piece, strict=True):
+            if isinstance(of_column, Counter):
+                of_column.update(values.tolist())
+            else:
+                of_column[1][:] += places(of_column[0], values)
+    chosen = () if plan is None else plan.release([pair[1] for pair in counts if isinstance(pair, tuple)], entropy)
+    if levels_plan is None:
+        return chosen, ()
+    held = []
+    for column, of_column in zip(described, counts, strict=True):
+        if isinstance(of_column, Counter):
+            codes = {canonical_label(code) for code in column.missing_codes}
+            held.append({label: rows for label, rows in of_column.items() if can_be_level(label) and label not in codes})
+    return chosen, levels_plan.release(held, entropy)
 
 
 def _with_bounds(
@@ -369,7 +460,13 @@ def _with_bounds(
     return replace(column, low=low, high=high, released=replace(release, outer=(column.low, column.high)))
 
 
-def _schema_with(columns: tuple[NumberColumn, ...], schema: Schema | None) -> Schema:
+def _with_levels(column: CategoryColumn, found: Mapping[str, float], release: BoundsRelease, plan: Any) -> CategoryColumn:
+    """The column with its released levels, by name; with one that no row has where none was found."""
+    of_levels = replace(release, quantiles=(), outer=(), threshold=plan.threshold)
+    return replace(column, categories=tuple(found) or column.categories, released=of_levels)
+
+
+def _schema_with(columns: tuple[Column, ...], schema: Schema | None) -> Schema:
     """The schema with these columns in place of those of the same names, and after its others where it has none."""
     if schema is None:
         return Schema(columns)

@@ -95,6 +95,27 @@ def na_is_a_code(levels: Collection[str | None]) -> bool:
     return len(others) > 1 and all(level is not None and re.fullmatch("[A-Z]{2}", level) for level in others)
 
 
+_LONGEST_LEVEL = 200
+"""In characters. Longer text is prose, and no level."""
+NONE_FOUND = "(none found)"
+"""The one category of a column of which a private release found no level."""
+
+
+def can_be_level(label: str | None) -> bool:
+    """Whether a private release may name this canonical form: text of one line that no file or message would change.
+
+    Names in parentheses that this package gives to levels, words for missing cells, and blanks of a draft are none.
+    """
+    own = (NONE_FOUND, "(other)", "(missing)", "(not listed)", BLANK)
+    return (
+        label is not None
+        and label.isprintable()
+        and len(label) <= _LONGEST_LEVEL
+        and not is_missing(label, ())
+        and label not in own
+    )
+
+
 def _canonical_text(text: str) -> str | None:
     if not text:
         return None

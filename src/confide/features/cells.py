@@ -124,6 +124,14 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     return positions_of_levels
 
 
+def labels_at(what: str, cells: Any) -> NDArray[Any]:
+    """The canonical form of each cell (n,), None where it is missing."""
+    labels, positions = labels_of(what, cells)
+    table = np.empty(len(labels) + 1, dtype=object)
+    table[:-1] = labels
+    return np.asarray(entries_at(positions, table))
+
+
 def entries_at(positions: list[Positions], table: NDArray[Any]) -> Any:
     """The entry of a table at each of n positions, which come in pieces, as an array (n,); -1 stands for the last entry.
 

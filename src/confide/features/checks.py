@@ -138,7 +138,7 @@ def made_of(kind: type[Described], where: str, described: object, shape: str) ->
     return kind(**described)
 
 
-# What a schema says of bounds and atoms that were released from rows: how, and at which price.
+# What a schema says of bounds, levels and atoms that were released from rows: how, and at which price.
 
 
 def which_attempt(attempts: int) -> str:
@@ -169,8 +169,8 @@ class AtomsRelease:
         If a value is of the wrong kind.
     """
 
-    what: ClassVar[str] = "atoms"
     key: ClassVar[str] = "released_atoms"
+    command: ClassVar[str] = "atoms"
     columns: tuple[str, ...]
     neighbours: str
     epsilon: float | None = None
@@ -190,6 +190,11 @@ class AtomsRelease:
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}give its price, as epsilon or as rho.")
         keep(self, where, max_rows_per_person=count, attempts=count, neighbours=text, ledger=text, void=text)
+
+    @property
+    def what(self) -> str:
+        """What was released."""
+        return "atoms"
 
     @property
     def price(self) -> str:
@@ -225,20 +230,32 @@ class AtomsRelease:
 
 @dataclass(frozen=True, slots=True)
 class BoundsRelease(AtomsRelease):
-    """The release from which the bounds of a column came. It also says what every release of facts says.
+    """The release from which the bounds or levels of a column came. It also says what every release of facts says.
 
     Parameters
     ----------
-    quantiles : the quantiles of the column that became low and high, between 0 and 1
-    outer : the public bounds between which they were looked for
+    quantiles : the quantiles of the column that became low and high, between 0 and 1; none for levels
+    outer : the public bounds between which they were looked for; none for levels
+    levels : those of the columns whose levels were released
+    threshold : the noisy number of rows that each released level has at least; None for bounds
     """
 
-    what: ClassVar[str] = "bounds"
     key: ClassVar[str] = "released"
-    quantiles: tuple[float, ...] = field(kw_only=True)
-    outer: tuple[float, ...] = field(kw_only=True)
+    command: ClassVar[str] = "bounds"
+    quantiles: tuple[float, ...] = field(kw_only=True, default=())
+    outer: tuple[float, ...] = field(kw_only=True, default=())
+    levels: tuple[str, ...] = field(kw_only=True, default=())
+    threshold: float | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
-        pair = listed_by(finite_number, "a list of two numbers", size=2)
-        keep(self, "released: ", quantiles=pair, outer=pair)
+        pair = listed_by(finite_number, "a list of two numbers", size=2 if self.threshold is None else 0)
+        names = listed_by(reader("a list of names", is_text, refusal=SchemaError), "a list of names")
+        amount = optional(reader("a positive number", lambda value: 0.0 < as_float(value) < math.inf, refusal=SchemaError))
+        keep(self, "released: ", threshold=amount, quantiles=pair, outer=pair, levels=names)
         AtomsRelease.__post_init__(self)
+
+    @property
+    def what(self) -> str:
+        """What was released: bounds, levels, or both."""
+        kinds = {"bounds": set(self.columns) - set(self.levels), "levels": self.levels}
+        return " and ".join(kind for kind, names in kinds.items() if names)

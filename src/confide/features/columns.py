@@ -29,6 +29,8 @@ from confide.features.checks import (
 from confide.known_words import suggestion
 
 SCALES = ("linear", "log", "log10")
+PRIVATE = "private"
+"""What stands in the place of categories that a private release is to find."""
 MOST_EVEN_KNOTS = 1000
 """The largest number of evenly spaced knots of one column. More would be a mistake."""
 MOST_ATOMS = 1000
@@ -263,6 +265,7 @@ class CategoryColumn:
         category, missing cells are treated like categories that are not listed, unless `missing` is True
     missing : whether cells may be missing; missing cells get a level of their own. A list of codes, such as ("-9",), says so
         too, and that cells with one of these labels are missing cells
+    released : the private release from which the categories came, as `confide bounds` writes it; None for public knowledge
 
     Raises
     ------
@@ -276,6 +279,7 @@ class CategoryColumn:
     categories: tuple[Label, ...]
     other: bool | str = False
     missing: bool | tuple[Label, ...] = False
+    released: BoundsRelease | None = field(default=None, compare=False)
     missing_codes: tuple[Label, ...] = field(init=False, compare=False, repr=False)
     """Labels that stand for missing cells."""
     known: dict[str | None, int] = field(init=False, compare=False, repr=False)
@@ -285,6 +289,13 @@ class CategoryColumn:
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
+        if is_text(self.categories) and str(self.categories) == PRIVATE:
+            raise SchemaError(
+                f'{where}: categories = "{PRIVATE}" asks for levels that are found in rows, at a price. Delete its line, '
+                f"find them with `confide bounds DATA --levels '{self.name}' --epsilon 0.5 --delta 1e-6 --schema FILE`, and "
+                f"use the schema that it writes."
+            )
+        object.__setattr__(self, "released", _release_of(where, BoundsRelease, self.released))
         keep(self, f"{where}: ", categories=listed_by(plain_label, "a list of text, numbers or booleans", "a category"))
         if not self.categories:
             raise SchemaError(f"{where}: categories is empty; list at least one.")
@@ -318,6 +329,11 @@ class CategoryColumn:
         return self.categories
 
     @property
+    def releases(self) -> tuple[AtomsRelease, ...]:
+        """The private release from which the categories came, if there is one."""
+        return () if self.released is None else (self.released,)
+
+    @property
     def unlisted_level(self) -> int:
         """The level of a category that is not listed; -1 if it has none."""
         return len(self.categories) if self.other is True else self.known[self.other] if self.other else -1
@@ -335,7 +351,8 @@ class CategoryColumn:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
         missing = list(self.missing_codes) or self.missing
         flags = {key: value for key, value in (("other", self.other), ("missing", missing)) if value}
-        return {"categories": list(self.categories)} | flags
+        released = described_fields(self, "released")
+        return {"categories": list(self.categories)} | flags | released
 
     @property
     def title(self) -> str:
@@ -345,7 +362,7 @@ class CategoryColumn:
     def __str__(self) -> str:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
         others = ", others allowed" if self.other is True else f", others count as {self.other}" if self.other else ""
-        return f"{count}{others}{_shown_gaps(self)}"
+        return f"{count}{others}{_shown_gaps(self)}{', released levels' * (self.released is not None)}"
 
 
 def _codes_of(where: str, missing: Any, read: Reader) -> tuple[Any, ...]:
@@ -394,7 +411,7 @@ def _checked_knots(where: str, knots: Any) -> tuple[float, ...] | int:
 def _release_of(where: str, kind: type[AtomsRelease], described: object) -> AtomsRelease | None:
     """The release that a schema describes, or None."""
     try:
-        return made_of(kind, kind.key, described, f"{kind.key} must be a table, as `confide {kind.what}` writes it.")
+        return made_of(kind, kind.key, described, f"{kind.key} must be a table, as `confide {kind.command}` writes it.")
     except SchemaError as error:
         raise SchemaError(f"{where}, {error}") from None
 

@@ -20,7 +20,7 @@ import numpy as np
 from confide.array_types import Indices
 from confide.errors import InputError
 from confide.features.canonical_labels import MISSING_WORDS, canonical_label
-from confide.features.cells import CellNumbers, Levels, entries_at, labels_of, read_levels, read_numbers
+from confide.features.cells import CellNumbers, Levels, entries_at, labels_at, labels_of, read_levels, read_numbers
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Schema
 from confide.known_words import listed, listed_absent, names_by_position
@@ -238,6 +238,16 @@ class RawTable:
         A column is read when it is asked for, so that not all columns are copied at the same time.
         """
         return (self.checked_column(place, refuse=refuse) for place in range(len(self.columns)))
+
+    def columns_or_labels(self, labelled: Sequence[str], *, refuse: bool) -> tuple[Any, ...]:
+        """The values (n,) of each column; of those that are `labelled` the canonical forms, None where a cell is missing."""
+        names = [column.name for column in self.schema.columns]
+        return tuple(
+            labels_at(f'column "{name}"', self.columns[place])
+            if name in labelled
+            else self.checked_column(place, refuse=refuse)[0]
+            for place, name in enumerate(names)
+        )
 
     def checked_column(self, place: int, *, refuse: bool) -> tuple[Any, bool]:
         """The values (n,) of one column, and whether one of its cells is as the schema describes it.

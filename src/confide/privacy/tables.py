@@ -1,23 +1,28 @@
-"""Counts of rows by cell, and several tables of counts with moments of columns, each in one noisy sum.
+"""Counts of rows by cell, several tables of counts with moments of columns, and counts of levels that nobody can list.
 
 Every row lies in exactly one cell of each table, or spreads one unit over cells of it, and adds two numbers for each column
 of moments: its value between -1 and 1, and the square of it. All are integers or multiples of one power of two, so sums are
-exact in every order of the rows. Proofs: proofs/counts.md and proofs/tables.md.
+exact in every order of the rows. Proofs: proofs/counts.md, proofs/tables.md and proofs/levels.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array
 from confide.errors import ParameterError
-from confide.privacy.budgets import Neighbours
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row
+from confide.privacy.events import Event
+from confide.privacy.lattice import LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS
+from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan, SumQuery
 
 MOMENT_SCALE = 0.5
@@ -193,3 +198,91 @@ def moments_of(values: Array) -> NDArray[np.int64]:
     present = np.clip(np.where(np.isnan(values), 0.0, values), -1.0, 1.0)
     pairs = np.stack([present, present * present])
     return np.asarray(np.rint(np.ldexp(pairs, _DIGITS)).astype(np.int64).sum(axis=1))
+
+
+# Levels of categories that nobody can list: those whose noisy number of rows reaches a threshold. Proof: proofs/levels.md.
+
+_DOWN = 1.0 - 2.0**-40
+MOST_UNLISTED = 500
+"""The largest number of columns whose levels are found together. With more, counts would lie off the grid of the noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelsPlan:
+    """Everything decided before any row is read. Public.
+
+    Attributes
+    ----------
+    n_columns : int
+        The number of columns of categories whose levels are found.
+    lattice : LatticeLaplace
+        The noise on the number of rows of each level.
+    threshold : float
+        In rows, a multiple of the grid step: a level whose noisy number is below it is not released.
+    budget : Budget
+        What all columns cost together.
+    neighbours : Neighbours
+    event : Event
+        What a ledger counts.
+    """
+
+    n_columns: int
+    lattice: LatticeLaplace
+    threshold: float
+    budget: Budget
+    neighbours: Neighbours
+    event: Event
+
+    @classmethod
+    def of(cls, n_columns: int, budget: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> Self:
+        """The plan with the lowest threshold. No data is used."""
+        if not (budget.is_approximate and budget.is_private):
+            raise ParameterError(
+                "levels that nobody lists need a budget with a delta, since a level that one row alone has must stay hidden "
+                "but for a tiny probability. Give ApproxDP(epsilon, delta), or list the categories from public knowledge."
+            )
+        if not 1 <= n_columns <= MOST_UNLISTED:
+            raise ParameterError(f"levels are found for 1 to {MOST_UNLISTED} columns together.")
+        row = budget_of_row(budget, rows_per_person)
+        # Theorem 1: of each column at most one level is of one row alone, and is released with a probability of `alone`.
+        alone = row.slack / n_columns * _DOWN
+        epsilon = (row.amount - 2.0 * row.slack) * _DOWN
+        if not epsilon > 0.5 * row.amount:
+            raise ParameterError("the delta of the budget is too large beside its epsilon; give a smaller delta.")
+        changed = n_columns * (2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0)
+        lattice = LatticeLaplace(1, lattice_exponent(changed / max(1.0, epsilon), 1), changed, epsilon)
+        # Theorem 2: noise of m steps or more has probability exp(-m / s) / (1 + exp(-1 / s)), s the scale in steps.
+        scale = lattice.scale / lattice.step
+        steps = math.ceil(scale * (-math.log(alone) - math.log1p(math.exp(-1.0 / scale))) * _UP) + 1
+        threshold = 1.0 + max(steps, 1) * lattice.step
+        event = Event(budget, None, rows_per_person, neighbours)
+        return cls(n_columns, lattice, threshold, budget, neighbours, event)
+
+    def release(self, counts: Sequence[Mapping[str, int]], entropy: Entropy) -> tuple[dict[str, float], ...]:
+        """For each column the levels that reach the threshold, by name, with noisy numbers of rows.
+
+        The event was charged before this call.
+
+        Parameters
+        ----------
+        counts : for each column the number of rows of each level that some row has
+        entropy : where random bits come from
+        """
+        if type(self) is not LevelsPlan or len(counts) != self.n_columns:
+            raise ParameterError(ANOTHERS)
+        one = int(1 / Fraction(self.lattice.step))
+        least, released = int(Fraction(self.threshold) * one), []
+        for of_column in counts:
+            # Sorted by name: the order of the rows decides nothing.
+            held = sorted(level for level, rows in of_column.items() if rows > 0)
+            noisy = (
+                of_column[level] * one + int(z)
+                for level, z in zip(held, self.lattice.integers(len(held), entropy), strict=True)
+            )
+            released.append({level: number / one for level, number in zip(held, noisy, strict=True) if number >= least})
+        return tuple(released)
+
+    def found_from(self, level: float) -> float:
+        """In rows: a level of at least so many is released with at least this probability, above a half."""
+        # Theorem 3: noise below -t has a probability of at most exp(-t / scale) / 2.
+        return self.threshold - self.lattice.scale * math.log(2.0 * (1.0 - level))

@@ -33,7 +33,8 @@ SKIP = "skip"
 HELP_FOR_COLUMNS = (
     '"18 90" is a number from 18 to 90, and "18 90 in years" names its unit; add "log" only where values spread over powers '
     'of ten. "F, M" are the levels of a category; add "*" for all other levels together. Add "empty" if cells may be empty, '
-    'and behind it codes that stand for empty cells, as in "empty 999 -9". "skip" leaves the column out, and "<" goes back.'
+    'and behind it codes that stand for empty cells, as in "empty 999 -9". "skip" leaves the column out, and "<" goes back. '
+    "Skip a category with too many levels to list: `confide bounds --levels` finds those that many rows have, at a price."
 )
 HELP_FOR_TARGETS = (
     '"no, yes" are two labels, and the model gives the probability of the second; "a, b, c" are classes; "0 20000" are the '

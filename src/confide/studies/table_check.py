@@ -318,7 +318,11 @@ def _of_unlisted(column: ColumnCounts, what: str) -> str:
     if other is False:
         return f"{cells}, so they have no effect at all. Declare other = true."
     where = "share one level" if other is True else f'count as "{other}"'
-    question = " Are frequent ones forgotten?" if share(column.unlisted, column.rows) > _LARGE_SHARE else ""
+    question = (
+        " Are frequent ones forgotten? Where they are too many to list, `confide bounds --levels` finds them, at a price."
+        if share(column.unlisted, column.rows) > _LARGE_SHARE
+        else ""
+    )
     return f"{cells}; they {where}.{question}"
 
 

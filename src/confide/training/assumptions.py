@@ -105,7 +105,7 @@ def guarantee_of(
         columns, person = encoder.schema.columns, encoder.schema.person
         of_codes = codes_sentence(columns)
         for column in columns:
-            for release in column.releases if column.is_number else ():
+            for release in column.releases:
                 identity = None if ledger is None else ledger.identity
                 of_columns |= dict.fromkeys(release.sentences(identity), release.what)
                 if release.void is not None:
