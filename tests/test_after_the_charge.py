@@ -61,7 +61,7 @@ HOLDING = {
         "Link.log_probabilities",
         "Link.log_favour",
     },
-    "confide.features.canonical_labels": {"canonical_label"},
+    "confide.features.canonical_labels": {"canonical_label", "can_be_level", "is_missing"},
     "confide.training.least_squares": {"ridge_weights", "weights_of_sums", "_sums"},
     "confide.training.charge": {"divided", "mistakes", "Stops.wait", "Stops.end", "Stops._put_back", "Stops.give_back"},
     "confide.models.scores": {
@@ -127,7 +127,7 @@ HOLDING = {
         "NumberPairTables.largest_of_squares",
     },
     "confide.inference.rates": {"NoisyTable.of"},
-    "confide.estimators.private_bounds": {"private_bounds", "_chosen"},
+    "confide.estimators.private_bounds": {"private_bounds", "_released", "_released.<listcomp>.<dictcomp>"},
     "confide.estimators.private_atoms": {"private_atoms", "_counts", "_found"},
     # No outcome is refused: tests/features/test_atoms.py.
     "confide.features.atoms": {"cells_of", "n_cells", "atoms_of", "_background"},
@@ -268,11 +268,19 @@ def entries(folder):
         "atoms of a file": lambda ledger: confide.private_atoms(path, WITH_LOG, budget=1.0, ledger=ledger),
         "description": lambda ledger: confide.describe(FRAME, SCHEMA_OF_COLUMNS, budget=1.0, ledger=ledger),
         "description of a file": lambda ledger: confide.describe(path, SCHEMA, budget=1.0, ledger=ledger),
+        "levels": levels_of(FRAME),
+        "levels of a file": levels_of(path),
         "bounds of a file": lambda ledger: confide.private_bounds(path, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
         "evaluation of a file": lambda ledger: confide.evaluate(
             described, open_rows(path, SCHEMA), budget=1.0, ledger=ledger
         ),
     }
+
+
+def levels_of(rows):
+    """A release of levels and of bounds together."""
+    wanted, budget = {"c": {"categories": "private"}, "a": (-1, 1)}, ApproxDP(1.0, 1e-6)
+    return lambda ledger: confide.private_bounds(rows, wanted, budget=budget, ledger=ledger)
 
 
 NAMES = tuple(entries(None))

@@ -38,6 +38,7 @@ NOT_PROVEN = {
         "erm.*.to_dict",
         "privacy.*Plan.to_dict",
         "privacy.gradient.Descent.to_dict",
+        "features.checks.BoundsRelease.*",
     ),
     "what messages say, and why a plan is as it is": (
         "*Plan.why",

@@ -163,7 +163,4 @@ def test_a_schema_that_asks_for_levels_says_how_they_are_found():
 def test_a_void_release_of_levels_voids_models():
     schema = Schema(found_in(FRAME, {"shop": UNLISTED}, random_state=1).columns, SCHEMA.target)
     model = confide.LogisticRegression(1.0, schema=schema).fit(FRAME[["shop"]], FRAME["y"])
-    assert (
-        model.guarantee_.void
-        == 'The bounds or levels of "shop" came from a release without a guarantee, which may reveal rows.'
-    )
+    assert model.guarantee_.void == 'The levels of "shop" came from a release without a guarantee, which may reveal rows.'

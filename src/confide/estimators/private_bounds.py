@@ -14,8 +14,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.file_rows import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError, is_list, is_number
@@ -243,7 +241,8 @@ def private_bounds(
     category "(none found)". Text of more than one line or 200 characters is no level.
 
     Guarantee: the released numbers are differentially private at the budget for the stated neighbour relation. What is
-    fitted with them costs its own budget as well. Proofs: confide/privacy/proofs/quantiles.md and levels.md.
+    fitted with them costs its own budget as well. Proof: confide/privacy/proofs/quantiles.md
+    and levels.md.
 
     Examples
     --------
@@ -298,7 +297,8 @@ def private_bounds(
     _refuse_unusable(described, grids, schema, release)
     asked = asked.decided_by(event, described, grids, inner, asked.budget, *whom, person, n_rows)
     release, interrupted = replace(release, attempts=asked.charge.attempt), asked.interrupted
-    chosen, found = asked.charged(partial(_released, plan, levels_plan, described, read), event, wasted=waste)
+    hidden = [{canonical_label(code) for code in column.missing_codes} for column in described]
+    chosen, found = asked.charged(partial(_released, plan, levels_plan, hidden, read), event, wasted=waste)
     levels = dict(zip(unlisted, found, strict=True))
     return PrivateBounds(described, shares, chosen, plan, release, schema, interrupted, levels_plan, levels)
 
@@ -421,32 +421,28 @@ def _refuse_unusable(
 
 
 def _released(
-    plan: QuantilesPlan | None,
-    levels_plan: LevelsPlan | None,
-    described: tuple[Column, ...],
-    read: ReadColumns,
-    entropy: Entropy,
+    plan: QuantilesPlan | None, levels_plan: LevelsPlan | None, hidden: list[Any], read: ReadColumns, entropy: Entropy
 ) -> tuple[tuple[tuple[float, ...], ...], tuple[dict[str, float], ...]]:
-    """Count the rows by candidate and by level, and release. Counts are integers, in whatever order rows come."""
-    grids = iter(() if plan is None else plan.candidates)
-    counts: list[Any] = [
-        (c := next(grids), np.zeros(len(c), dtype=np.int64)) if d.is_number else Counter() for d in described
-    ]
+    """Count the rows by candidate and by level, and release. Counts are integers, in whatever order rows come.
+
+    Parameters
+    ----------
+    hidden : for each column the labels that stand for missing cells
+    """
+    counts: list[Any] = [None] * len(hidden)
     for piece in read():
-        for of_column, values in zip(counts, piece, strict=True):
-            if isinstance(of_column, Counter):
-                of_column.update(values.tolist())
-            else:
-                of_column[1][:] += places(of_column[0], values)
-    chosen = () if plan is None else plan.release([pair[1] for pair in counts if isinstance(pair, tuple)], entropy)
-    if levels_plan is None:
-        return chosen, ()
-    held = []
-    for column, of_column in zip(described, counts, strict=True):
-        if isinstance(of_column, Counter):
-            codes = {canonical_label(code) for code in column.missing_codes}
-            held.append({label: rows for label, rows in of_column.items() if can_be_level(label) and label not in codes})
-    return chosen, levels_plan.release(held, entropy)
+        grids = iter(() if plan is None else plan.candidates)
+        for i, values in enumerate(piece):
+            held = Counter(values.tolist()) if values.dtype == object else places(next(grids), values)
+            counts[i] = held if counts[i] is None else counts[i] + held
+    numbers = [held for held in counts if not isinstance(held, Counter)]
+    of_labels = [
+        {label: n for label, n in held.items() if can_be_level(label) and label not in codes}
+        for held, codes in zip(counts, hidden, strict=True)
+        if isinstance(held, Counter)
+    ]
+    chosen = () if plan is None else plan.release(numbers, entropy)
+    return chosen, () if levels_plan is None else levels_plan.release(of_labels, entropy)
 
 
 def _with_bounds(

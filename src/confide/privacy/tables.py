@@ -239,7 +239,7 @@ class LevelsPlan:
         if not (budget.is_approximate and budget.is_private):
             raise ParameterError(
                 "levels that nobody lists need a budget with a delta, since a level that one row alone has must stay hidden "
-                "but for a tiny probability. Give ApproxDP(epsilon, delta), or list the categories from public knowledge."
+                "but for a tiny probability. Give an epsilon and a delta, or list the categories from public knowledge."
             )
         if not 1 <= n_columns <= MOST_UNLISTED:
             raise ParameterError(f"levels are found for 1 to {MOST_UNLISTED} columns together.")
