@@ -62,9 +62,7 @@ def test_bounds_and_levels_are_one_charge_and_one_schema(tmp_path):
     X, y = FRAME[["age", "shop", "code"]], FRAME["y"]
     model = confide.LogisticRegression(1.0, schema=schema, ledger=ledger).fit(X, y)
     statement = model.guarantee_.statement()
-    said = (
-        'The bounds of "age" and the levels of "shop" and "code" were not declared; they came from rows by a private release'
-    )
+    said = 'The bounds and levels of "age" and "shop" and "code" were not declared; they came from rows by a private release'
     assert statement.count(said) == 1
     assert "The release of these bounds and levels was charged to the same ledger." in statement
     model.save(tmp_path / "model.json")
