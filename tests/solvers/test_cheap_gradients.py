@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 
 from confide import Schema
-from confide.data.arrays import ArrayBlocks, EncodedBlocks, KeptBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, EncodedBlocks, KeptBlocks, MappedBlocks, MemorySource
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound, Centred
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
+from confide.features.fourier import CurvesAndFeatures, FourierMap
+from confide.solvers import cheap_gradients
 from confide.solvers.cheap_gradients import (
     ApproximateSum,
     CheapObjective,
@@ -311,3 +313,30 @@ def test_a_single_long_row_is_shortened_though_a_few_rows_told_nothing(dtype):
         np.testing.assert_allclose(
             found, exact.evaluate(weights, order=1).gradient, rtol=1e-5 if dtype == "float32" else 1e-9
         )
+
+
+def mapped(bound):
+    """An objective over rows that a map makes anew in each pass."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(5000, 3)) * 0.5
+    labels = np.where(rows[:, 0] * rows[:, 1] > 0.0, 1, -1).astype(np.int8)
+    blocks = MappedBlocks(ArrayBlocks(rows), CurvesAndFeatures(FourierMap(3, 80), 1.0, 1.0))
+    return Objective(MemorySource(blocks, labels), LogisticLoss(), bound, 0.7, 20.0, rng.normal(size=(1, 84)))
+
+
+@pytest.mark.parametrize("bound", [BallBound(1.2), Centred(BallBound(1.5), (0.1,) * 83, 1.2)], ids=["ball", "centre"])
+def test_rows_that_a_map_makes_are_made_once_in_single_precision(monkeypatch, bound):
+    """Moved and clipped as they are; down to the floor, which is measured; and only where they are small enough."""
+    objective = mapped(bound)
+    sample = objective.replaced(source=objective.source.copied(np.arange(0, 5000, 20)))
+    near = LimitedMemory(100).solve(objective, np.zeros((1, 84)), 1e-3).weights
+    lent = objective.replaced(source=objective.source.lent())
+    (stage,) = cheaper_stages(lent, sample, np.zeros((1, 84)), near)
+    rows = stage.objective.source.blocks.rows
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, bound.clip(objective.source.blocks.block(0, 5000)), atol=1e-6)
+    weights = near.astype(np.float32).astype(np.float64)
+    error = stage.objective.evaluate(weights, 1).gradient - objective.evaluate(weights, 1).gradient
+    assert 0.0 < np.linalg.norm(error) < stage.floor < 0.1
+    monkeypatch.setattr(cheap_gradients, "_MADE_BYTES", 4 * 5000 * 83 - 1)
+    assert not any(is_approximate(stage.objective) for stage in cheaper_stages(lent, sample, np.zeros((1, 84)), near))
