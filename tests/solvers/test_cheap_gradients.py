@@ -326,7 +326,7 @@ def mapped(bound):
 
 @pytest.mark.parametrize("bound", [BallBound(1.2), Centred(BallBound(1.5), (0.1,) * 83, 1.2)], ids=["ball", "centre"])
 def test_rows_that_a_map_makes_are_made_once_in_single_precision(monkeypatch, bound):
-    """Moved and clipped as they are; down to the floor, which is measured; and only where they are small enough."""
+    """Moved and clipped as they are; down to about the floor, which a few rows tell; only where they are small enough."""
     objective = mapped(bound)
     sample = objective.replaced(source=objective.source.copied(np.arange(0, 5000, 20)))
     near = LimitedMemory(100).solve(objective, np.zeros((1, 84)), 1e-3).weights
@@ -337,6 +337,6 @@ def test_rows_that_a_map_makes_are_made_once_in_single_precision(monkeypatch, bo
     np.testing.assert_allclose(rows, bound.clip(objective.source.blocks.block(0, 5000)), atol=1e-6)
     weights = near.astype(np.float32).astype(np.float64)
     error = stage.objective.evaluate(weights, 1).gradient - objective.evaluate(weights, 1).gradient
-    assert 0.0 < np.linalg.norm(error) < stage.floor < 0.1
+    assert 0.3 * np.linalg.norm(error) < stage.floor < 0.01
     monkeypatch.setattr(cheap_gradients, "_MADE_BYTES", 4 * 5000 * 83 - 1)
     assert not any(is_approximate(stage.objective) for stage in cheaper_stages(lent, sample, np.zeros((1, 84)), near))
