@@ -77,7 +77,7 @@ HOLDING = {
     "confide.accounting.ledger": {"Ledger.identity"},
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
     "confide.estimators.linear_classifier": {"LinearClassifier._hold"},
-    "confide.estimators.linear_regressor": {"LinearRegressor._hold"},
+    "confide.estimators.regression": {"LinearRegressor._hold"},
     "confide.estimators.svm": {"KernelSVC._hold", "_features_in"},
     "confide.estimators.search": {
         "_chosen",

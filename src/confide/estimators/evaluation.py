@@ -20,7 +20,7 @@ from confide.data.arrays import CheckedSource
 from confide.errors import ParameterError, checked_flag, is_number, is_whole
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model
-from confide.estimators.linear_regressor import LinearRegressor
+from confide.estimators.regression import LinearRegressor
 from confide.evaluations.class_rates import ClassEvaluation, usual_clip
 from confide.evaluations.model_comparison import ModelComparison
 from confide.evaluations.number_errors import NumberEvaluation

@@ -11,7 +11,7 @@ from typing import Any
 from confide.errors import FileError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model
-from confide.estimators.linear_regressor import LinearRegressor
+from confide.estimators.regression import LinearRegressor
 from confide.features.fourier import has_found_scales
 from confide.files import read_document
 from confide.models.files import DO_NOT_FIT, NOT_PARAMETERS_OF_THE_FILE, WRONG_KIND, check_keys, released_of, understood

@@ -21,7 +21,7 @@ from confide.array_types import Array
 from confide.budget_warnings import cautions, tell_of_unknown_size
 from confide.errors import ParameterError, is_whole
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.linear_regressor import LinearRegressor
+from confide.estimators.regression import LinearRegressor
 from confide.estimators.svm import KernelSVC
 from confide.expected_noise import wasted
 from confide.guarantee import Guarantee
