@@ -98,7 +98,8 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     fourier, encoder = released.fourier, released.encoder
     n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
     # What was chosen from public facts may have been chosen by the rule of another version.
-    own = model._with_features_of(fourier)._fourier_map(n_inputs, encoder)
+    without_prior = kind(**_read_parameters(written), **(others | {"prior": None}))
+    own = without_prior._with_features_of(fourier)._fourier_map(n_inputs, encoder)
     has_map = fourier == own or has_found_scales(fourier, own)
     if not has_map or (fourier is not None and not fourier.may_have(released.scoring.row_bound)):
         raise FileError(DO_NOT_FIT)
