@@ -19,7 +19,7 @@ from confide import LogisticRegression, privacy
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.estimators import search
 from confide.estimators.search import _score_noise
-from confide.privacy import lattice
+from confide.privacy import lattice, scales
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.bundles import Bundles
 from confide.privacy.centring import centring_plan
@@ -32,6 +32,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.noisy_sum import SumPlan
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.scales import scales_plan
 from confide.privacy.selection import QuantilesPlan, Repetition, Selection
 from confide.privacy.spreads import Spreads
 from confide.privacy.standardised_sums import RiskSums
@@ -41,6 +42,7 @@ from tests.audit.attacks import ADD, LOSS, REPLACE, facts_of, objective_attack
 from tests.privacy import (
     test_matching,
     test_moments,
+    test_scales,
 )
 from tests.privacy import (
     test_mechanism_grouped_form as test_grouped_form,
@@ -194,6 +196,10 @@ CASES = {
     "seal of sums": lambda: seal_of(spherical_sums(), 0.05),
     "score of a search, pure": lambda: (Alone(_score_noise(PURE)), 1.0),
     "score of a search, concentrated": lambda: (Alone(_score_noise(CONCENTRATED)), 1.0),
+    "scales": lambda: (scales_plan(test_scales.query(), CONCENTRATED, 0.04), 2.0 * math.sqrt(2.0) / 0.2),
+    "scales, absent": lambda: (
+        scales_plan(test_scales.query(ADD), CONCENTRATED, 0.04), math.sqrt(2.0) * math.hypot(1.0, scales.COUNT_SCALE) / 0.2,
+    ),
     "centre": lambda: (centring_plan(facts_of("ball 2", REPLACE)[0], CONCENTRATED, 0.04), 2.0 * R / 0.2),
 }  # fmt: skip
 SHAPED = {
@@ -410,6 +416,7 @@ def test_choices_and_tries_take_no_more_than_their_budget():
 # Each function that decides how large noise is, or how much a choice costs: the detectors above that watch it.
 PLACES = {
     "centring.CentreOfRows.distances": {"centre"},
+    "scales.SumsByTarget.distances": {"scales", "scales, absent"},
     "tables.Counts.distances": {"counts, pure", "counts, pure, absent", "counts, approximate", "counts, concentrated"},
     "curvature.Curvature.distances": {"curvature, pure", "curvature, approximate", "curvature, concentrated"},
     "direction_sums.DirectionSums.distances": {

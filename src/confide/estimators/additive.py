@@ -471,7 +471,8 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        return self._link.log_probabilities(self.decision_function(X))
+        scores = self.decision_function(X)
+        return self._link.log_probabilities(scores)
 
 
 @estimator

@@ -139,7 +139,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        return LinearModel(self.coef_, self.intercept_, self._row_bound).scores(self._blocks_to_score(X))
+        blocks = self._blocks_to_score(X)  # an unfitted model is refused here
+        return LinearModel(self.coef_, self.intercept_, self._row_bound).scores(blocks)
 
     def _scores_at(self, probabilities: Array) -> Array:
         """The scores (n,) of two classes at which `classes_[1]` has these probabilities, as if scores were log-odds."""
@@ -164,7 +165,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        return self.classes_[favoured(self.decision_function(X))]
+        positions = favoured(self.decision_function(X))
+        return self.classes_[positions]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the accuracy on the given rows; labels are read as in `fit`.

@@ -146,7 +146,8 @@ class LogisticRegression(InterestParameter, IntervalsParameter, StraightLinePara
         InputError
             If the rows cannot be used. The message shows no value from them.
         """
-        return self._link.log_probabilities(self.decision_function(X))
+        scores = self.decision_function(X)
+        return self._link.log_probabilities(scores)
 
     @property
     def _link(self) -> Link:
