@@ -168,7 +168,7 @@ def unwritable(folder):
         folder: "it is a folder",
         fifo: "not an ordinary file",
         loop / "a.txt": "cannot write",
-        folder / "a\0b": "cannot write",
+        folder / "a\0b": "a file is named by its path",
         folder / ("a" * 5000): "cannot write",
     }
 

@@ -1,7 +1,8 @@
-"""Array aliases whose names say the shape: k problems, d features, m rows of one block."""
+"""Array aliases whose names say the shape: k problems, d features, m rows of one block; and what makes arrays of values."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,3 +30,10 @@ Labels: TypeAlias = NDArray[np.int8] | NDArray[np.intp]
 """(m,): -1 or +1 for two classes; the position of the class for three or more."""
 Targets: TypeAlias = Labels | NDArray[np.float64]
 """(m,): labels, or the numbers that a regression predicts."""
+
+
+def as_array(values: Any, kind: Any = None) -> Any:
+    """The values as an array of this kind. If they are none, an empty array with three axes, which the caller refuses."""
+    with suppress(TypeError, ValueError, OverflowError):
+        return np.asarray(values, dtype=kind)
+    return np.empty((0, 0, 0), dtype=np.str_ if kind is None else kind)

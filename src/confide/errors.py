@@ -119,8 +119,9 @@ def is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:
 
 
 def is_list(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether a value can be read as a list: it is iterable, and neither text nor a mapping."""
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    """Whether a value can be read as a list: it is iterable, neither text nor a mapping, and no single cell of NumPy."""
+    is_cell = getattr(value, "shape", None) == ()
+    return isinstance(value, Iterable) and not is_cell and not isinstance(value, str | bytes | Mapping)
 
 
 def reader(
@@ -150,6 +151,10 @@ def keep(kept: object, where: str, /, **readers: Reader) -> None:
         object.__setattr__(kept, name, read(where + name, getattr(kept, name)))
 
 
+checked_axes = optional(reader("Matplotlib axes, or None for new ones", lambda ax: hasattr(ax, "get_subplotspec")))
+"""Reads the parameter `ax` of what draws. Matplotlib is an optional part, so axes are known by what they can do."""
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """Whether this is one real number. Text and truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
@@ -160,6 +165,11 @@ def as_float(value: object) -> float:
     with suppress(OverflowError):
         return float(value) if is_number(value) else math.nan
     return math.nan
+
+
+def is_label(value: object) -> bool:
+    """Whether this can be a label of a class: text, a number or a truth value. Others may not be comparable with labels."""
+    return is_text(value) or is_number(value) or is_flag(value)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -191,6 +201,20 @@ def checked_whole(what: str, value: object, low: int, high: int, refusal: type[P
     if not is_whole(value) or not low <= value <= high:
         raise refusal(f"{what} must be a whole number from {low} to {high}.")
     return int(value)
+
+
+def checked_count(name: str, value: object, least: int = 1, digits: int = 15) -> int:
+    """A number of rows, columns or repetitions: from `least` to 10^digits. Doubles count up to 10^15."""
+    if not is_whole(value) or not least <= value <= 10**digits:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, and at most 10^{digits}.")
+    return int(value)
+
+
+def checked_list(name: str, value: object, of_what: str) -> tuple[Any, ...]:
+    """The items of what can be read as a list."""
+    if not is_list(value):
+        raise ParameterError(f"{name} must be a list of {of_what}.")
+    return tuple(value)
 
 
 def lacking(what: str, needed: str, extra: str) -> ParameterError:

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from confide.budget_warnings import EXAMPLE_DELTA
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_mapping
 from confide.known_words import printable_line
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
@@ -271,18 +271,25 @@ class Guarantee:
         """
         known = {field.name for field in fields(cls)} | {"version"}
         later = {"max_rows_per_person", "circumstances"}
-        if value.get("version") not in range(1, STATEMENT_VERSION + 1) or not known - later <= set(value) <= known:
+        if (
+            not is_mapping(value)
+            or value.get("version") not in range(1, STATEMENT_VERSION + 1)
+            or not known - later <= set(value) <= known
+        ):
             raise ParameterError("the guarantee was written by another version of confide, which this version cannot read.")
-        circumstances = value.get("circumstances")
-        return cls(
-            budget=budget_from_dict(value["budget"]),
-            neighbours=Neighbours.parse(value["neighbours"]),
-            mechanism=str(value["mechanism"]),
-            assumptions=tuple(map(str, value["assumptions"])),
-            void=None if value["void"] is None else str(value["void"]),
-            max_rows_per_person=int(value.get("max_rows_per_person", 1)),
-            circumstances=None if circumstances is None else Circumstances.from_dict(circumstances),
-        )
+        try:
+            circumstances = value.get("circumstances")
+            return cls(
+                budget=budget_from_dict(value["budget"]),
+                neighbours=Neighbours.parse(value["neighbours"]),
+                mechanism=str(value["mechanism"]),
+                assumptions=tuple(map(str, value["assumptions"])),
+                void=None if value["void"] is None else str(value["void"]),
+                max_rows_per_person=int(value.get("max_rows_per_person", 1)),
+                circumstances=None if circumstances is None else Circumstances.from_dict(circumstances),
+            )
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+            raise ParameterError("a guarantee is read from the mapping that its to_dict gave, and from no other.") from None
 
 
 def _factor(epsilon: float) -> str:

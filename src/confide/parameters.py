@@ -539,6 +539,6 @@ def checked(name: str, value: Any) -> Any:
     return PARAMETERS[name].checked(value)
 
 
-def checked_choice(name: str, value: Any, choices: Iterable[str]) -> str:
-    """One of a closed list of words, for a parameter of which an estimator takes some words alone."""
+def checked_choice(name: str, value: Any, choices: Iterable[str | None]) -> str:
+    """One of a closed list of words, and perhaps None, for a parameter of which an estimator takes some words alone."""
     return str(Parameter(name, str, also=tuple(choices)).checked(value))

@@ -141,6 +141,8 @@ def test_a_terminal_is_asked(folder, monkeypatch):
     result = CliRunner().invoke(app, ["new", "people.csv", "--out-dir", "o"], input="\n".join(answers) + "\n")
     assert result.exit_code == 0, result.output
     assert "a number from 17 to 90" in result.output
+    assert "at most? [1] > \n" in result.output.replace("> ", "> \n", 1)
+    assert "[] >" not in result.output
     schema = confide.Schema.from_toml("o/people.toml")
     assert schema.column_names == ("age", "hours [x]", "work")
     monkeypatch.chdir("o")

@@ -47,7 +47,7 @@ def test_where_the_noise_hides_a_class_the_picture_says_so(model):
 
 def test_without_axes_or_matplotlib_nothing_is_charged(model, monkeypatch):
     ledger = Ledger(limit=2.0)
-    with pytest.raises(ParameterError, match="ax must be the axes of Matplotlib"):
+    with pytest.raises(ParameterError, match="ax must be Matplotlib axes"):
         RocDisplay.from_estimator(model, *population(100, 2), budget=1.0, ledger=ledger, ax=plt.subplots(1, 2)[1])
     plt.close("all")
     monkeypatch.setitem(sys.modules, "matplotlib", None)

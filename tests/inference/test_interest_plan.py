@@ -87,6 +87,16 @@ def test_the_limit_is_the_one_that_tables_gave(size, is_refused):
         assert replace(changed, budget=confide.PureDP(math.inf)).is_trustworthy
 
 
+def test_a_refused_noise_is_shown_above_its_limit():
+    """Also where it is hardly above: 0.07, where 0.07 is allowed, would be no reason."""
+    schema = confide.Schema(columns={"x0": {"low": 0, "high": 1}, "x1": {"low": 0, "high": 1}})
+    good = plan_of(d=None, schema=schema).intervals
+    near = replace(good.facts, curvature_deviation=good.facts.curvature_deviation * 0.07001 / good.hidden)
+    assert "would be 0.071 of what typical rows add to it, where 0.07 is allowed" in str(
+        replace(good, facts=near).refusal("")
+    )
+
+
 def test_the_plan_says_what_to_expect():
     """In lines for people and as JSON: the width, and the effect that is found with power 80%."""
     plan = plan_of()

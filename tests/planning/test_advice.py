@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,17 @@ def test_the_verdict_is_in_three_sentences():
     assert many.rare_columns == ()
     assert "a mere guess: --error takes yours" in many.error
     assert (many.level, many.rows) == (ENOUGH, "Enough rows.")
+
+
+def test_the_rows_that_would_be_enough_are_more_than_there_are():
+    """Also where they are only some more: a number that is rounded down would be the present one."""
+    for epsilon in (0.1, 0.11, 0.12, 0.13):
+        n_rows, said = 10_000, "about 20,000 rows"
+        while needed := re.search(r"about ([\d,]+) rows", said):
+            assert int(needed[1].replace(",", "")) >= n_rows
+            n_rows = math.ceil(1.01 * n_rows)
+            said = verdict_of(confide.LogisticRegression(epsilon, schema=SCHEMA), n_rows, with_forecast=False).rows
+        assert said == "Enough rows."
 
 
 def test_numbers_with_few_rows_between_two_knots_are_told_in_words_for_numbers():

@@ -55,7 +55,7 @@ class Attempts:
         """
         # A record of another type, such as True or 1.0, could not be read again.
         last = self._last.get(charge, 0) if type(charge) is type(attempt) is int else 0
-        if not 1 <= attempt <= last:
+        if last == 0 or not 1 <= attempt <= last:
             raise LedgerError(
                 "this ledger has no such attempt, so it cannot end: the charge is not there, is for nothing that can be "
                 "finished, or has other attempts. Give what last_charge and last_attempt were after the charge."

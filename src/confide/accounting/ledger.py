@@ -33,8 +33,8 @@ from confide.accounting.records import (
     now,
     text_of_charge,
 )
-from confide.errors import LedgerError, ParameterError, checked_flag
-from confide.known_words import words_of
+from confide.errors import LedgerError, ParameterError, checked_flag, checked_list, is_mapping, is_text
+from confide.parameters import checked_choice
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, as_budget
 from confide.privacy.events import Event, checked_rows
 
@@ -115,8 +115,7 @@ class Ledger(Shared):
     ) -> None:
         relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)
         self.finish = checked_flag("finish", finish)
-        if accounting not in (ways := ("auto", *filters.ACCOUNTINGS)):
-            raise ParameterError(f"accounting must be one of {words_of(ways, accounting)}.")
+        checked_choice("accounting", accounting, ("auto", *filters.ACCOUNTINGS))
         header = None
         if limit is not None:
             limit = as_budget(limit)
@@ -251,7 +250,8 @@ class Ledger(Shared):
             a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
             is another process.
         """
-        self._append(events_of_charge(self, budget, neighbours), purpose, self._checked(details or {}, (*DETAILS, INTENT)))
+        known = self._checked({} if details is None else details, (*DETAILS, INTENT))
+        self._append(events_of_charge(self, budget, neighbours), purpose, known)
 
     def check(self, items: Iterable[object]) -> None:
         """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
@@ -265,8 +265,9 @@ class Ledger(Shared):
         BudgetExceeded, LedgerError
             As in `charge`.
         """
-        events = tuple(event for item in items for event in events_of_charge(self, item, None))
-        if events:
+        if events := tuple(
+            e for item in checked_list("items", items, "budgets") for e in events_of_charge(self, item, None)
+        ):
             with self._up_to_date():
                 self._refuse_excess(events)
 
@@ -311,7 +312,8 @@ class Ledger(Shared):
         return any(self._known(charge).get(name, text) != text for name, text in details.items())
 
     def _checked(self, details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
-        if (details and not self.keeps_details) or (INTENT in details and not self.keeps_intents):
+        given = details if is_mapping(details) else {}
+        if (given and not self.keeps_details) or (INTENT in given and not self.keeps_intents):
             raise LedgerError(
                 f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. "
                 f"Leave the details out. Nothing was used or charged."
@@ -344,7 +346,7 @@ class Ledger(Shared):
         BudgetExceeded, LedgerError
             As for `charge`. Nothing was charged.
         """
-        releases = tuple(events_of_charge(self, item, None) for item in items)
+        releases = tuple(events_of_charge(self, item, None) for item in checked_list("items", items, "budgets"))
         events = tuple(event for release in releases for event in release)
         if not events:
             raise ParameterError("a plan needs at least one release that costs something.")
@@ -398,10 +400,9 @@ class Ledger(Shared):
         """
         with self._up_to_date() as session:
             hashes, n_charges = [record.hash for record in session.records_after(None)], len(self._entries)
-        if head is not None and head not in hashes:
+        if head is not None and not (is_text(head) and head in hashes):
             raise LedgerError(
-                "no record of this ledger has the given head: records up to it were changed or lost, or it is that of "
-                "another ledger. Look for a newer copy of the file."
+                "no record of this ledger has the given head: records were changed or lost, or it is another ledger's."
             )
         return n_charges
 

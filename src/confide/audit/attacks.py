@@ -20,7 +20,7 @@ from scipy.special import betaincinv, ndtri
 from confide.array_types import Array
 from confide.audit.releases import Failed, Statistic, arguments_of, bounded, learned, released_by, vectors, with_bits
 from confide.effects.picture import BLUE, ORANGE, axes_for
-from confide.errors import ParameterError, checked_flag
+from confide.errors import ParameterError, as_float, checked_count, checked_flag
 from confide.privacy.budgets import Budget, as_budget
 
 # What two counts say about a guarantee: Clopper-Pearson bounds, and the amounts of privacy that they refute.
@@ -360,10 +360,9 @@ def attack(
     Source: Jagielski, Ullman and Oprea (2020); thresholds and counts come from different releases, as in Nasr et al. (2021).
     """
     checked_flag("with_power", with_power)
-    if n_releases < _LEAST_RELEASES:
-        raise ParameterError(f"n_releases must be at least {_LEAST_RELEASES}; it is {n_releases}.")
-    if not 0.0 < confidence < 1.0:
-        raise ParameterError(f"confidence must lie strictly between 0 and 1; it is {confidence}.")
+    checked_count("n_releases", n_releases, _LEAST_RELEASES)
+    if not 0.0 < as_float(confidence) < 1.0:
+        raise ParameterError("confidence must be a number strictly between 0 and 1.")
     return result_of(
         *(outcomes_of(release, data, n_releases) for data in (first, second)),
         budget=claim_of(release, budget),

@@ -20,10 +20,10 @@ import numpy as np
 
 from confide.array_types import Array
 from confide.audit.attacks import amount_shown, claim_of, currency
-from confide.audit.releases import unfitted
+from confide.audit.releases import arguments_of, unfitted
 from confide.erm.row_sums import RowSum
 from confide.erm.source import RowSource
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_count
 from confide.privacy.budgets import Budget
 from confide.privacy.bundles import UNITS, Bundles
 from confide.privacy.certificate import certified_minimiser
@@ -325,7 +325,7 @@ def exact(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...], *, n_
     """
     densities = []
     for data in (first, second):
-        heard = overheard(partial(unfitted(estimator).fit, *data))
+        heard = overheard(partial(unfitted(estimator).fit, *arguments_of(data)))
         if len(heard) != 1 or not is_known(heard[0].plan):
             raise ParameterError(
                 "the density of what this estimator releases is not known. Take mechanism='objective' or 'output', and "
@@ -333,11 +333,13 @@ def exact(estimator: Any, first: tuple[Any, ...], second: tuple[Any, ...], *, n_
             )
         densities += heard
     size = densities[0].plan.problem.n_weights
+    if densities[1].plan.problem.n_weights != size:
+        raise ParameterError("first and second must have rows of the same columns.")
     if size not in _POINTS:
         raise ParameterError(
             f"exact integrates over one or two weights, and this fit has {size}. fit_intercept=False has fewer."
         )
-    points, cell = _grid(densities, size, n_points or _POINTS[size])
+    points, cell = _grid(densities, size, checked_count("n_points", _POINTS[size] if n_points is None else n_points, 2))
     logs = [density.log(points) for density in densities]
     top = max(float(log.max()) for log in logs)
     masses = [np.exp(log - top) * cell for log in logs]

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from confide.audit.releases import contents, is_own, leaves, plain, unfitted
+from confide.array_types import as_array
+from confide.audit.releases import arguments_of, contents, is_own, leaves, plain, unfitted
 from confide.audit.replays import replayed
 from confide.errors import ParameterError
 
@@ -128,7 +129,7 @@ def leaks(estimator: Any, X: Any, y: Any = None, *, neighbour: tuple[Any, ...] |
         second, more = _planted(X, CANARIES[1])
         neighbour, values = (second, *targets), [*values, *more]
     search = _by_replay if is_own(estimator) else _by_repetition
-    texts, differences = search(estimator, (first, *targets), neighbour)
+    texts, differences = search(estimator, (first, *targets), arguments_of(neighbour))
     needles, refusal = _needles(values), _refusal(estimator, first, targets)
     places = [where for where, text in texts.items() if any(needle in text for needle in needles)]
     hidden = [Leak(where, "it holds a value of a row") for where in places]
@@ -139,7 +140,7 @@ def leaks(estimator: Any, X: Any, y: Any = None, *, neighbour: tuple[Any, ...] |
 
 def _planted(X: Any, canary: float) -> tuple[Any, list[float]]:
     """The rows with canaries in the first one, and the canaries."""
-    if hasattr(X, "iloc"):
+    if hasattr(X, "columns") and len(X):
         made, values = X.copy(), []
         for name in X.columns:
             column = X[name]
@@ -148,7 +149,9 @@ def _planted(X: Any, canary: float) -> tuple[Any, list[float]]:
                 values.append(low + (high - low) * canary)
                 made.loc[made.index[0], name] = values[-1]
     else:
-        made = np.array(X, dtype=np.float64)
+        made = as_array(X, np.float64).copy()
+        if made.ndim != 2 or not made.size:
+            raise ParameterError("X must be rows: an array (n, d) of numbers, or a frame, with at least one row.")
         low, high = made.min(axis=0), made.max(axis=0)
         values = (low + (high - low) * canary).tolist()
         made[0] = values

@@ -47,6 +47,8 @@ def arguments_of(data: Any) -> tuple[Any, ...]:
 
 def unfitted(estimator: Any) -> Any:
     """A copy that was not fitted. Those of this package get fresh noise and charge no ledger."""
+    if not hasattr(estimator, "fit"):
+        raise ParameterError("an estimator must have a method fit.")
     if hasattr(estimator, "get_params"):
         from sklearn.base import clone
 

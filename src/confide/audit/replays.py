@@ -17,12 +17,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from confide.array_types import Array
+from confide.array_types import Array, as_array
 from confide.audit.attacks import AuditResult, attack
 from confide.audit.densities import Density, log_density, mechanisms, replaced, shape_norm, whitened
-from confide.audit.releases import arguments_of, contents, unfitted
+from confide.audit.releases import arguments_of, contents, released_by, unfitted
 from confide.audit.worst_pairs import Pair
-from confide.errors import NotCertified, ParameterError
+from confide.errors import NotCertified, ParameterError, as_float, checked_count
+from confide.parameters import checked_choice
 from confide.privacy.budgets import Budget, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import gradient_shift
 from confide.privacy.lattice import LatticeNoise
@@ -158,9 +159,10 @@ def noisy(
     ParameterError
         If the norm is another one, or the sensitivity is not positive.
     """
-    if norm not in _ORDERS_OF_NORMS or not sensitivity > 0.0:
-        raise ParameterError(f"noisy needs a norm of {', '.join(_ORDERS_OF_NORMS)}, and a positive sensitivity.")
-    exact = np.asarray(value, dtype=np.float64)
+    checked_choice("norm", norm, _ORDERS_OF_NORMS)
+    exact = as_array(value, np.float64)
+    if not as_float(sensitivity) > 0.0 or not callable(noise) or not exact.size:
+        raise ParameterError("noisy needs numbers, a positive sensitivity, and noise that is a callable of a shape.")
 
     tape = _ACTIVE.get()
     if tape is None:
@@ -397,8 +399,8 @@ def replay(release: Any, *data: Any, neighbour: Any, rows_changed: int = 1) -> R
     >>> confide.audit.replay(confide.LogisticRegression(1.0), X, y, neighbour=neighbour).holds
     True
     """
-    if rows_changed < 1:
-        raise ParameterError("rows_changed must be at least 1.")
+    checked_count("rows_changed", rows_changed)
+    released_by(release)  # refuses what is no release
     result: ReplayResult = replayed(release, data, arguments_of(neighbour), rows_changed)[0]
     return result
 
@@ -448,13 +450,13 @@ def turned_neighbours(X: Any, y: Any) -> Pair:
     ParameterError
         If there are fewer than two rows.
     """
-    targets = np.asarray(y)
-    if len(targets) < 2:
-        raise ParameterError("an order needs at least two rows.")
+    targets, table = as_array(y), X if hasattr(X, "iloc") else as_array(X)
+    if targets.ndim != 1 or len(targets) < 2 or np.shape(table)[:1] != targets.shape:
+        raise ParameterError("an order needs at least two rows, and a target for each.")
     places = np.arange(len(targets))
     places[0] = places[-1]
     places = places[::-1]
-    rows = X.iloc[places].reset_index(drop=True) if hasattr(X, "iloc") else np.asarray(X)[places]
+    rows = table.iloc[places].reset_index(drop=True) if hasattr(X, "iloc") else table[places]
     return Pair("the order of all rows, which one row decides", (X, y), (rows, targets[places]))
 
 

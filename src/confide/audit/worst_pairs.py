@@ -13,7 +13,7 @@ from confide.audit.attacks import AuditResult, attack, claim_of, outcomes_of, se
 from confide.audit.densities import is_known, likelihood_ratio, minimiser, overheard
 from confide.audit.releases import Statistic, fitted_values, is_own, named, unfitted
 from confide.erm.group_bounds import groups_of
-from confide.errors import ConfideError, ParameterError
+from confide.errors import ConfideError, ParameterError, checked_count
 from confide.features.canonical_labels import Label
 from confide.features.schema import RowWeight, Schema
 from confide.privacy.budgets import Budget, Neighbours
@@ -185,9 +185,10 @@ def worst_neighbours(estimator: Any, n_rows: int | None = None) -> Pair:
 
     Source: Nasr et al. (2021), "Adversary instantiation"; the densities are those of the proofs.
     """
+    n_rows = None if n_rows is None else checked_count("n_rows", n_rows, 2)
+    made = unfitted(estimator)
     if not is_own(estimator):
         return max(_suspects(estimator, n_rows or 60), key=lambda pair: _by_pilot(estimator, pair))
-    made = unfitted(estimator)
     problem: ConfideError | None = None
     pairs: list[tuple[float, Pair]] = []
     bounds: Any = getattr(estimator, "n_rows_bounds", None)

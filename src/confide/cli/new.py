@@ -123,7 +123,7 @@ def _table(
 def _ask(question: str, default: str) -> str:
     """The answer from standard input to a question on standard output."""
     shown = printable(question) + (f" [{printable(default)}]" if default else "")
-    return str(typer.prompt(shown, default="", prompt_suffix=" > ")) or default
+    return str(typer.prompt(shown, default="", show_default=False, prompt_suffix=" > ")) or default
 
 
 def _blocks(files: Mapping[str, Path], schema: SchemaDraft, study: StudyDraft, names: TableNames) -> Iterator[Block]:

@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import ParameterError
@@ -78,11 +79,9 @@ def p_value(text: str, *, of_charge: bool) -> tuple[str | int, float]:
     """The name of an analysis, or the number of its charge, and its p-value, from text such as survey=0.012."""
     name, _, number = text.rpartition("=")
     example = "3=0.012, with the number of a charge" if of_charge else "survey=0.012"
-    try:
+    with suppress(ValueError):
         if name.strip():
             return (int(name) if of_charge else name.strip()), float(number)
-    except ValueError:
-        pass
     raise ParameterError(f"--p-value must be like {example}.")
 
 

@@ -37,7 +37,7 @@ from confide.erm.row_bounds import Centred, before_moving, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.source import BlockwiseSum, LentSource
 from confide.erm.transformed_losses import asked
-from confide.errors import InputError, ParameterError
+from confide.errors import InputError, ParameterError, checked_list
 from confide.features.schema import Schema
 from confide.features.table import RowsPerPerson
 from confide.threads import Pass
@@ -184,7 +184,8 @@ class FederatedRows(OpenedRows):
     scores_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "connections", tuple(self.connections))
+        listed = checked_list("connections", self.connections, "connections, one to each party")
+        object.__setattr__(self, "connections", listed)
 
     def count(self) -> int:
         return rows_of_parties_are_not_counted()
@@ -445,7 +446,7 @@ def _has_joint(loss: Loss) -> bool:
 
 def send_end(connection: Connection) -> None:
     """Tell the other side that no more messages will come, so that it stops waiting."""
-    with suppress(OSError):  # the other side has closed the connection
+    with suppress(OSError, AttributeError):  # the other side has closed the connection, or it is none
         connection.send_bytes(packed())
 
 

@@ -17,7 +17,7 @@ import re
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 
 from confide.data.csv_files import CsvForm, counted_quotes, csv_batches
-from confide.errors import FileError, InputError, ParameterError
+from confide.errors import FileError, InputError, ParameterError, is_list
 from confide.features.canonical_labels import MISSING_WORDS
 from confide.features.cells import DATE, DATES, NOT_NUMBERS, looks_like_number
 from confide.features.toml_form import is_path, refuse_address
@@ -248,7 +248,7 @@ def files_of(paths: Any) -> tuple[Path, ...]:
             "as a RecordBatchReader, can be read only once, and a fit reads its rows many times: write it to a Parquet file "
             "and give the path, or read it into memory (pyarrow: read_all)."
         )
-    elif isinstance(paths, Iterable):
+    elif is_list(paths):
         named = list(paths)
         if not all(map(is_path, named)):
             raise ParameterError(_NO_PATHS)

@@ -20,15 +20,17 @@ from confide.effects.picture import (
     plain,
     shortened,
 )
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_count, is_label, is_list, is_text
 from confide.estimators.linear_model import released_model
 from confide.estimators.released import ReleasedCoefficient, ReleasedCoefficients, effects_of
 from confide.features.columns import with_unit
 from confide.features.schema import Schema
+from confide.inference.intervals import checked_level
 from confide.inference.rates import Interval
 from confide.inference.table import Coefficient
-from confide.known_words import listed, words_of
+from confide.known_words import listed
 from confide.models.model import ShownClass
+from confide.parameters import checked_choice
 
 _MOST, _LONGEST_NAME = 25, 80
 _UNITS = ("bounds", "original", "encoded")
@@ -75,12 +77,11 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
             "LogisticRegression or an additive model to see coefficients."
         )
     several = len(released.scoring.coef) > 1
-    if several and label not in released.domain:
+    if several and not (is_label(label) and label in released.domain):
         raise ParameterError(f"give label=, one of the classes: {', '.join(map(str, released.domain))}.")
     if not several and label is not None:
         raise ParameterError("leave label out: this model has one score, not one for each class.")
-    if units not in (*_UNITS, None):
-        raise ParameterError(f"units must be one of {words_of(_UNITS, units)}.")
+    checked_choice("units", units, (*_UNITS, None))
     over_bounds = units == "bounds" or (units is None and released.encoder is not None)
     released_coefficients = ReleasedCoefficients.of(model, "original" if over_bounds else units)
     known: dict[str, Coefficient] = {}
@@ -216,8 +217,7 @@ class CoefficientsDisplay(Display):
         ParameterError
             If Matplotlib is not installed, or the model has random features, or a parameter cannot be used.
         """
-        if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-            raise ParameterError("most must be a whole number of at least 1.")
+        level, most = checked_level(level), checked_count("most", most)
         drawn, outcome, ratio = coefficients_to_draw(estimator, units, level, label)
         display = cls(drawn[:most], outcome=outcome, ratio=ratio, level=level, n_coefficients=len(drawn))
         return display.plot(ax=ax)
@@ -357,9 +357,8 @@ class ComparisonDisplay(Display):
         """
         if not isinstance(estimators, Mapping) or not 2 <= len(estimators) <= len(_COLOURS):
             raise ParameterError('give two to four models by their names: {"this year": model, "last year": other}.')
-        if kind not in _KINDS:
-            raise ParameterError(f"kind must be one of {words_of(_KINDS, kind)}.")
-        if kind == "auto":
+        level, most = checked_level(level), checked_count("most", most)
+        if checked_choice("kind", kind, _KINDS) == "auto":
             has_all = all(has_effects(released_model(estimator)) for estimator in estimators.values())
             kind = "effects" if has_all else "coefficients"
         drawn: Mapping[str, tuple[Any, ...]]
@@ -399,8 +398,8 @@ def _common_effects(
         for of in effects_by_model.values()
     ]
     shared = [name for name, column in described[0].items() if all(its.get(name) == column for its in described)]
-    wanted = shared if columns is None else [columns] if isinstance(columns, str) else list(columns)
-    if not wanted or any(name not in shared for name in wanted):
+    wanted = shared if columns is None else list(columns) if is_list(columns) else [columns]
+    if not wanted or any(not is_text(name) or name not in shared for name in wanted):
         which = f"These are {listed(shared)}." if shared else "They have none."
         raise ParameterError(
             f"columns must be those that all models describe in the same way, but for knots and atoms. {which}"

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from confide.effects.picture import BLUE, Display, axes_for, plain, pyplot_for
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_axes
 from confide.estimators.evaluation import evaluate
 from confide.evaluations.class_rates import ClassEvaluation
 from confide.evaluations.number_errors import NumberEvaluation
@@ -102,10 +102,7 @@ class CountsDisplay(Display):
                 f"charged."
             )
         pyplot_for(cls.__name__)
-        if ax is not None and not hasattr(ax, "fill_between"):
-            raise ParameterError(
-                "ax must be the axes of Matplotlib to draw on, or None for a new figure. Nothing was charged."
-            )
+        checked_axes("ax", ax)
         two_classes = len(getattr(estimator, "classes_", ())) == 2
         if not two_classes or any(others.get(name) is not None for name in ("groups", "other", "clip")):
             raise ParameterError(

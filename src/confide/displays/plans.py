@@ -9,8 +9,8 @@ from typing import Any
 from confide.accounting.ledger import Ledger, spending_of
 from confide.accounting.records import Entry
 from confide.effects.picture import BLUE, ORANGE, Display, axes_for, plain, shortened
-from confide.errors import ParameterError
-from confide.planning.made_up_fits import estimator_with
+from confide.errors import ParameterError, checked_list
+from confide.planning.made_up_fits import estimator_with, parameters_of
 from confide.planning.simulation import COVERAGE, Forecast, simulate
 from confide.privacy.budgets import Budget, as_budget, with_amount
 
@@ -96,8 +96,9 @@ class PrivacyAccuracyDisplay(Display):
                 "PrivacyAccuracyDisplay forecasts from public guesses, so give the number of rows and the error that a "
                 "model without privacy would make: PrivacyAccuracyDisplay.from_estimator(model, n_rows=10_000, error=0.2)."
             )
-        chosen = as_budget(estimator.budget)
-        around = budgets_around(chosen) if budgets is None else [as_budget(budget) for budget in budgets]
+        chosen = as_budget(parameters_of(estimator).get("budget"))
+        given = budgets_around(chosen) if budgets is None else checked_list("budgets", budgets, "budgets")
+        around = list(map(as_budget, given))
         if not around or len({type(candidate) for candidate in [chosen, *around]}) > 1:
             raise ParameterError("budgets must be one or more budgets of the kind that the estimator has.")
         made = [estimator_with(estimator, budget=candidate) for candidate in around]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.array_types import Array
-from confide.errors import ParameterError, as_float
+from confide.errors import ParameterError, as_float, is_label, is_text
 from confide.features.canonical_labels import canonical_label, is_missing
 from confide.features.codes import ColumnEncoding
 from confide.features.columns import Column, NumberColumn, shown_number, with_unit
@@ -31,8 +31,9 @@ from confide.inference.debiased import with_known_zeros
 from confide.inference.intervals import Evidence, JointUncertainty, checked_level, known_scores
 from confide.inference.rates import Interval, json_form
 from confide.inference.table import NamedUnit
-from confide.known_words import listed, suggest_keywords_of, words_of
+from confide.known_words import listed, suggest_keywords_of
 from confide.models.model import ReleasedModel, ShownClass
+from confide.parameters import checked_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -508,7 +509,7 @@ class Effects:
 
     def with_bands(self, level: float = 0.95) -> Iterator[Effect]:
         """Each effect, with bands at this level where intervals were bought. The classes follow one another."""
-        checked_level(level)
+        level = checked_level(level)
         everywhere: list[tuple[Term, list[int]]] = [(term, _shown_places(term)) for term in self.terms]
         errors = self._errors
         for score, label in enumerate(self.labels):
@@ -560,9 +561,9 @@ class Effects:
             If the column is unknown, a value lies outside its bounds or is not one of its levels, or the class is missing or
             unknown.
         """
-        checked_level(level)
+        level = checked_level(level)
         names = self.encoder.schema.column_names
-        if column not in names:
+        if not is_text(column) or column not in names:
             raise ParameterError(f"contrast needs one of the model's columns, which are {listed(names)}.")
         score = self.check_label(label)
         term = next(term for term in self.terms if term.columns == (column,))
@@ -580,7 +581,7 @@ class Effects:
 
     def check_label(self, label: Any) -> int:
         """The position of a class's score. Raises ParameterError if the model has no score of its own for this label."""
-        if label not in self.labels:
+        if not (label is None or is_label(label)) or label not in self.labels:
             if self.labels == (None,):
                 raise ParameterError("leave label out: this model has one score, not one for each class.")
             raise ParameterError(
@@ -713,8 +714,7 @@ def checked_units(units: str | None, encoder: Encoder | None, *, is_mapped: bool
     ParameterError
         If the name is unknown, or there are no original units.
     """
-    if units not in (*UNITS, None):
-        raise ParameterError(f"units must be one of {words_of(UNITS, units)}.")
+    checked_choice("units", units, (*UNITS, None))
     has_original = encoder is not None and not is_mapped
     if units == "original" and not has_original:
         raise ParameterError(

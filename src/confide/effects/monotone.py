@@ -22,7 +22,7 @@ from scipy.optimize import isotonic_regression, nnls
 
 from confide.array_types import Array, Indices
 from confide.effects.effects import has_effects
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_mapping, is_text
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.inference.debiased import with_known_zeros
@@ -51,7 +51,7 @@ def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0
     """
     if monotone is None:
         return {}
-    if not isinstance(monotone, Mapping):
+    if not is_mapping(monotone):
         raise ParameterError('monotone must map names of columns to "up" or "down", as in {"age": "up"}.')
     if monotone and schema is None:
         raise ParameterError("monotone effects need a schema or bounds: they say which columns there are.")
@@ -66,7 +66,7 @@ def checked_monotone(monotone: object, schema: Schema | None, n_classes: int = 0
             raise ParameterError(
                 f"monotone names {listed_unknown([name], columns)}, which is no column. The columns are {listed(columns)}."
             )
-        if direction not in DIRECTIONS:
+        if not is_text(direction) or direction not in DIRECTIONS:
             raise ParameterError(f'monotone: say "up" or "down" for column "{name}"{suggestion(direction, DIRECTIONS)}.')
         if not columns[name].is_number:
             raise ParameterError(f'monotone: column "{name}" is a category, whose levels have no order; leave it out.')

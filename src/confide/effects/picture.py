@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from confide.effects.effects import MISSING, Effect, Points, Value
-from confide.errors import ParameterError, lacking
+from confide.errors import ParameterError, checked_axes, lacking
 from confide.features.columns import shown_number, with_unit
 
 # Where the axes of a picture of effects have numbers, and which levels of a category it shows.
@@ -157,7 +157,7 @@ def pyplot_for(what: str) -> Any:
 def axes_for(what: str, ax: Any, size: tuple[float, float]) -> Any:
     """The axes to draw on: those that were given, or those of a new figure of this size in inches."""
     plt = pyplot_for(what)
-    if ax is not None:
+    if checked_axes("ax", ax) is not None:
         return tidied(ax)
     figure = plt.figure(figsize=size, layout="constrained")
     return tidied(figure.add_subplot())
@@ -250,7 +250,7 @@ def _grid(n: int, ax: Any) -> tuple[Any, list[Any]]:
     plt = pyplot_for("plot_effects")
     n_columns = min(n, _MOST_IN_A_LINE)
     n_lines = math.ceil(n / n_columns)
-    if ax is None:
+    if checked_axes("ax", ax) is None:
         figure = plt.figure(figsize=(max(4.8, 3.6 * n_columns), 2.9 * n_lines + 0.5), layout="constrained")
         grid = figure.add_gridspec(n_lines, n_columns)
     elif n == 1:

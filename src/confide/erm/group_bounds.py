@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 from confide.array_types import Array, Indices, Rows, SparseRows
 from confide.erm.coded_rows import CodedRows, intervals_of, only_bytes, unchangeable
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, RowBound, canonical, scaled_to_norm, with_entries
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_list, is_number
 
 _BAND_GROUPS = 16
 """Number of groups whose sums one product computes: small enough for wide rows, and large enough for usual schemas."""
@@ -67,7 +67,7 @@ class GroupBound:
     def __post_init__(self) -> None:
         for name, kind, change in (("sizes", Integral, int), ("scales", Real, float), ("linked", bool, bool)):
             values = getattr(self, name)
-            values = tuple(values) if isinstance(values, Iterable) else (None,)
+            values = tuple(values) if is_list(values) else (None,)
             if not all(isinstance(value, kind) and isinstance(value, bool) == (kind is bool) for value in values):
                 raise ParameterError("a GroupBound needs whole numbers as sizes, numbers as scales and bools as `linked`.")
             object.__setattr__(self, name, tuple(map(change, values)))
@@ -236,7 +236,7 @@ def BoxBound(limits: Iterable[float]) -> GroupBound:  # noqa: N802 - a kind of b
     ParameterError
         If a limit is not a positive number between 2^-300 and 2^300.
     """
-    scales = tuple(limits) if isinstance(limits, Iterable) else ()
-    if not scales or not all(isinstance(scale, Real) and SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in scales):
+    scales = tuple(limits) if is_list(limits) else ()
+    if not scales or not all(is_number(scale) and SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in scales):
         raise ParameterError("a BoxBound needs a limit for each column, a positive number between 2^-300 and 2^300.")
     return GroupBound((1,) * len(scales), scales)

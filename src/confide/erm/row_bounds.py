@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.sparse import csr_array, issparse
 
 from confide.array_types import Array, Rows, SparseRows
 from confide.erm.coded_rows import CodedRows, JoinedRows, unchangeable
-from confide.errors import ParameterError
+from confide.errors import ParameterError, as_float
 
 SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
@@ -67,12 +66,11 @@ class BallBound:
     l2_norm: float = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        # A number of NumPy is compared in its own precision, in which the smallest bound may be 0.
-        norm = self.norm.item() if isinstance(self.norm, np.generic) else self.norm
-        ok = isinstance(norm, Real) and not isinstance(norm, bool)
-        if not ok or not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
+        # A number of NumPy would be compared in its own precision, in which the smallest bound may be 0.
+        norm = as_float(self.norm)
+        if not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
             raise ParameterError("a row norm must be a number between 2^-300 and 2^300, or inf when the budget is inf.")
-        object.__setattr__(self, "norm", float(norm))
+        object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "l2_norm", self.norm)
 
     def check_width(self, n_features: int) -> None:

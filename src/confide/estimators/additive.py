@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from confide.array_types import Array
+from confide.array_types import Array, as_array
 from confide.effects.effects import Contrast, Effect
 from confide.effects.monotone import checked_monotone
 from confide.effects.picture import Display, Pen, draw_effects
 from confide.erm.losses import LogisticHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
-from confide.errors import ParameterError, SchemaError, is_whole
+from confide.errors import ParameterError, SchemaError, checked_count, is_list, is_text, is_whole
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel, names_of_plan
 from confide.estimators.parameters import AdditiveParameters, IntervalsParameter, MeanParameter, PenaltyParameter, estimator
@@ -25,6 +25,7 @@ from confide.estimators.released import effects_of
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.inference.intervals import checked_level
 from confide.intake import parameters
 from confide.intake.penalties import GivenForm, checked_penalty
 from confide.known_words import listed, listed_unknown, suggestion
@@ -115,10 +116,11 @@ class EffectsDisplay(Display):
         """
         effects = effects_of(estimator)
         names = effects.encoder.schema.column_names
-        wanted = names if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
-        if not wanted or any(name not in names for name in wanted):
+        wanted = names if columns is None else tuple(columns) if is_list(columns) else (columns,)
+        if not wanted or any(not is_text(name) or name not in names for name in wanted):
             raise ParameterError(f"columns must be some of the model's columns, which are {listed(names)}.")
         effects.check_label(label)
+        level = checked_level(level)
         by_name = {
             effect.name: effect for effect in effects.with_bands(level) if len(effect.columns) == 1 and effect.label == label
         }
@@ -245,7 +247,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         """
         if n_rows is None and self.n_rows_bounds is None:
             raise ParameterError("give n_rows, the number of rows: the number of knots depends on it.")
-        count = partial(parameters.checked_count, "n_rows", n_rows)
+        count = partial(checked_count, "n_rows", n_rows)
         return self._schema_of(lambda schema: schema, partial(names_of_plan, n_features), count)
 
     def _schema_of(
@@ -271,7 +273,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
         public_count = count if n_rows_is_public else None
         # Monotone curves, and penalties that know knots, are for curves alone.
-        may_bend = not self.monotone and getattr(self, "penalty", None) is None
+        may_bend = not checked_monotone(self.monotone, described) and getattr(self, "penalty", None) is None
         curves = with_chosen_knots(described, self._settings_of_choice, public_count, may_bend=may_bend)
         return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
 
@@ -311,10 +313,7 @@ def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]
     if isinstance(bounds, Mapping):
         pairs, titles = list(bounds.values()), tuple(map(str, bounds))
     else:
-        try:
-            table: Any = np.asarray(bounds, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError(message) from None
+        table: Any = as_array(bounds, np.float64)
         if table.shape == (2,):
             titles = names(None)
             pairs = [table] * len(titles)
@@ -327,7 +326,7 @@ def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]
             raise ParameterError(message)
     try:
         columns = tuple(NumberColumn(name, float(low), float(high)) for name, (low, high) in zip(titles, pairs, strict=True))
-    except (SchemaError, TypeError, ValueError):
+    except (SchemaError, TypeError, ValueError, OverflowError):
         raise ParameterError(message) from None
     return Schema(columns)
 
@@ -529,25 +528,28 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
     intercept_scaling: float | str = "auto"
 
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        if self.loss == "squared" and sample_weight is not None:
+        if self._chosen_loss == "squared" and sample_weight is not None:
             raise ParameterError("loss='squared' takes no weights of rows; leave sample_weight out, or take loss='huber'.")
         return super()._train(X, y, sample_weight)
 
     @property
+    def _chosen_loss(self) -> str:
+        return checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
+
+    @property
     def _has_counts(self) -> bool:
-        return bool(self.loss == "poisson")
+        return self._chosen_loss == "poisson"
 
     @property
     def _mechanisms(self) -> tuple[str, ...]:  # type: ignore[override]  # what is allowed depends on the loss
-        return MECHANISMS_OF_LEAST_SQUARES if self.loss == "squared" else super()._mechanisms
+        return MECHANISMS_OF_LEAST_SQUARES if self._chosen_loss == "squared" else super()._mechanisms
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
-        checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
-        if self.inference_share != 0.0 and self.loss == "squared":
+        if self._chosen_loss == "squared" and self.inference_share != 0.0:
             raise ParameterError(
                 "there are no intervals with loss='squared': set inference_share to 0, or take loss='huber' or 'poisson'."
             )
-        if self.loss == "squared":
+        if self._chosen_loss == "squared":
             return squared_error(self._target(encoder).bound)
         return super()._minimised(encoder)
 

@@ -136,11 +136,11 @@ class CoefficientIntervals:
             If nothing was released for intervals, or the target is unknown or not available.
         """
         if self._interest is not None:
-            if target not in (None, "unregularised"):
+            if target is not None and checked_target(target) != "unregularised":
                 raise ParameterError("intervals for interest are for coefficients without a ridge: leave target out.")
             return uncertainty_of_interest(self._interest)
         self._refuse_single_weights()
-        return self._known_evidence().uncertainty(target or _USUAL_TARGET)
+        return self._known_evidence().uncertainty(_USUAL_TARGET if target is None else target)
 
     def conf_int(self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False) -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
@@ -239,7 +239,7 @@ class CoefficientIntervals:
             named = [NamedUnit(one.name, one.unit, one.columns, one.span) for one in self._interest.combinations]
             facts = {"shown_units": shown, "ratio": ratio_of_scores(self)}
             return self._table_of_interest(self.uncertainty(target), named, level, adjust, **facts)
-        target = target or _USUAL_TARGET
+        target = _USUAL_TARGET if target is None else checked_target(target)
         named, combinations = self._combinations(shown)
         if shown == "encoded" and adjust is None:
             known = self.uncertainty(target)
@@ -377,7 +377,8 @@ class CoefficientIntervals:
             raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
         named, combinations = self._combinations(checked_units(units, self._encoder))
         names = [coefficient.name for coefficient in named]
-        return pd.DataFrame(self._errors_of(combinations, target or _USUAL_TARGET)[0].covariance, index=names, columns=names)
+        errors = self._errors_of(combinations, _USUAL_TARGET if target is None else target)[0]
+        return pd.DataFrame(errors.covariance, index=names, columns=names)
 
     def predict_interval(self, X: Any, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals of the means that the model predicts for rows, on the scale of the target.

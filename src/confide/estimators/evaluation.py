@@ -17,7 +17,7 @@ import numpy as np
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
 from confide.data.arrays import CheckedSource
-from confide.errors import ParameterError, checked_flag, is_number, is_whole
+from confide.errors import ParameterError, as_float, checked_flag, is_whole
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model, released_model
 from confide.estimators.regression import LinearRegressor
@@ -302,11 +302,11 @@ def _scorer(model: PrivateLinearModel, column: CategoryColumn | None, n_groups: 
 def _checked_clip(model: PrivateLinearModel, clip: Any) -> float | None:
     if clip is None:
         return None
-    if not is_number(clip) or not 0.0 < clip < math.inf:
+    if not 0.0 < (limit := as_float(clip)) < math.inf:
         raise ParameterError("clip must be a positive number: the largest loss or absolute error of a row that counts.")
     if isinstance(model, LinearClassifier) and not model._link.has_probabilities:
         raise ParameterError("this model gives no probabilities, so it has no log loss to be clipped; leave clip out.")
-    return float(clip)
+    return limit
 
 
 def _layout(
@@ -435,7 +435,7 @@ def evaluate(
             "evaluate releases noisy counts of these rows, so give their price: budget=0.5, or budget=confide.ApproxDP(0.5, "
             "1e-6), and ledger= to charge it. Nothing was charged."
         )
-    checked_level(level)
+    level = checked_level(level)
     allows_hidden = checked_flag("allow_hidden", allow_hidden)
     asked = OwnRelease.of("evaluate", budget, neighbours, max_rows_per_person, ledger, random_state)
     whom: Any = {"neighbours": asked.neighbours, "rows_per_person": asked.most_rows}

@@ -34,7 +34,7 @@ from confide.callers import calls, steps_outside
 from confide.data.arrays import Blocks, MappedBlocks
 from confide.erm.penalties import StronglyConvex
 from confide.erm.row_bounds import RowBound
-from confide.errors import BudgetWarning, ParameterError
+from confide.errors import BudgetWarning, ParameterError, checked_count
 from confide.estimators.coefficients import CoefficientIntervals, checked_interest
 from confide.estimators.parameters import ModelParameters
 from confide.estimators.pipelines import pipeline_of
@@ -340,7 +340,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
         schema = self._schema_of_plan(n_rows, n_features)
         encoder = parameters.checked_schema(schema)
-        chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
+        chosen = self._with_chosen_features(encoder, partial(checked_count, "n_rows", n_rows))
         names = partial(self._names_of_plan, n_features)
         settings = chosen._settings(encoder, set_aside=set_aside, names=names).for_classes(n_classes)
         if self.schema is None and schema is not None:
@@ -358,7 +358,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ModelParamet
 
     def _schema_of_plan(self, n_rows: int | None, n_features: int | None) -> Schema | None:
         """The schema by which so many rows would be read and encoded."""
-        count = partial(parameters.checked_count, "n_rows", n_rows)
+        count = partial(checked_count, "n_rows", n_rows)
         return self._schema_of(lambda schema: schema, partial(names_of_plan, n_features), count)
 
     def _schema_of(
@@ -700,7 +700,7 @@ def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str,
     """
     if n_features is None and n_described is None:
         raise ParameterError("bounds=(low, high) are for all columns of an array, so give n_features, their number.")
-    count = parameters.checked_count("n_features", n_described if n_features is None else n_features)
+    count = checked_count("n_features", n_described if n_features is None else n_features)
     if count > _MOST_NAMED_COLUMNS:
         raise ParameterError(
             f"columns that have names, or bounds, may be {_MOST_NAMED_COLUMNS:,} at most; n_features is more."
@@ -715,7 +715,11 @@ def released_model(model: PrivateLinearModel) -> ReleasedModel:
     ------
     NotFittedError
         If the model is not fitted.
+    ParameterError
+        If it is no linear model of confide.
     """
+    if not isinstance(model, PrivateLinearModel):
+        raise ParameterError("this needs a fitted linear model of confide, or one that confide.load read.")
     check_is_fitted(model)
     scoring = LinearModel(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), model._row_bound)
     return ReleasedModel(

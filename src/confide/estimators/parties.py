@@ -46,7 +46,7 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     """
     try:
         given = checked_input(X, y)
-        schema = given.schema_for(estimator.schema)
+        schema = given.schema_for(getattr(estimator, "schema", None))
         if schema is None:
             raise ParameterError(
                 "parties need a schema, and this estimator has none: without a schema, parties could read the same columns "

@@ -32,6 +32,8 @@ from confide.features.columns import (
 )
 from confide.features.schema import Schema
 from confide.features.toml_form import toml_text
+from confide.inference.intervals import checked_level
+from confide.intake.parameters import checked_schema
 from confide.known_words import suggest_keywords_of
 from confide.privacy.budgets import Budget, Neighbours, share_of
 from confide.privacy.events import Event
@@ -116,7 +118,7 @@ class PrivateBounds:
         A number is so many rows off if so many would have to change for the quantile to lie between it and the next
         candidate. What lies between two neighbouring candidates is not counted here. 0 if there are no quantiles.
         """
-        return 0.0 if self.plan is None else rows_off(self.plan, level)
+        return 0.0 if self.plan is None else rows_off(self.plan, checked_level(level))
 
     @property
     def rows_needed(self) -> int:
@@ -260,6 +262,7 @@ def private_bounds(
             "private_bounds releases quantiles of columns between public outer bounds, so name the columns and give a "
             "price: private_bounds(rows, {'age': (0, 150)}, budget=0.2). Nothing was charged."
         )
+    checked_schema(schema)
     asked = OwnRelease.of("private bounds", budget, neighbours, max_rows_per_person, ledger, random_state)
     described, shares = _described(columns, schema), _checked_quantiles(quantiles)
     numbers, unlisted = _numbers(described), [column.name for column in described if not column.is_number]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.array_types import Array
 from confide.budget_warnings import cautions, of_many_classes, tell_of_unknown_size, warn
-from confide.errors import AccuracyWarning, ParameterError, as_float
+from confide.errors import AccuracyWarning, ParameterError, as_float, checked_count
 from confide.estimators.linear_classifier import LinearClassifier, labels_given
 from confide.estimators.linear_model import TellsOfRepeatedFits, WeightsOfRows, sample_weight_of
 from confide.estimators.parameters import AdviceOnParameters, advice_on, estimator
@@ -282,7 +283,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         for model in candidates:
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
             model.set_params(budget=budget)
-            count = partial(parameters.checked_count, "n_rows", n_rows)
+            count = partial(checked_count, "n_rows", n_rows)
             model._take_choices(model._schema_of_plan(n_rows, n_features), count)
         # If the schema was made of bounds, the number of columns was used for it.
         is_used = not has_schema and candidates[0].schema is not None
@@ -290,7 +291,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
 
     def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: PublicNumbers) -> SearchPlan:
         method = checked_choice("method", self.method, METHODS)
-        parameters.checked_count("n_rows", n_rows)
+        checked_count("n_rows", n_rows)
         least = len(candidates) + 1 if method in METHODS[1:3] else 2
         if n_rows < least:
             # scikit-learn's checks look for the words "1 sample" in a refusal of a single row.
@@ -573,10 +574,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             )
         if len(getattr(estimator, "interest", None) or ()):
             raise ParameterError("intervals are not valid after a choice among models: leave interest out of a search.")
-        try:
+        grid: list[Any] = []
+        with suppress(TypeError, ValueError):
             grid = list(ParameterGrid(self.param_grid))
-        except (TypeError, ValueError):
-            grid = []
         if not grid:
             raise ParameterError("param_grid must be a dict of parameter names and lists of values, or a list of dicts.")
         names = {name for point in grid for name in point}

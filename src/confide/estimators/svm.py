@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.errors import ParameterError, as_float
+from confide.errors import ParameterError, as_float, checked_count
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
 from confide.estimators.parameters import (
@@ -60,11 +60,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
                 "loss='huber_hinge' with a small smoothing, such as 0.05."
             ),
         )
-    try:
-        half_width = as_float(smoothing)
-        loss = _LOSSES[name](half_width)
-    except (TypeError, ValueError):
-        raise ParameterError("smoothing must be a positive finite number.") from None
+    loss = _LOSSES[name](half_width := as_float(smoothing))
     if loss.constants.joint is not None and half_width < _NARROWEST:
         raise ParameterError(
             f"smoothing must be at least 2^-12, about 0.00025, and is {half_width:g}: a fit takes longer if the joint is "
@@ -254,7 +250,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
 
     def _has_columns_alone(self, encoder: Encoder | None) -> bool:
         """Whether the model has no features."""
-        if is_automatic(self.n_features) or isinstance(self.n_features, bool) or self.n_features != 0:
+        if as_float(self.n_features) != 0.0:
             return False
         if encoder is None:
             raise ParameterError(
@@ -361,7 +357,7 @@ class KernelSVC(IntervalsParameter, LinearClassifier):
         1000
         """
         encoder = parameters.checked_schema(self.schema)
-        chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
+        chosen = self._with_chosen_features(encoder, partial(checked_count, "n_rows", n_rows))
         columns = parameters.checked_shape(n_rows, n_features, encoder, chosen._settings(encoder).n_rows_bounds)
         return _features_in(chosen._fourier_map(columns, encoder))
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide.array_types import Array
-from confide.errors import ParameterError
+from confide.errors import ParameterError, is_text
 from confide.evaluations.tables import ClassTables, Layout, NumberTables
 from confide.inference.forecast import rounded, rows_to_be_known
 from confide.inference.intervals import level_of_each
@@ -140,9 +140,9 @@ class TablesEvaluation(ABC):
             If there is no such rate or group.
         """
         groups = self.by_group
-        if first not in groups or second not in groups or first == second:
+        if not all(is_text(group) and group in groups for group in (first, second)) or first == second:
             raise ParameterError(f"first and second must be two different groups out of {', '.join(groups) or 'none'}.")
-        if rate not in groups[first]:
+        if not is_text(rate) or rate not in groups[first]:
             raise ParameterError(f"rate must be one of {', '.join(groups[first])}{suggestion(rate, groups[first])}.")
         return difference_of(groups[first][rate], groups[second][rate])
 

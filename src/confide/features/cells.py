@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.array_types import Array, Indices, Labels, Targets
-from confide.errors import InputError, is_text
+from confide.errors import InputError, is_list, is_text
 from confide.features.canonical_labels import MISSING_WORDS, Label, canonical_label, is_missing
 
 NOT_NUMBERS = (
@@ -210,10 +210,8 @@ def labels_of(
         If a value has no form.
     """
     distinct, positions = _distinct(what, cells, _as_arrow(cells))
-    try:
+    with suppress(TypeError, ValueError):  # a value that cannot be a label, or an integer of thousands of digits
         return [form(value) for value in distinct], positions
-    except (TypeError, ValueError):  # a value that cannot be a label, or an integer of thousands of digits
-        pass
     raise _not_labels(what)
 
 
@@ -417,7 +415,8 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True, what: str = "
         If it is not one column of labels, or a label is missing or is none of the classes. The message holds no cell.
     """
     shape = getattr(values, "shape", (0,))
-    if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__") or len(shape) != 1:
+    is_column = is_list(values) and not isinstance(values, Set) and hasattr(values, "__len__") and len(shape) == 1
+    if not is_column:
         raise InputError(f"{what} must be one column: a Series, a one-dimensional array or a list.")
     if len(values) == 0:
         raise InputError(f"{what}: there are none; give one for each row.")

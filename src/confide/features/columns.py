@@ -123,7 +123,7 @@ class NumberColumn:
             raise SchemaError(f"{where}: a number is an atom and a code for missing cells; keep it in one of the lists.")
 
     def _check_scale(self, where: str) -> None:
-        if self.scale not in SCALES:
+        if not is_text(self.scale) or self.scale not in SCALES:
             raise SchemaError(f'{where}: scale must be "linear", "log" or "log10"{suggestion(self.scale, SCALES)}.')
         if self.scale != "log10":
             return

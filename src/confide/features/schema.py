@@ -147,10 +147,6 @@ class Interaction:
         names = listed_by(name, "a list of names", "the name of a column")(
             "interact: the columns of an interaction", self.columns
         )
-        if len(set(names)) != len(names) or len(names) < (1 if self.knots else 2):
-            raise SchemaError(
-                "interact: each list needs two or more names of columns, all different; or one name of a number, with knots."
-            )
         must = (
             f"a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers enter as they are encoded beside the products"
         )
@@ -158,6 +154,10 @@ class Interaction:
         scale = partial(checked_number, low=SMALLEST_SCALE, high=1.0, shown="2^-20 to 1", refusal=SchemaError)
         object.__setattr__(self, "columns", names)
         keep(self, f"interact: {' and '.join(names)}: ", knots=optional(knots), scale=scale)
+        if len(set(names)) != len(names) or len(names) < (1 if self.knots else 2):
+            raise SchemaError(
+                "interact: each list needs two or more names of columns, all different; or one name of a number, with knots."
+            )
 
     @property
     def title(self) -> str:

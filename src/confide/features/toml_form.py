@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -46,7 +47,7 @@ def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def refuse_address(path: object) -> None:
-    """Refuse the address of a file elsewhere, such as s3://bucket/people.parquet, where a path is expected.
+    """Refuse what is no path, and the address of a file elsewhere, such as s3://bucket/people.parquet.
 
     Parameters
     ----------
@@ -55,8 +56,13 @@ def refuse_address(path: object) -> None:
     Raises
     ------
     FileError
-        If it begins as addresses do.
+        If it begins as addresses do, is neither text nor a path, or no file can have this name.
     """
+    is_name = False
+    with suppress(UnicodeEncodeError):
+        is_name = is_path(path) and b"\0" not in os.fsencode(path)
+    if not is_name:
+        raise FileError("a file is named by its path: give text that the name of a file can be, or a pathlib.Path.")
     match = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path))
     if match is None:
         return

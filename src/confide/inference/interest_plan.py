@@ -306,9 +306,10 @@ class InterestPlan:
     def refusal(self, instead: str) -> ParameterError:
         """What to say where it does not, with what would do instead."""
         return ParameterError(
-            f"intervals for interest would not be trustworthy: the noise on the curvature would be {self.hidden:.2g} of "
-            f"what typical rows add to it, where {self.largest_hidden:g} is allowed. Above that it often hides how one "
-            f"column differs from the others, and that shows only after the charge. {instead}{self.facts.design.advice}"
+            f"intervals for interest would not be trustworthy: the noise on the curvature would be "
+            f"{np.ceil(1e3 * self.hidden) / 1e3:g} of what typical rows add to it, where {self.largest_hidden:g} is "
+            f"allowed. Above that it often hides how columns differ, and that shows only after the charge. "
+            f"{instead}{self.facts.design.advice}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -35,7 +35,8 @@ from scipy.special import gammaincinv, ndtr, ndtri
 from confide.array_types import Array, Indices
 from confide.errors import ParameterError, as_float
 from confide.inference.sampling_design import INDEPENDENT, SamplingDesign, read_fields, written_fields
-from confide.known_words import suggest_keywords_of, words_of
+from confide.known_words import suggest_keywords_of
+from confide.parameters import checked_choice
 from confide.privacy.bundles import Bundles
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.moments import Moments, directions_of
@@ -748,9 +749,7 @@ def checked_level(level: float) -> float:
 
 def checked_target(target: str) -> str:
     """The target. Raises ParameterError unless it is one of `TARGETS`."""
-    if target not in TARGETS:
-        raise ParameterError(f"target must be one of {words_of(TARGETS, target)}.")
-    return target
+    return checked_choice("target", target, TARGETS)
 
 
 def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from confide.array_types import Array
-from confide.errors import ParameterError, as_float, is_number, lacking
+from confide.errors import ParameterError, as_float, checked_axes, is_text, lacking
 from confide.guarantee import Guarantee
 from confide.inference.intervals import JointUncertainty, Uncertainty, checked_level
 from confide.inference.rates import UNKNOWN, Interval, json_form, readable
@@ -54,16 +54,15 @@ def checked_method(method: Any, known: tuple[str, ...] = METHODS) -> str:
     ParameterError
         If it is none of those that are known here.
     """
-    if isinstance(method, str) and method in known:
+    if is_text(method) and method in known:
         return method
     listed = ", ".join(f'"{name}"' for name in known)
-    if method in METHODS:
+    if is_text(method) and method in METHODS:
         raise ParameterError(
             f'"{method}" needs to know how the tests depend on each other, which is not known over several releases from '
             f"the same rows. These methods hold under any dependence: {listed}."
         )
-    near = suggestion(method, known) if isinstance(method, str) else ""
-    raise ParameterError(f"the method of correction must be one of {listed}{near}.")
+    raise ParameterError(f"the method of correction must be one of {listed}{suggestion(method, known)}.")
 
 
 def adjusted_p_values(p_values: ArrayLike, method: str) -> Array:
@@ -558,7 +557,8 @@ class CoefficientTable:
         """
         import pandas as pd
 
-        if not is_number(size) or not is_number(power) or not 0.0 < size < power < 1.0:
+        size, power = as_float(size), as_float(power)
+        if not 0.0 < size < power < 1.0:
             raise ParameterError("size and power must be probabilities with 0 < size < power < 1, such as 0.05 and 0.8.")
         of_each = size / max(1, len(self._family)) if self.adjust else size
         smallest = [errors_found(of_each, power) * one.total_error for one in self._family]
@@ -608,7 +608,7 @@ class CoefficientTable:
             from matplotlib import pyplot as plt
         except ImportError:
             raise lacking("plot", "Matplotlib", "plot") from None
-        if ax is None:
+        if checked_axes("ax", ax) is None:
             _, ax = plt.subplots(figsize=(7.0, 1.6 + 0.3 * len(self.coefficients)), layout="constrained")
         quantile = float(ndtri(0.5 + 0.5 * self.level))
         places = range(len(self.coefficients), 0, -1)

@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.utils.validation import assert_all_finite, validate_data
 
-from confide.array_types import Array, Indices, Targets
+from confide.array_types import Array, Indices, Targets, as_array
 from confide.callers import steps_outside
 from confide.data.arrays import ArrayBlocks, Blocks, EncodedBlocks
 from confide.erm.row_bounds import canonical
@@ -108,7 +108,7 @@ def names_of_columns(X: Any) -> tuple[str, ...]:
         return names
     if issparse(X):
         raise InputTypeError("X is a sparse matrix, and a dense array is needed. Pass X.toarray() if it fits in memory.")
-    array = _array(X)
+    array = as_array(X)
     _refuse_unusable(array)
     if array.shape[1] == 0:
         raise InputError("Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
@@ -179,7 +179,7 @@ def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: boo
         dtype = np.float32 if set(map(str, table.schema.values())) == {"Float32"} else dtype
     else:
         # Convert once, for every step that follows: an object that only claims to be an array may change between readings.
-        X = _array(X)
+        X = as_array(X)
         _refuse_unusable(X)
     message = "X could not be read as an array (rows, features) of real numbers. Give numbers, or a schema for raw columns."
     try:
@@ -294,17 +294,9 @@ def _refuse_cells_as_names(names: Any) -> None:
         )
 
 
-def _array(values: Any) -> Any:
-    """The values as an array. If they are no array, an empty array of text, which the caller refuses."""
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError):
-        return np.empty(0, dtype=np.str_)
-
-
 def _refuse_unusable(X: Any) -> None:
     """Refuse by type and shape, before X reaches code whose messages may print an array."""
-    array = _array(X)
+    array = as_array(X)
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: X must hold real numbers.")
     is_number = array.dtype.kind in "fiub"
@@ -342,12 +334,9 @@ def weights_of(sample_weight: Any, n_rows: int) -> Any:
 
 def weight_array(sample_weight: Any) -> Array:
     """The weights as an array of numbers, converted once. If they are no numbers, an empty array, which is refused later."""
-    try:
-        # Conversion would drop a mask or imaginary parts without a word, so such arrays are refused too.
-        given = np.empty(0) if np.ma.isMaskedArray(sample_weight) else np.asarray(sample_weight)
-        return np.empty(0) if np.iscomplexobj(given) else given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.empty(0)
+    # Conversion would drop a mask or imaginary parts without a word, so such arrays are refused too.
+    given = np.empty(0) if np.ma.isMaskedArray(sample_weight) else as_array(sample_weight)
+    return np.empty(0) if np.iscomplexobj(given) else np.array(as_array(given, np.float64))
 
 
 def row_weights_of(

@@ -8,7 +8,7 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
-from confide.errors import ParameterError, is_number, is_whole
+from confide.errors import ParameterError, as_float, checked_count, is_list, is_number, is_whole
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema, Target
 from confide.intake.targets import Numbers
@@ -16,7 +16,6 @@ from confide.known_words import listed, listed_unknown
 from confide.parameters import PARAMETERS, checked
 from confide.privacy.budgets import Budget, Neighbours
 
-_MOST_ROWS = 10**15
 _LARGEST_SAMPLE_WEIGHT = 1e9
 
 
@@ -154,8 +153,8 @@ def checked_target_range(
     may_shift : whether a fit may subtract a public number from all targets and add it to the intercept
     """
     declared = None if target is None else target.bounds
-    if ends != (None, None):
-        first, last = (end if is_number(end) else math.nan for end in ends)
+    if any(end is not None for end in ends):
+        first, last = map(as_float, ends)
         if not -LARGEST_BOUND <= first < last <= LARGEST_BOUND:
             raise ParameterError(
                 "target_low and target_high must both be given, as finite numbers, target_low below target_high. Targets "
@@ -164,7 +163,7 @@ def checked_target_range(
         if declared is not None or target_bound is not None:
             other = "the schema has the bounds of its target" if declared is not None else "target_bound is given too"
             raise ParameterError(f"target_low and target_high are not needed: {other}. Leave one of the two out.")
-        declared = float(first), float(last)
+        declared = first, last
     if declared is None:
         bound = checked_target_bound(target_bound)
         return Numbers.within(0.0 if counts else -bound, bound, are_counts=counts)
@@ -193,13 +192,10 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
             )
         return None
     message = "add-or-remove-one needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high <= 10^15."
-    try:
-        low, high = n_rows_bounds
-    except (TypeError, ValueError):
-        raise ParameterError(message) from None
-    if not is_whole(low) or not is_whole(high) or not 1 <= low <= high <= _MOST_ROWS:
+    ends = tuple(n_rows_bounds) if is_list(n_rows_bounds) else ()
+    if len(ends) != 2 or not all(map(is_whole, ends)) or not 1 <= ends[0] <= ends[1] <= 10**15:
         raise ParameterError(message)
-    return int(low), int(high)
+    return int(ends[0]), int(ends[1])
 
 
 def declared_weights(
@@ -272,7 +268,7 @@ def checked_ledger(ledger: Any) -> Batch | Ledger | None:
 def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_bounds: tuple[int, int] | None) -> int:
     """The number of columns for a plan, which follows from a schema if there is one. The number of rows is checked too."""
     if encoder is not None:
-        if n_features not in (None, encoder.n_features):
+        if n_features is not None and as_float(n_features) != encoder.n_features:
             raise ParameterError(
                 f"n_features follows from the schema, which has {encoder.n_features} encoded columns; leave n_features out."
             )
@@ -280,10 +276,3 @@ def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_
     if n_rows is not None or not n_rows_bounds:
         checked_count("n_rows", n_rows)
     return checked_count("n_features", n_features)
-
-
-def checked_count(name: str, value: Any) -> int:
-    """A number of rows or of columns for a plan."""
-    if not is_whole(value) or value < 1:
-        raise ParameterError(f"{name} must be a whole number of at least 1.")
-    return int(value)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide.array_types import Array
+from confide.array_types import Array, as_array
 from confide.erm.penalties import StronglyConvex
 from confide.errors import ParameterError
 from confide.features.codes import ColumnEncoding
@@ -238,11 +238,9 @@ def _number(text: str) -> float:
 
 def _entries(given: Any) -> Array:
     """Strengths (d,), or a symmetric matrix (d, d)."""
-    try:
-        # NumPy would drop imaginary parts and masks.
-        entries = np.empty(0) if np.iscomplexobj(given) or np.ma.is_masked(given) else np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        entries = np.empty(0)
+    # NumPy would drop imaginary parts and masks.
+    is_other = np.iscomplexobj(given) or np.ma.is_masked(given)
+    entries: Array = np.array([] if is_other else as_array(given, np.float64))
     is_matrix = entries.ndim == 2 and entries.shape[0] == entries.shape[1] <= _MOST_COLUMNS
     if not entries.size or not (entries.ndim == 1 or is_matrix) or not np.isfinite(entries).all():
         raise ParameterError(

@@ -355,7 +355,8 @@ def _schema_with_target(schema: Schema | None, labels: object, target: object) -
 
 def checked_cache(folder: str | os.PathLike[str]) -> Path:
     """The folder for encoded rows, which exists."""
-    refuse_address(folder)
+    if is_path(folder):
+        refuse_address(folder)
     if not is_path(folder) or not Path(folder).is_dir():
         raise ParameterError(f"cache is not a folder that exists: {folder}. Make it, or leave cache out.")
     return Path(folder).absolute()

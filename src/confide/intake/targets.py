@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import column_or_1d
 
-from confide.array_types import Array, Targets
+from confide.array_types import Array, Targets, as_array
 from confide.budget_warnings import UNDECLARED_LABELS, warn
 from confide.data.partitions import OpenedRows
-from confide.errors import InputError, InputTypeError, ParameterError
+from confide.errors import InputError, InputTypeError, ParameterError, is_list
 from confide.features.canonical_labels import Label
 from confide.features.cells import (
     DIFFERENT_NUMBERS_OF_ROWS,
@@ -217,12 +217,9 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Label, ...] | 
     elif target is not None:
         raise ParameterError("the schema already declares the labels of its target; leave `classes` out.")
     message = f"classes must be a list of 2 to {MOST_CLASSES} different labels of one type, for example classes=[0, 1]."
-    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+    if not is_list(classes):
         raise ParameterError(message)
-    try:
-        values = np.array(list(classes))
-    except ValueError:
-        raise ParameterError(message) from None
+    values = as_array(list(classes))
     if (
         values.ndim != 1
         or values.dtype.kind not in "fiubUS"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.array_types import as_array
 from confide.errors import ParameterError
 from confide.features.canonical_labels import Label
 from confide.features.checks import which_attempt
@@ -74,11 +75,7 @@ class Prior:
             "a prior of coefficients is a pair (coef, intercept): one number for each column as it enters the fit, or a row "
             "of them for each of several classes, and one intercept for each row; all finite."
         )
-        try:
-            weights, constants = np.atleast_2d(np.array(coef, dtype=np.float64)), np.array(intercept, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError(message) from None
-        constants = np.atleast_1d(constants)
+        weights, constants = np.atleast_2d(as_array(coef, np.float64)), np.atleast_1d(as_array(intercept, np.float64))
         is_finite = bool(np.isfinite(weights).all() and np.isfinite(constants).all())
         if weights.ndim != 2 or constants.shape != weights.shape[:1] or not weights.size or not is_finite:
             raise ParameterError(message)

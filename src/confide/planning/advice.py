@@ -563,4 +563,4 @@ def _named(names: list[str]) -> str:
 
 def _two_digits(number: float) -> int:
     size = int(10 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1))
-    return round(number / size) * size
+    return math.ceil(number / size - 1e-9) * size

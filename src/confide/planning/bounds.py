@@ -26,7 +26,7 @@ from scipy import optimize, special, stats
 
 from confide.array_types import Array
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.planning.made_up_fits import estimator_with, estimator_without_shares
+from confide.planning.made_up_fits import estimator_with, estimator_without_shares, parameters_of
 from confide.planning.simulation import check_arguments
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeNoise
@@ -708,7 +708,7 @@ def _cost_of_moved_scores(plan: Plan, along: float) -> float:
 
 def _first_alpha(estimator: Any, n_rows: int, n_features: int | None, reference_norm: float, failure: float) -> float:
     """The best alpha if noise and rows pulled by their quantiles: their sum over the norm of the weights."""
-    parameters = estimator.get_params(deep=False)
+    parameters = parameters_of(estimator)
     if parameters.get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE and not parameters.get("n_rows_bounds"):
         raise ParameterError("under add-or-remove-one give n_rows_bounds.")
     alpha = 1.0

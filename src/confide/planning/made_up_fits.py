@@ -18,6 +18,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from inspect import isclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from scipy.special import ndtr, ndtri, softmax
 from confide.array_types import Array
 from confide.budget_warnings import of_made_up_rows
 from confide.erm.group_bounds import groups_of
+from confide.errors import ParameterError
 from confide.expected_noise import noise_in_rows
 from confide.features.canonical_labels import Label
 from confide.privacy.budgets import Budget, as_budget, with_amount
@@ -43,14 +45,27 @@ if TYPE_CHECKING:
 # Copies of estimators with other parameters, to ask what a plan would be with them.
 
 
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """The parameters of an estimator that makes plans.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    if isclass(estimator) or not hasattr(estimator, "plan") or not hasattr(estimator, "get_params"):
+        raise ParameterError("estimator must be an estimator of confide, such as LogisticRegression(1.0).")
+    return estimator.get_params(deep=False)  # type: ignore[no-any-return]  # estimators are of any type here
+
+
 def estimator_with(estimator: Any, **parameters: Any) -> Any:
     """A new estimator of the same kind, with these parameters replaced. The given one is not changed."""
-    return type(estimator)(**estimator.get_params(deep=False) | parameters)
+    return type(estimator)(**parameters_of(estimator) | parameters)
 
 
 def estimator_without_shares(estimator: Any) -> Any:
     """The estimator, whose whole budget goes to the weights: no centre of the rows, and no mean that is matched."""
-    given = estimator.get_params(deep=False)
+    given = parameters_of(estimator)
     return estimator_with(estimator, **{name: False for name in ("centre", "match_mean") if name in given})
 
 

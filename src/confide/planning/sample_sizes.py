@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InsufficientRegularisation, ParameterError, checked_flag
-from confide.known_words import words_of
+from confide.parameters import checked_choice
 from confide.planning.bounds import (
     ExcessRiskBound,
     UtilityBound,
@@ -15,6 +15,7 @@ from confide.planning.bounds import (
     plan_without_centre,
     utility_bound,
 )
+from confide.planning.made_up_fits import parameters_of
 from confide.planning.simulation import check_arguments
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
@@ -85,9 +86,8 @@ def sample_size(
     """
     check_arguments(failure=failure, reference_norm=reference_norm, excess=excess)
     checked_flag("population", population)
-    if by not in BOUNDS:
-        raise ParameterError(f"by must be one of {words_of(BOUNDS, by)}.")
-    if estimator.get_params(deep=False).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
+    checked_choice("by", by, BOUNDS)
+    if parameters_of(estimator).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
         raise ParameterError(
             "sample_size needs neighbours='replace-one': the noise of add-or-remove-one depends on the declared "
             "n_rows_bounds, not on the number of rows. Use utility_bound on plans with the bounds that you consider."

@@ -34,11 +34,11 @@ from confide.erm.losses import Loss
 from confide.erm.objective import Objective, Objectives
 from confide.erm.penalties import RIDGE, Penalty
 from confide.erm.row_bounds import RowBound, norm_with_intercept
-from confide.errors import ParameterError, as_float, is_whole
+from confide.errors import ParameterError, as_float, checked_count, is_whole
 from confide.features.encoder import Encoder
 from confide.features.fourier import KERNELS
 from confide.inference.sampling_design import SamplingDesign
-from confide.known_words import words_of
+from confide.parameters import checked_choice
 from confide.plan_text import prior_of
 from confide.planning.made_up_fits import (
     Outcome,
@@ -68,15 +68,13 @@ def check_arguments(
     one, and all others are positive and finite.
     """
     for name, value in (whole or {}).items():
-        if not is_whole(value) or value < 1:
-            raise ParameterError(f"{name} must be a whole number of at least 1.")
+        checked_count(name, value)
     for name, number in positive.items():
         if not 0.0 < as_float(number) < math.inf:
             raise ParameterError(f"{name} must be a positive finite number.")
     if not 0.0 < as_float(failure) < 1.0:
         raise ParameterError("failure must be a number strictly between 0 and 1.")
-    if kernel not in KERNELS:
-        raise ParameterError(f"kernel must be one of {words_of(KERNELS, kernel)}.")
+    checked_choice("kernel", kernel, KERNELS)
 
 
 _N_ROWS = 6000

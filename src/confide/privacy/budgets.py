@@ -249,7 +249,7 @@ class ApproxDP(_Amounts):
         ParameterError
             If delta is smaller than the present one.
         """
-        if not delta >= self.delta:
+        if not as_float(delta) >= self.delta:
             raise ParameterError("an approximate guarantee cannot be turned into one with a smaller delta.")
         return ApproxDP(self.epsilon, delta)
 
@@ -292,9 +292,9 @@ class ZCDP(_Amounts):
         ParameterError
             If delta is outside its range.
         """
-        if not 0.0 < delta < 1.0:
+        if not 0.0 < (share := as_float(delta)) < 1.0:
             raise ParameterError("delta must lie strictly between 0 and 1.")
-        return ApproxDP.of_sum(concentrated_epsilon(self.rho, delta), delta)
+        return ApproxDP.of_sum(concentrated_epsilon(self.rho, share), share)
 
 
 Budget: TypeAlias = PureDP | ApproxDP | ZCDP

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral
 from typing import Any, TypeAlias
 
-from confide.errors import ParameterError
+from confide.errors import ParameterError, checked_count
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, as_budget, budget_from_dict
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.objective_account import GaussianObjective
@@ -139,9 +138,7 @@ def _log_cosh(x: float) -> float:
 
 def checked_rows(rows: Any) -> int:
     """The cap on rows of one person, if it is a whole number of at least 1, and no more than a table of charges can show."""
-    if isinstance(rows, bool) or not isinstance(rows, Integral) or not 1 <= int(rows) <= 10**9:
-        raise ParameterError("max_rows_per_person must be a whole number of at least 1, and at most 10^9.")
-    return int(rows)
+    return checked_count("max_rows_per_person", rows, digits=9)
 
 
 _MOST_EVENTS = 100_000

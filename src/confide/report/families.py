@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.accounting.ledger import Ledger
 from confide.accounting.records import DETAILS
-from confide.errors import ParameterError, is_number
+from confide.errors import ParameterError, as_float, is_list, is_mapping, is_number
 from confide.estimators.linear_model import PrivateLinearModel, checksum_of_model
 from confide.estimators.loading import load
 from confide.files import sha256_of
@@ -89,7 +89,7 @@ class Family:
 
     def rejected(self, size: float = 0.05) -> tuple[Hypothesis, ...]:
         """The hypotheses whose corrected p-value is at most `size`, which is strictly between 0 and 1."""
-        if not 0.0 < size < 1.0:
+        if not 0.0 < as_float(size) < 1.0:
             raise ParameterError("size must be a probability strictly between 0 and 1, such as 0.05.")
         return tuple(one for one in self.hypotheses if one.adjusted_p_value <= size)
 
@@ -218,7 +218,7 @@ def family(
         raise ParameterError("purpose chooses among the charges of a ledger: give the ledger too.")
     wanted: tuple[str, ...] | None = None
     if columns is not None:
-        wanted = () if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
+        wanted = tuple(columns) if is_list(columns) else ()
         if not wanted or not all(isinstance(name, str) for name in wanted):
             raise ParameterError("columns must be names of columns or coefficients, such as treatment.")
     given = _given(analyses, ledger is not None)
@@ -280,7 +280,7 @@ class _Member:
 
 def _given(analyses: Any, has_ledger: bool) -> tuple[_Member, ...]:
     """The analyses that the user gave, each with a name of its own."""
-    if isinstance(analyses, (str, os.PathLike, PrivateLinearModel)) or not isinstance(analyses, Iterable):
+    if not is_mapping(analyses) and not is_list(analyses):
         raise ParameterError(
             "analyses must be a mapping of names to models, files or p-values, or a list of models and files."
         )
@@ -297,7 +297,7 @@ def _member(key: Any, value: Any, place: int, has_ledger: bool) -> _Member:
         path = Path(value)
         return _Member(path.stem if key is None else str(key), load(path), sha256=sha256_of(path))
     if is_number(value):
-        if not 0.0 <= float(value) <= 1.0:
+        if not 0.0 <= as_float(value) <= 1.0:
             raise ParameterError("a p-value from elsewhere must be a number between 0 and 1.")
         if key is None or (has_ledger and not isinstance(key, int)):
             what = "the number of its charge in the ledger" if has_ledger else "a name"

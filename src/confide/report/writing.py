@@ -14,8 +14,9 @@ from typing import Any
 from confide.accounting.ledger import Ledger
 from confide.errors import FileError, ParameterError
 from confide.estimators.linear_model import document_of_model
+from confide.features.toml_form import refuse_address
 from confide.files import check_output, document_text, new_file, write_text
-from confide.known_words import words_of
+from confide.parameters import checked_choice
 from confide.report.card import card_of, document_of_report
 from confide.report.contents import Contents, contents_of
 from confide.report.page import page_of
@@ -114,8 +115,8 @@ def write_report(
 
 def format_of(path: str | os.PathLike[str], asked: str | None) -> str:
     """The format that was asked for, or that the ending of the file says."""
-    if asked is not None and asked not in FORMATS:
-        raise ParameterError(f"file_format must be one of {words_of(FORMATS, asked)}.")
+    refuse_address(path)
+    checked_choice("file_format", asked, (*FORMATS, None))
     return asked or ENDINGS.get(Path(path).suffix.lower(), "html")
 
 

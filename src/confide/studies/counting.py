@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -292,10 +293,9 @@ class PersonCounts:
 
 def _identity(value: object) -> str | None:
     """The identity of a person; None if it is missing or is none."""
-    try:
+    with suppress(TypeError, ValueError):
         return identity_in(value)
-    except (TypeError, ValueError):
-        return None
+    return None
 
 
 def _fingerprint(identity: str | None) -> int:

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -79,7 +79,7 @@ class State:
             raise FileError(f"cannot read {path}: {error.strerror}.") from None
         except UnicodeDecodeError:
             text = ""
-        try:
+        with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
             document = json.loads(text)
             is_ours = (document.pop("kind"), document.pop("format_version")) == (_KIND, _VERSION)
             state = cls(**document | {step: _begun(document[step]) for step in ("fit", "evaluation")})
@@ -87,8 +87,6 @@ class State:
             are_texts = all(isinstance(text, str) for some in (*pairs, state.parts or ()) for text in some)
             if is_ours and len(document) == len(fields(cls)) and isinstance(state.parts, list | None) and are_texts:
                 return state
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            pass
         raise StudyError(
             f"{path} is not a state that this version of confide understands: another version wrote it, or it was changed "
             f"by hand. Put back the newest copy. Without it, see in `confide ledger show` what was charged."
